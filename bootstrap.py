@@ -1,0 +1,83 @@
+"""Run a command of the project on a machine that has nothing but Python.
+
+`python3 bootstrap.py doit` and `python3 bootstrap.py pytest` make `.venv` with the pinned
+dependencies of `requirements.lock` and run the command in it. The set-up is done again only
+when one of the files that decide it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
+STAMP = VENV / "cartwright.stamp"
+OLDEST_PYTHON = (3, 11)
+
+
+def decisive_files() -> list[Path]:
+    """List what the set-up is made from: the lock, the project and the native sources."""
+    native = sorted((ROOT / "encoders" / "kit" / "native").glob("*.[ch]"))
+    return [
+        path
+        for path in [
+            ROOT / "requirements.lock",
+            ROOT / "pyproject.toml",
+            ROOT / "setup.py",
+            *native,
+        ]
+        if path.exists()
+    ]
+
+
+def wanted_stamp() -> str:
+    """Digest everything that decides what `.venv` holds; it lives where it was made."""
+    digest = hashlib.sha256(f"{sys.version}\n{ROOT}\n".encode())
+    for path in decisive_files():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def set_up(stamp: str) -> None:
+    """Make `.venv` anew from the lock; a set-up that was cut short is never taken for whole."""
+    print("Setting up .venv (once) ...", file=sys.stderr, flush=True)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    run([*pip, "--require-hashes", "-r", str(ROOT / "requirements.lock")])
+    run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    STAMP.write_text(stamp)
+
+
+def run(command: list[str]) -> None:
+    """Run one step of the set-up, or stop with its exit code."""
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if code:
+        sys.exit(f"bootstrap: this step failed (exit code {code}): {' '.join(command)}")
+
+
+def main(arguments: list[str]) -> int:
+    """Set `.venv` up where it is not, then become the command."""
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(f"bootstrap: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+    if not arguments:
+        sys.exit("usage: python3 bootstrap.py COMMAND [ARGUMENT ...], such as doit or pytest")
+    stamp = wanted_stamp()
+    if not (STAMP.exists() and STAMP.read_text() == stamp):
+        set_up(stamp)
+    environment = {**os.environ, "VIRTUAL_ENV": str(VENV)}
+    environment["PATH"] = f"{SCRIPTS}{os.pathsep}{environment.get('PATH', '')}"
+    environment.pop("PYTHONHOME", None)
+    command = [str(SCRIPTS / arguments[0]), *arguments[1:]]
+    if os.name != "nt" and os.access(command[0], os.X_OK):
+        os.execve(command[0], command, environment)
+    return subprocess.run([str(PYTHON), "-m", *arguments], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What every target shares: sources to arrays, arrays to bytes. Small modules, one idea each."""

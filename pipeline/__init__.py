@@ -1,0 +1,1 @@
+"""The engine: manifests in, exactly what changed out."""
