@@ -1,0 +1,158 @@
+"""The words that a target plans with: assets come in, nodes go out.
+
+A plan is data. It names encoders, inputs and files, and runs nothing; the whole of it is known
+before the first encoder is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from encoders.kit.option import Option, Value
+
+Params: TypeAlias = Mapping[str, Value]
+Inputs: TypeAlias = Mapping[str, bytes]
+Outputs: TypeAlias = dict[str, bytes]
+Survey: TypeAlias = Mapping[str, Value]
+
+# An encoder may return these beside the roles that its node promised: one message a line.
+# Warnings tell of a lossy choice; the report is what a user may want to know of the result.
+WARNINGS = "warnings"
+REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A source (or several that belong together) with its kinds and its complete options.
+
+    `name` is the path below the manifest's `source_root`, without suffix: what a user types
+    after the colon. `id` is what the asset is called inside the output.
+    """
+
+    name: str
+    id: str
+    sources: tuple[str, ...]
+    kinds: tuple[str, ...]
+    options: Params
+
+    @property
+    def source(self) -> str:
+        """The file itself, for an asset that has just one."""
+        return self.sources[0]
+
+    @property
+    def kind(self) -> str:
+        """The kind, for an asset that has just one."""
+        return self.kinds[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input from the project, by its path; it is left out where there is no such file."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """An input that another node of the same manifest makes.
+
+    Where the role is a family, the input `x` becomes `x/<member>` for every member made.
+    """
+
+    node: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A role of which a node makes as many files as it turns out to need.
+
+    The encoder returns `role/<member>`, where a member is a number or a lower-case hexadecimal
+    digest, and the file is called `prefix + member + suffix`.
+    """
+
+    prefix: str
+    suffix: str
+
+
+Place: TypeAlias = "str | Family | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One unit of work: an encoder, its named inputs, its parameters and what it promises.
+
+    `outputs` maps each role to a file below the output folder, to a family of files, or to
+    None for what only other nodes read. An encoder is named `package.module:function`.
+    """
+
+    name: str
+    encoder: str
+    inputs: Mapping[str, Source | Product]
+    params: Params
+    outputs: Mapping[str, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a target makes from some sources: their suffixes and the options that apply.
+
+    A kind whose entries stand in another table than `[[asset]]` gathers all sources of an entry
+    into one asset, called by the entry's `name`.
+    """
+
+    suffixes: tuple[str, ...]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    table: str = "asset"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a manifest that holds settings instead of assets, given once or repeatedly."""
+
+    options: Mapping[str, Option]
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a manifest says beside its assets: top-level options, and tables by name."""
+
+    options: Params
+    tables: Mapping[str, Sequence[Params]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How a file that a target writes is recognised and decoded.
+
+    `decode` names a function `(data, name) -> Mapping` that raises EncodeError for a file that
+    the platform's loader would refuse.
+    """
+
+    suffix: str
+    magic: bytes
+    decode: str
+
+
+Surveys: TypeAlias = Mapping[str, Survey]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A platform, as the engine sees it.
+
+    `plan` gives the nodes of one asset; `link`, where there is one, gives the nodes that stand
+    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix.
+    """
+
+    kinds: Mapping[str, Kind]
+    plan: Callable[[Asset, Surveys, Settings], Iterable[Node]]
+    link: Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]] | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    surveys: Mapping[str, str] = field(default_factory=dict)
+    readers: Sequence[Reader] = ()

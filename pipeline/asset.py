@@ -1,0 +1,164 @@
+"""From entries to assets: which files a manifest means, and with which options.
+
+Entries that match the same source make one asset, where later ones win; entries that give it
+explicit and different ids make one asset each.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from encoders.kit.option import Value
+from encoders.kit.plan import Asset, Target
+from pipeline.glob import Lister, expand, has_magic, matches
+from pipeline.manifest import Entry, Manifest, complete
+from pipeline.mistake import Check
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a manifest's entries came to: assets in order, and warnings."""
+
+    assets: list[Asset]
+    warnings: list[str] = field(default_factory=list)
+
+
+def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check) -> Finding:
+    """Find every asset of a manifest."""
+    finding = Finding([])
+    matched: dict[str, list[Entry]] = {}
+    for entry in manifest.entries:
+        sources = _sources_of(entry, target, lister, check, finding.warnings)
+        if entry.table != "asset":
+            if sources:
+                finding.assets.append(_gathered(manifest, target, entry, sources))
+            continue
+        for source in sources:
+            matched.setdefault(source, []).append(entry)
+        _check_options(entry, target, sources, check)
+    for source, entries in sorted(matched.items()):
+        finding.assets += _assets_of(manifest, target, source, entries)
+    finding.assets = _distinct_names(finding.assets)
+    return finding
+
+
+def _sources_of(
+    entry: Entry, target: Target, lister: Lister, check: Check, warnings: list[str]
+) -> list[str]:
+    suffixes = _suffixes(target, entry.table)
+    found: dict[str, None] = {}
+    for pattern in entry.sources:
+        if has_magic(pattern):
+            paths = [p for p in expand(pattern, lister) if _suffix(p) in suffixes]
+            paths = [p for p in paths if not any(matches(one, p) for one in entry.exclude)]
+            if not paths:
+                warnings.append(f'{check.file}: {entry.key}.source "{pattern}" matches nothing')
+        else:
+            paths = [pattern] if _is_there(pattern, entry, suffixes, lister, check) else []
+        found.update(dict.fromkeys(paths))
+    return list(found)
+
+
+def _is_there(
+    path: str, entry: Entry, suffixes: Sequence[str], lister: Lister, check: Check
+) -> bool:
+    folder, _, name = path.rpartition("/")
+    names = [one for one in lister(folder) or () if not one.endswith("/")]
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1, 0.5)
+        hint = f'; did you mean "{posixpath.join(folder, near[0])}"?' if near else ""
+        check.add(f"{entry.key}.source", f'found "{path}"; there is no such file{hint}')
+        return False
+    if _suffix(path) not in suffixes:
+        allowed = ", ".join(suffixes)
+        check.add(f"{entry.key}.source", f'found "{path}"; this target reads {allowed}')
+        return False
+    return True
+
+
+def _suffix(path: str) -> str:
+    return posixpath.splitext(path)[1].lower()
+
+
+def _suffixes(target: Target, table: str) -> list[str]:
+    kinds = [kind for kind in target.kinds.values() if kind.table == table]
+    return sorted({suffix for kind in kinds for suffix in kind.suffixes})
+
+
+def _kinds_of(target: Target, source: str) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, kind in target.kinds.items()
+        if kind.table == "asset" and _suffix(source) in kind.suffixes
+    )
+
+
+def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
+    """Note options that none of the matched sources has a use for."""
+    kinds = {kind for source in sources for kind in _kinds_of(target, source)}
+    kinds &= set(entry.kinds) or kinds
+    known = {name for kind in kinds for name in target.kinds[kind].options}
+    for name in entry.options:
+        if kinds and name not in known:
+            check.add(f"{entry.key}.{name}", f"not an option of {', '.join(sorted(kinds))}")
+
+
+def _assets_of(
+    manifest: Manifest, target: Target, source: str, entries: Sequence[Entry]
+) -> list[Asset]:
+    ids: list[str | None] = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+    assets = []
+    for one in ids or [None]:
+        chosen = [entry for entry in entries if entry.id in (None, one)]
+        kinds = _kinds_of(target, source)
+        asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), kinds)
+        kinds = tuple(kind for kind in kinds if kind in asked)
+        options = _options(manifest, target, kinds, [entry.options for entry in chosen])
+        path = _below(source, manifest.source_root)
+        name = one or posixpath.splitext(posixpath.basename(path))[0]
+        task = posixpath.join(posixpath.dirname(path), name)
+        assets.append(Asset(_speakable(task), name, (source,), kinds, options))
+    return assets
+
+
+def _speakable(name: str) -> str:
+    """Spell a name so that doit can have it on its command line, where `=` sets a variable."""
+    return name.replace("=", "%3D")
+
+
+def _gathered(manifest: Manifest, target: Target, entry: Entry, sources: Sequence[str]) -> Asset:
+    kinds = tuple(name for name, kind in target.kinds.items() if kind.table == entry.table)
+    options = _options(manifest, target, kinds, [entry.options])
+    return Asset(_speakable(entry.id or ""), entry.id or "", tuple(sources), kinds, options)
+
+
+def _options(
+    manifest: Manifest,
+    target: Target,
+    kinds: Sequence[str],
+    given: Sequence[Mapping[str, Value]],
+) -> dict[str, Value]:
+    options: dict[str, Value] = {}
+    for kind in kinds:
+        options |= complete(target.kinds[kind].options, manifest.defaults.get(kind, {}))
+    for entry in given:
+        options |= {name: value for name, value in entry.items() if name in options}
+    return options
+
+
+def _below(path: str, root: str) -> str:
+    return path.removeprefix(root + "/")
+
+
+def _distinct_names(assets: list[Asset]) -> list[Asset]:
+    """Tell sources of the same stem apart by their suffix, so that each has a task of its own."""
+    count: dict[str, int] = {}
+    for asset in assets:
+        count[asset.name] = count.get(asset.name, 0) + 1
+    return [
+        replace(asset, name=asset.name + _suffix(asset.source)) if count[asset.name] > 1 else asset
+        for asset in assets
+    ]

@@ -1,0 +1,69 @@
+"""The nodes as the state has them, opened once each and kept at hand during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.evaluate import Made, made_by
+from pipeline.planning import Planned, unpack_planned
+from pipeline.state import Row, State, dump
+
+
+class Book:
+    """Plans and last builds by task."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._rows: dict[str, Row | None] = {}
+        self._planned: dict[str, Planned] = {}
+        self._made: dict[str, Made | None] = {}
+
+    def open_all(self, stem: str) -> None:
+        """Open all nodes of a manifest at once, which is quicker when many will be asked for."""
+        self._rows.update((row.task, row) for row in self.state.rows(stem))
+
+    def row(self, task: str) -> Row | None:
+        """Give a node as it is stored."""
+        if task not in self._rows:
+            self._rows[task] = self.state.row(task)
+        return self._rows[task]
+
+    def planned(self, task: str) -> Planned | None:
+        """Give what a node is to do."""
+        if task not in self._planned:
+            row = self.row(task)
+            if row is None:
+                return None
+            self._planned[task] = unpack_planned(task.partition(":")[2], row.plan)
+        return self._planned[task]
+
+    def made(self, task: str) -> Made | None:
+        """Give the digests of what a node last made, or None when it was never built."""
+        if task not in self._made:
+            row = self.row(task)
+            built = row.built if row else None
+            self._made[task] = made_by(built) if built else None
+        return self._made[task]
+
+    def maker(self, stem: str) -> Callable[[str], Made | None]:
+        """Give a function that tells by a node's name what it last made."""
+        return lambda name: self.made(f"{stem}:{name}")
+
+    def note_built(self, row: Row, built: dict[str, Any]) -> None:
+        """Note that a node was built and holds, in the caller's transaction."""
+        self._note(row, dump(built), clean=True)
+        self._made[row.task] = made_by(built)
+
+    def note_dirty(self, row: Row) -> None:
+        """Note that a node no longer holds, in the caller's transaction."""
+        self._note(row, row.built_text, clean=False)
+
+    def note_forgotten(self, row: Row) -> None:
+        """Note that a node was never built, in the caller's transaction."""
+        self._note(row, None, clean=False)
+        self._made[row.task] = None
+
+    def _note(self, row: Row, built: str | None, clean: bool) -> None:
+        self.state.set_rows([(row.task, row.stem, row.plan_text, built, clean)])
+        self._rows[row.task] = Row(row.task, row.stem, row.plan_text, built, clean)

@@ -1,0 +1,226 @@
+"""A build under way: what each node needs to know, and what became of it.
+
+The driver prepares a job, somebody does it, and the driver takes the result in: one transaction
+a node, which also marks the nodes downstream whose inputs are no longer what they were.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Node, Source
+from pipeline.book import Book
+from pipeline.evaluate import Evaluator, input_digests, made_by
+from pipeline.fingerprint import fingerprint
+from pipeline.ledger import Ledger
+from pipeline.outcome import FAILED, STARVED, UNCHANGED
+from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.planning import BROKEN
+from pipeline.project import Project
+from pipeline.receipt import place_of
+from pipeline.state import Row
+from pipeline.sweep import remove_output
+from pipeline.work import Input, Job, Result, do_job
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run did for one manifest."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    bytes_made: int = 0
+
+
+class Build:
+    """The nodes of one run, from dirty to done."""
+
+    def __init__(self, project: Project, evaluator: Evaluator, dirty: Iterable[str]) -> None:
+        self.project, self.evaluator = project, evaluator
+        self.book = Book(project.state)
+        self.ledger = Ledger(f"{project.private}/outputs")
+        self.dirty = set(dirty)
+        self.encode_again = False
+        self.lint = False
+        self.tallies: dict[str, Tally] = {}
+        self.warnings: list[str] = []
+        self.reports: list[tuple[str, tuple[str, ...]]] = []
+        self._noted_code: set[str] = set()
+        self._stamps: dict[str, dict[str, Stamp | None]] = {}
+
+    def prepare(self, task: str) -> Job | Result:
+        """Describe the work of a node, or say at once what becomes of it."""
+        planned = self.book.planned(task)
+        if planned is None:
+            return Result(FAILED, error=EncodeError("no such node"))
+        node = planned.node
+        if node.encoder == BROKEN:
+            return Result(FAILED, error=EncodeError(**node.params))  # type: ignore[arg-type]
+        if task not in self.dirty and not self.encode_again:
+            return Result(UNCHANGED)
+        stem = task.partition(":")[0]
+        digests = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
+        if digests is None:
+            return Result(FAILED, error=EncodeError("a node that it needs was not built"))
+        return self._job(task, node, digests)
+
+    def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
+        project, fixed = self.project, self.evaluator.fixed(node)
+        stem = task.partition(":")[0]
+        return Job(
+            task=task,
+            encoder=node.encoder,
+            code=project.code.table(node.encoder),
+            params=node.params,
+            inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
+            outputs=node.outputs,
+            fixed=fixed,
+            fingerprint=fingerprint(fixed, digests),
+            root=project.root,
+            cache=project.cache.folder,
+            scratch=project.scratch,
+            encode_again=self.encode_again,
+            lint=self.lint,
+        )
+
+    def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
+        base = name if name in node.inputs else name.rpartition("/")[0]
+        one = node.inputs[base]
+        if isinstance(one, Source):
+            return Input(one.path, sha)
+        maker = f"{stem}:{one.node}"
+        planned = self.book.planned(maker)
+        role = one.role + name[len(base) :]
+        return Input(place_of(role, planned.node.outputs) if planned else None, sha, maker)
+
+    def feed(self, task: str, starved: Result) -> Result:
+        """Make again what a node needs and nobody has any more, then do the node."""
+        for maker in starved.starved_of:
+            self.dirty.add(maker)
+            result = self._do(maker)
+            self.take_in(maker, result)
+            if result.outcome == FAILED:
+                return Result(FAILED, error=EncodeError("its input failed", {"task": maker}))
+        work = self.prepare(task)
+        result = do_job(work) if isinstance(work, Job) else work
+        if result.outcome == STARVED:
+            cache = self.project.cache.folder
+            error = EncodeError("its inputs do not stay in the cache", {"cache": cache})
+            return Result(FAILED, error=error)
+        return result
+
+    def _do(self, task: str) -> Result:
+        work = self.prepare(task)
+        result = do_job(work) if isinstance(work, Job) else work
+        return self.feed(task, result) if result.outcome == STARVED else result
+
+    def take_in(self, task: str, result: Result) -> None:
+        """Note what became of a node, and count it."""
+        tally = self.tallies.setdefault(task.partition(":")[0], Tally())
+        tally.outcomes[result.outcome] += 1
+        self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
+        row = self.book.row(task)
+        if row is None or result.outcome in (FAILED, UNCHANGED):
+            return
+        tally.bytes_made += sum(made.size for made in result.receipt.made)
+        self.warnings += [f"{task}: {line}" for line in result.receipt.warnings]
+        if result.receipt.report:
+            self.reports.append((task, result.receipt.report))
+        self._note(row, result)
+
+    def _note(self, row: Row, result: Result) -> None:
+        planned = self.book.planned(row.task)
+        assert planned is not None
+        built = self._record(planned.node, result)
+        files = {path: (size, sha) for _, size, sha, path in built["made"] if path is not None}
+        state = self.project.state
+        before = state.products_of(row.task)
+        self.ledger.note({path: sha for path, (_, sha) in files.items()})
+        with state.transaction():
+            self._note_code(planned.node.encoder)
+            self._mark_readers(row, built)
+            self.book.note_built(row, built)
+            state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
+        self.dirty.discard(row.task)
+        self._stamps.setdefault(row.stem, {}).update(result.stamps)
+        self._remove(row.stem, [path for path in before if path not in files])
+
+    def _record(self, node: Node, result: Result) -> dict[str, Any]:
+        sources = {name: one for name, one in node.inputs.items() if isinstance(one, Source)}
+        return {
+            "fingerprint": result.fingerprint,
+            "encoder": node.encoder,
+            "code": self.evaluator.code_digest(node.encoder),
+            "params": node.params,
+            "inputs": result.inputs,
+            "sources": {name: one.path for name, one in sources.items()},
+            "made": [
+                [one.role, one.size, one.sha, place_of(one.role, node.outputs)]
+                for one in result.receipt.made
+            ],
+        }
+
+    def _note_code(self, encoder: str) -> None:
+        key = self.evaluator.code_digest(encoder)
+        if key not in self._noted_code:
+            self.project.state.set_facts("code", {key: self.project.code.table(encoder)})
+            self._noted_code.add(key)
+
+    def _mark_readers(self, row: Row, built: dict[str, Any]) -> None:
+        """Mark what reads this node's products as dirty, where these are not what they were."""
+        made = self.book.made(row.task)
+        if made is None or made == made_by(built):
+            return
+        name = row.task.partition(":")[2]
+        for task in self.project.state.consumers(row.stem, [f":{name}"]):
+            reader = self.book.row(task)
+            if reader is not None and reader.clean:
+                self.book.note_dirty(reader)
+            self.dirty.add(task)
+
+    def _remove(self, stem: str, paths: list[str]) -> None:
+        """Remove files that a node made before and does not make now."""
+        for path in paths:
+            remove_output(self.project, path)
+            self.note_removed(stem, path)
+        self.project.state.drop_products(paths)
+
+    def note_removed(self, stem: str, path: str) -> None:
+        """Note that an output is no more."""
+        self._stamps.setdefault(stem, {})[path] = None
+
+    def close(self) -> None:
+        """Photograph the folders that were written to, so that the next glance finds them known."""
+        self.ledger.close()
+        newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
+        now_ns = self.project.lock.clock_ns()
+        if now_ns <= newest + TICK_NS:  # a moment's rest, and the stamps can be trusted
+            time.sleep(1.5 * TICK_NS / 1e9)
+            now_ns = self.project.lock.clock_ns()
+        with self.project.state.transaction():
+            for stem, stamps in self._stamps.items():
+                self._photograph(stem, stamps, now_ns)
+        self._stamps = {}
+
+    def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
+        """Bring the listings of output folders up to date with our own writes, and no others."""
+        folders: dict[str, dict[str, Stamp]] = {}
+        for path, stamp in stamps.items():
+            folder, name = posixpath.split(path)
+            if folder not in folders:
+                folders[folder] = dict(self.project.tree.listing(folder) or {})
+            if stamp is None:
+                folders[folder].pop(name, None)
+            else:
+                folders[folder][name] = stamp
+        for folder in folders:
+            parent, name = posixpath.split(folder)
+            if parent in folders and self.project.tree.listing(folder) is None:
+                folders[parent][name + "/"] = FOLDER
+        for folder, listing in folders.items():
+            self.project.state.set_photo(stem, folder, without_fresh(listing, now_ns))

@@ -1,0 +1,85 @@
+"""The cache: fingerprint to receipt, digest to bytes. Deleting any of it changes only the time.
+
+Objects and receipts are named by SHA-256 and never change once they are there, so any number of
+projects and processes may share a cache. Every object is checked when it is read; a damaged one
+is set aside and treated as missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+
+from pipeline.files import read_if_there, write_whole
+from pipeline.receipt import Receipt, pack_receipt, unpack_receipt
+
+OBJECTS, RECEIPTS, DAMAGED, SCRATCH = "objects", "receipts", "damaged", "tmp"
+
+
+class Cache:
+    """A folder of objects and receipts."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.scratch = f"{folder}/{SCRATCH}"
+        self.set_aside: list[str] = []
+
+    def _path(self, kind: str, digest: str) -> str:
+        return f"{self.folder}/{kind}/{digest[:2]}/{digest[2:]}"
+
+    def has_object(self, sha: str) -> bool:
+        """Tell whether there is an object of that name, unread."""
+        return os.path.exists(self._path(OBJECTS, sha))
+
+    def load_object(self, sha: str) -> bytes | None:
+        """Read an object and check it; None where it is missing or was damaged."""
+        path = self._path(OBJECTS, sha)
+        data = read_if_there(path)
+        if data is None or hashlib.sha256(data).hexdigest() == sha:
+            return data
+        self._put_aside(path, sha)
+        return None
+
+    def store_object(self, sha: str, data: bytes) -> None:
+        """Keep the bytes under their digest."""
+        path = self._path(OBJECTS, sha)
+        if not os.path.exists(path):
+            write_whole(path, data, self.scratch)
+
+    def put_in_place(self, sha: str, data: bytes, path: str, scratch: str) -> None:
+        """Make an output of an object: sharing its blocks where the file system can, else a copy.
+
+        A hard link would let an edited output change the cache; a shared block is copied by the
+        file system when either side is written.
+        """
+        write_whole(path, data, scratch, self._path(OBJECTS, sha))
+
+    def load_receipt(self, fingerprint: str) -> Receipt | None:
+        """Read the receipt of a fingerprint and note that it was of use."""
+        path = self._path(RECEIPTS, fingerprint)
+        data = read_if_there(path)
+        if data is None:
+            return None
+        receipt = unpack_receipt(data)
+        if receipt is None:
+            self._put_aside(path, fingerprint)
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return receipt
+
+    def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
+        """Keep a receipt, when all of its objects are there."""
+        write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
+
+    def drop_receipt(self, fingerprint: str) -> None:
+        """Forget a result, so that it is encoded again."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(RECEIPTS, fingerprint))
+
+    def _put_aside(self, path: str, digest: str) -> None:
+        os.makedirs(f"{self.folder}/{DAMAGED}", exist_ok=True)
+        with suppress(FileNotFoundError):  # another process was quicker
+            os.replace(path, f"{self.folder}/{DAMAGED}/{digest}")
+        self.set_aside.append(digest)

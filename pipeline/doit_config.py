@@ -1,0 +1,25 @@
+"""What a project's dodo.py takes from Cartwright.
+
+The tasks themselves come from the loader that doit.cfg names; this module sees to it that a
+forgotten doit.cfg is an error and not an empty build.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from doit.exceptions import InvalidDodoFile
+
+DOIT_CONFIG = {
+    "backend": "cartwright",
+    "dep_file": ".cartwright/doit.json",
+    "continue": True,
+    "reporter": "cartwright",
+}
+
+
+def task_cartwright() -> NoReturn:
+    """Stand for the content build where doit.cfg does not say how to load it."""
+    raise InvalidDodoFile(
+        "doit.cfg is missing: copy Cartwright's doit.cfg to the project's root, beside dodo.py"
+    )

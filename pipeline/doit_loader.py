@@ -1,0 +1,150 @@
+"""The loader plug-in: Cartwright's nodes as doit tasks, and the project's own tasks beside them.
+
+A run gets only what is dirty and what may change downstream of it; all other commands see the
+whole graph. Naming a task that is up to date is no error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from doit.cmd_base import DodoTaskLoader
+from doit.exceptions import InvalidDodoFile
+from doit.task import Task
+
+from pipeline.pool import Pool
+from pipeline.project import Project
+from pipeline.session import Session, stem_of
+
+NODE = {"cartwright": True}
+
+
+def say_waiting(holder: str) -> None:
+    """Tell that another build has the project."""
+    who = f" (process {holder})" if holder else ""
+    print(f"Another doit is building here{who}; waiting for it.", file=sys.stderr, flush=True)
+
+
+def survey_in_parallel(root: str) -> Any:
+    """Give a function that makes many calls in worker processes."""
+
+    def in_parallel(function: Any, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        pool = Pool(os.cpu_count() or 1, root)
+        try:
+            return list(pool.map(function, calls))
+        finally:
+            pool.close()
+
+    return in_parallel
+
+
+class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
+    """Loads dodo.py as doit does, and adds the content build."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: Session | None = None
+        self.always = False
+
+    def setup(self, opt_values: dict[str, Any]) -> None:
+        """Load dodo.py; from here on the working folder is the project's root."""
+        super().setup(opt_values)
+        self.namespace.pop("task_cartwright", None)
+        self.always = bool(opt_values.get("always"))
+
+    def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
+        """Give doit its tasks."""
+        own = super().load_tasks(cmd, pos_args)
+        self.session = session = Session(Project(os.getcwd(), say_waiting))
+        names = [name for name in pos_args if not name.startswith("-")]
+        backend = cmd.dep_manager.backend
+        try:
+            nodes = self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
+        except Exception as error:
+            self._explain_mistakes(error)
+            raise
+        stems = set(session.standings)
+        backend.is_node = lambda task: stem_of(task) in stems and ":" in task
+        if cmd.name in ("forget", "clean"):
+            backend.forget_node = session.forget
+        return [*own, *nodes]
+
+    @staticmethod
+    def _explain_mistakes(error: Exception) -> None:
+        from pipeline.mistake import ManifestError
+
+        if isinstance(error, ManifestError):
+            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
+
+    def _run_tasks(self, names: Sequence[str]) -> list[Task]:
+        session = self.session
+        assert session is not None
+        stems = session.choose(names)
+        build = session.begin(stems, survey_in_parallel(session.project.root), self.always)
+        items = session.items(build, self.always) if build else []
+        active = {item.task for item in items}
+        files = _by_maker(session, names)
+        tasks = [_node_task(one.task, one.needs, files=files.get(one.task, ())) for one in items]
+        tasks += [
+            _node_task(task, (), up_to_date=True, files=files.get(task, ()))
+            for task in session.resting(names, active)
+        ]
+        return [*_groups(session, stems, [task.name for task in tasks]), *tasks]
+
+    def _all_tasks(self) -> list[Task]:
+        session = self.session
+        assert session is not None
+        parts = session.whole_graph(survey_in_parallel(session.project.root))
+        tasks = [
+            _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in parts
+        ]
+        return [*_groups(session, sorted(session.standings), [t.name for t in tasks]), *tasks]
+
+
+def _by_maker(session: Session, names: Iterable[str]) -> dict[str, list[str]]:
+    """Group the names that are files by the task that makes them."""
+    files: dict[str, list[str]] = {}
+    for name in names:
+        maker = session.maker_of(name)
+        if maker:
+            files.setdefault(maker, []).append(name)
+    return files
+
+
+def _node_task(
+    name: str,
+    needs: Sequence[str],
+    up_to_date: bool = False,
+    files: Sequence[str] = (),
+    sources: Sequence[str] = (),
+) -> Task:
+    return Task(
+        name,
+        None,
+        task_dep=list(needs),
+        targets=list(files),
+        uptodate=[up_to_date],
+        subtask_of=stem_of(name),
+        clean=True,
+        doc=f"from {', '.join(sources)}" if sources else None,
+        meta=NODE,
+    )
+
+
+def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> list[Task]:
+    """Make a task for each manifest, and for each target that is not called like one of them."""
+    members: dict[str, list[str]] = {stem: [] for stem in stems}
+    for task in tasks:
+        members[stem_of(task)].append(task)
+    titles = {stem: f"{session.standings[stem].nodes} nodes" for stem in members}
+    for stem, target in session.targets().items():
+        if stem in titles and target != stem:
+            members.setdefault(target, []).append(stem)
+            titles.setdefault(target, "all manifests of this target")
+    return [
+        Task(name, None, task_dep=needs, has_subtask=True, doc=titles[name], uptodate=[True])
+        for name, needs in members.items()
+    ]

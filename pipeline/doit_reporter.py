@@ -1,0 +1,138 @@
+"""What people see: a bar in a terminal, plain lines elsewhere; failures and a summary last."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from pipeline.outcome import BUILT, FAILED, RESTORED, UNCHANGED
+
+QUIET = ("", UNCHANGED)
+
+
+class Reporter:
+    """Tells of nodes as they are done, and sums up."""
+
+    desc = "progress and summary of a content build"
+
+    def __init__(self, outstream: Any, options: dict[str, Any]) -> None:
+        self.stream = outstream
+        self.session = options.get("session")
+        self.failures: list[tuple[str, Any]] = []
+        self.errors: list[str] = []
+        self.bar: Any = None
+        self.began = time.perf_counter()
+
+    def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
+        """Show a bar where there is a terminal and something to do."""
+        waiting = [task for task in tasks.values() if not task.has_subtask and not _rests(task)]
+        if waiting and getattr(self.stream, "isatty", lambda: False)():
+            from pipeline.bar import Bar
+
+            self.bar = Bar(self.stream, len(waiting))
+
+    def get_status(self, task: Any) -> None:
+        """Take no note of a task that is only looked at."""
+
+    def execute_task(self, task: Any) -> None:
+        """Tell that a task began."""
+        if self.bar:
+            self.bar.begin(task.name)
+        elif task.actions and not task.meta:
+            self._line("running", task.name)
+
+    def add_success(self, task: Any) -> None:
+        """Tell that a task is done."""
+        outcome = (task.values or {}).get("outcome", "")
+        if self.bar:
+            self.bar.end(task.name)
+        elif outcome not in QUIET:
+            self._line(outcome, task.name)
+
+    def add_failure(self, task: Any, fail: Any) -> None:
+        """Tell that a task failed; the whole story comes at the end."""
+        self.failures.append((task.name, fail))
+        if self.bar:
+            self.bar.end(task.name)
+        else:
+            self._line(FAILED, task.name)
+
+    def skip_uptodate(self, task: Any) -> None:
+        """Pass over a task that is up to date."""
+
+    def skip_ignore(self, task: Any) -> None:
+        """Tell that a task is ignored."""
+        if not task.has_subtask:
+            self._line("ignored", task.name)
+
+    def cleanup_error(self, exception: Any) -> None:
+        """Keep an error of a task's clean-up for the end."""
+        self.errors.append(exception.get_msg())
+
+    def runtime_error(self, message: str) -> None:
+        """Keep an error of doit's for the end."""
+        self.errors.append(message)
+
+    def teardown_task(self, task: Any) -> None:
+        """Take no note of a task's end."""
+
+    def _line(self, outcome: str, name: str) -> None:
+        self.stream.write(f"{outcome:<9} {name}\n")
+
+    def complete_run(self) -> None:
+        """Say what failed and why, what there is to warn of, and what was done."""
+        if self.bar:
+            self.bar.close()
+        for name, fail in self.failures:
+            self.stream.write(f"\n{_story(name, fail)}\n")
+        for error in self.errors:
+            sys.stderr.write(f"{error}\n")
+        if self.session is not None:
+            self._summary(self.session)
+        self.stream.flush()
+
+    def _summary(self, session: Any) -> None:
+        build = session.build
+        warnings = [w for one in session.standings.values() for w in one.warnings]
+        warnings += build.warnings if build else []
+        for task, lines in build.reports if build else ():
+            self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
+        for warning in warnings:
+            self.stream.write(f"warning: {warning}\n")
+        for stem, standing in sorted(session.standings.items()):
+            self.stream.write(_manifest_line(session, stem, standing) + "\n")
+        seconds = time.perf_counter() - self.began
+        count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
+        self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
+
+    def _verdict(self, session: Any) -> str:
+        if self.failures:
+            return f"{len(self.failures)} failed"
+        tallies = session.build.tallies.values() if session.build else ()
+        done = sum(sum(one.outcomes.values()) - one.outcomes[UNCHANGED] for one in tallies)
+        return "done" if done else "nothing to do"
+
+
+def _rests(task: Any) -> bool:
+    return bool(task.uptodate) and all(one[0] is True for one in task.uptodate)
+
+
+def _story(name: str, fail: Any) -> str:
+    if fail.get_name() == "UnmetDependency":
+        return f"{name}  not built\n  needs  {', '.join(fail.message.split())}"
+    return str(fail.message).rstrip() if name in fail.message else fail.get_msg()
+
+
+def _manifest_line(session: Any, stem: str, standing: Any) -> str:
+    tally = session.build.tallies.get(stem) if session.build else None
+    outcomes = tally.outcomes if tally else {}
+    counts = {word: outcomes.get(word, 0) for word in (BUILT, RESTORED, FAILED)}
+    counts[UNCHANGED] = standing.nodes - sum(counts.values())
+    order = (BUILT, RESTORED, UNCHANGED, FAILED)
+    shown = [f"{counts[word]:,} {word}" for word in order if counts[word] or word == UNCHANGED]
+    if tally and tally.bytes_made:
+        from pipeline.speech import human_bytes
+
+        shown.append(human_bytes(tally.bytes_made))
+    return f"{stem}: {', '.join(shown)}"

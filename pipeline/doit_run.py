@@ -1,0 +1,196 @@
+"""The `run` command: doit's own, with worker processes for nodes and an end that fits them.
+
+doit keeps deciding the order. What a node needs is prepared here and done in this process, or
+with `-n` in workers that live for the whole run.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from doit.cmd_run import Run as DoitRun
+from doit.control import TaskControl
+from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
+from doit.runner import ERROR, FAILURE, Runner
+from doit.task import Stream
+
+from encoders.kit.error import EncodeError
+from pipeline.doit_loader import NODE
+from pipeline.outcome import FAILED, STARVED
+from pipeline.session import Session
+
+INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+
+opt_lint = {
+    "name": "lint",
+    "long": "lint",
+    "type": bool,
+    "default": False,
+    "help": "catch encoders that open files, start processes or use the net",
+}
+
+
+class Run(DoitRun):  # type: ignore[misc] # doit has no types
+    """Runs what is dirty."""
+
+    doc_purpose = "build what is not up to date"
+    cmd_options = (*DoitRun.cmd_options, opt_lint)
+
+    def _execute(  # noqa: PLR0913, PLR0917 - doit hands over its options by these names
+        self,
+        outfile: Any,
+        verbosity: int | None = None,
+        always: bool = False,
+        continue_: bool = False,
+        reporter: str = "cartwright",
+        num_process: int = 0,
+        single: bool = False,
+        force_verbosity: bool = False,
+        failure_verbosity: int = 0,
+        lint: bool = False,
+    ) -> int:
+        session: Session = self.loader.session
+        if session.build is not None:
+            session.build.lint = lint
+        self.control = TaskControl(self.task_list)
+        self.control.process(self.sel_tasks)
+        if single:
+            self._drop_needs()
+        with ExitStack() as stack:
+            stack.callback(session.project.close)
+            if isinstance(outfile, str):
+                outfile = stack.enter_context(open(outfile, "w", encoding="utf-8"))
+            options = {"failure_verbosity": failure_verbosity, "session": session}
+            runner = BuildRunner(
+                self.dep_manager,
+                self.reporters[reporter](outfile, options),
+                continue_,
+                always,
+                Stream(verbosity, force_verbosity),
+            )
+            runner.session, runner.size = session, num_process
+            return self._run(runner)
+
+    def _run(self, runner: BuildRunner) -> int:
+        try:
+            result: int = runner.run_all(self.control.task_dispatcher())
+        except KeyboardInterrupt:
+            print("Stopped. What was finished is kept.", file=sys.stderr)
+            return INTERRUPTED
+        return result
+
+    def _drop_needs(self) -> None:
+        for name in self.control.selected_tasks:
+            task = self.control.tasks[name]
+            for one in (
+                [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
+            ):
+                one.task_dep = []
+
+
+class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
+    """Runs tasks in doit's order; nodes go through the build."""
+
+    session: Session
+    size = 0
+    final_result: int
+
+    def run_tasks(self, task_dispatcher: Any) -> None:
+        """Run until doit has no task left and every worker has answered."""
+        self._pool = self._make_pool()
+        try:
+            self._loop(task_dispatcher)
+        except BaseException:
+            if self._pool:
+                self._pool.kill()
+            raise
+        finally:
+            if self._pool:
+                self._pool.close()
+            if self.session.build is not None:
+                self.session.build.close()
+
+    def _make_pool(self) -> Any:
+        if self.size < 1 or self.session.build is None:
+            return None
+        from pipeline.pool import Pool
+
+        return Pool(self.size, self.session.project.root)
+
+    def _loop(self, dispatcher: Any) -> None:
+        completed = None
+        while True:
+            self._start_what_is_ready(dispatcher, completed)
+            if self._pool is None or not self._pool.is_busy:
+                return
+            node, answer = self._pool.next_answer()
+            self._finish(node, answer)
+            completed = node
+
+    def _start_what_is_ready(self, dispatcher: Any, completed: Any) -> None:
+        """Ask doit for tasks until none is ready, or there is no room for another."""
+        while not self._stop_running:
+            try:
+                node = dispatcher.generator.send(completed)
+            except StopIteration:
+                return
+            completed = None
+            if node == "hold on":
+                return
+            if not self.select_task(node, dispatcher.tasks) or not self._start(node):
+                completed = node
+            elif not self._pool.has_room:
+                return
+
+    def _start(self, node: Any) -> bool:
+        """Begin a task; tells whether its end is still to come."""
+        from pipeline.work import Job, do_job
+
+        task = node.task
+        if task.meta is not NODE:
+            self.process_task_result(node, self.execute_task(task))
+            return False
+        assert self.session.build is not None
+        work = self.session.build.prepare(task.name)
+        if not isinstance(work, Job):
+            self._finish(node, work)
+            return False
+        self.reporter.execute_task(task)
+        if self._pool is None:
+            self._finish(node, do_job(work))
+            return False
+        self._pool.submit(node, do_job, work)
+        return True
+
+    def _finish(self, node: Any, answer: Any) -> None:
+        from pipeline.work import Result
+
+        build = self.session.build
+        assert build is not None
+        result = Result(FAILED, error=answer) if isinstance(answer, EncodeError) else answer
+        if result.outcome == STARVED:
+            result = build.feed(node.task.name, result)
+        build.take_in(node.task.name, result)
+        node.task.values = {"outcome": result.outcome}
+        self.process_task_result(node, self._failure(node.task.name, result))
+
+    def _failure(self, task: str, result: Any) -> BaseFail | None:
+        if result.error is None:
+            return None
+        from pipeline.speech import describe_failure
+
+        assert self.session.build is not None
+        planned = self.session.build.book.planned(task)
+        text = describe_failure(task, planned, result.error)
+        failure = TaskFailed(text)
+        failure.traceback = result.trace
+        return failure
+
+    def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
+        """Count a node that could not run for want of another as failed, as the other did."""
+        before: int = self.final_result
+        super()._handle_task_error(node, base_fail)
+        if isinstance(base_fail, UnmetDependency) and before != ERROR:
+            self.final_result = FAILURE

@@ -1,0 +1,137 @@
+"""A manifest on its way to nodes: read, found, surveyed, planned. Nothing is noted anywhere yet.
+
+Every mistake that can be found is collected before the report is made.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import Any
+
+from encoders.kit.plan import Asset, Source, Target
+from encoders.kit.survey import SURVEYS
+from pipeline.asset import Finding, find_assets
+from pipeline.code import PACKAGE, load_function, target_names
+from pipeline.files import leads_out
+from pipeline.graph import claims_of, collisions, graph_problems
+from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
+from pipeline.mistake import Check, ManifestError
+from pipeline.photo import Listing, is_link
+from pipeline.planning import BROKEN, PlanError, Planned, plan_nodes, put_below
+from pipeline.project import Project
+from pipeline.survey import Mapper, SurveyBook, Surveyor
+
+
+class Draft:
+    """What a manifest comes to, as things are now."""
+
+    def __init__(self, project: Project, stem: str, in_parallel: Mapper) -> None:
+        self.project, self.stem = project, stem
+        self.text = project.read_manifest(stem)
+        self.check = Check(project.manifest_file(stem))
+        self.surveyor = Surveyor(
+            project.tree, project.sources, project.state, project.code, in_parallel
+        )
+        self.finding = Finding([])
+        self.surveys = SurveyBook({})
+        self.planned: dict[str, Planned] = {}
+        self._listed: set[str] = set()
+        self._outputs = output_folders(project)
+        self.manifest, self.target = self._read()
+
+    def _read(self) -> tuple[Manifest, Target]:
+        document = parse_toml(self.text, self.check)
+        name = None if self.check.mistakes else target_of(document, target_names(), self.check)
+        if name is None:
+            raise ManifestError(self.check.mistakes)
+        target = load_target(name)
+        return read_manifest(self.stem, document, name, target, self.check), target
+
+    def work_out(self) -> None:
+        """Find the assets, survey them and plan their nodes."""
+        self.finding = find_assets(self.manifest, self.target, self._list, self.check)
+        self._refuse_links(self.finding.assets)
+        self._stop_at_mistakes()
+        self.project.sources.load_all()
+        paths = [source for asset in self.finding.assets for source in asset.sources]
+        self.surveys = self.surveyor.survey(paths, self.target.surveys)
+        self._plan()
+        self._stop_at_mistakes()
+
+    def _plan(self) -> None:
+        settings, output = self.manifest.settings, self.manifest.output
+        try:
+            planned = plan_nodes(self.target, self.finding.assets, self.surveys, settings)
+        except PlanError as error:
+            self.check.add("plan", str(error))
+            return
+        self.planned = {name: put_below(one, output) for name, one in planned.items()}
+        nodes = {name: one.node for name, one in self.planned.items()}
+        claims = claims_of(self.stem, nodes)
+        for problem in (*graph_problems(self.stem, nodes), *collisions(claims)):
+            self.check.add("plan", problem)
+
+    def _stop_at_mistakes(self) -> None:
+        if self.check.mistakes:
+            raise ManifestError(self.check.mistakes)
+
+    def _list(self, folder: str) -> Listing | None:
+        """List a folder for a pattern: outputs are no sources, and links stay inside."""
+        if folder in self._outputs or folder == "cache":
+            return None
+        self._listed.add(folder)
+        if folder and leads_out(f"{self.project.root}/{folder}", self.project.root):
+            self.check.add("source", f'"{folder}" is a link that leads out of the project')
+            return None
+        return self.project.tree.listing(folder)
+
+    def _refuse_links(self, assets: Iterable[Asset]) -> None:
+        for source in sorted({source for asset in assets for source in asset.sources}):
+            stamp = self.project.tree.stamp(source)
+            path = f"{self.project.root}/{source}"
+            if stamp and is_link(stamp) and leads_out(path, self.project.root):
+                self.check.add("source", f'"{source}" is a link that leads out of the project')
+
+    def input_folders(self) -> set[str]:
+        """Name the folders on which the plan depends: by their files, or by what is not there."""
+        sources = {
+            one.path
+            for planned in self.planned.values()
+            for one in planned.node.inputs.values()
+            if isinstance(one, Source)
+        }
+        return self._listed | {posixpath.dirname(path) for path in sources | set(self.surveys)}
+
+    def code(self) -> dict[str, str]:
+        """Give all code and libraries that decide the plan or its nodes."""
+        table: dict[str, str] = {}
+        for dotted in sorted(self._functions()):
+            table |= self.project.code.table(dotted)
+        return table
+
+    def _functions(self) -> set[str]:
+        encoders = {one.node.encoder for one in self.planned.values()} - {BROKEN}
+        surveys = {**SURVEYS, **self.target.surveys}
+        suffixes = {posixpath.splitext(path)[1].lower() for path in self.surveys}
+        used = {surveys[suffix] for suffix in suffixes if suffix in surveys}
+        return {f"{PACKAGE}.{self.manifest.target}:TARGET", *encoders, *used}
+
+
+def load_target(name: str) -> Target:
+    """Load the declaration of a target."""
+    target: Any = load_function(f"{PACKAGE}.{name}:TARGET")
+    if not isinstance(target, Target):
+        raise TypeError(f"{PACKAGE}.{name}.TARGET is not a Target")
+    return target
+
+
+def output_folders(project: Project) -> set[str]:
+    """Name the output folders of all manifests; one that can't be read has none."""
+    folders = set()
+    for stem in project.stems():
+        document = parse_toml(project.read_manifest(stem), Check(stem))
+        found = document.get("output", f"build/{stem}")
+        if isinstance(found, str):
+            folders.add(posixpath.normpath(found))
+    return folders

@@ -1,0 +1,101 @@
+"""Files appear whole or not at all: written beside, then renamed into place.
+
+All paths are strings with `/`. Temporary files live in one folder of the project's own, so that
+an output folder never holds anything but outputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from contextlib import suppress
+
+FICLONE = 0x40049409
+WORTH_SHARING = 1 << 16
+_serial = itertools.count()
+_cannot_share: set[str] = set()
+
+
+def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -> None:
+    """Make `path` hold `data`, at once: readers see the old file, the new one, or none.
+
+    `twin` is a file with the same bytes, whose blocks are shared where that is possible.
+    """
+    temporary = f"{scratch}/{os.getpid()}-{next(_serial)}"
+    try:
+        if twin is None or len(data) < WORTH_SHARING or not _clone(twin, temporary):
+            _write(temporary, data)
+        _rename(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _clone(twin: str, path: str) -> bool:
+    """Share the blocks of a file (a reflink), where the file system has such a thing."""
+    if not sys.platform.startswith("linux") or os.path.dirname(path) in _cannot_share:
+        return False
+    import fcntl
+
+    try:
+        with open(twin, "rb") as source, open(path, "wb") as target:
+            fcntl.ioctl(target.fileno(), FICLONE, source.fileno())
+    except OSError:
+        _cannot_share.add(os.path.dirname(path))
+        return False
+    return True
+
+
+def _write(path: str, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle = os.open(path, flags, 0o666)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+    finally:
+        os.close(handle)
+
+
+def _rename(temporary: str, path: str) -> None:
+    try:
+        os.replace(temporary, path)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.replace(temporary, path)
+
+
+def read_file(path: str) -> bytes:
+    """Read a whole file."""
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
+
+
+def read_if_there(path: str) -> bytes | None:
+    """Read a whole file, or give None where there is none."""
+    try:
+        return read_file(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def remove_empty_folders(path: str, stop: str) -> None:
+    """Remove the folder and those above it while they are empty, up to `stop` and without it."""
+    while path.startswith(stop + "/"):
+        try:
+            os.rmdir(path)
+        except OSError:
+            return
+        path = os.path.dirname(path)
+
+
+def leads_out(path: str, root: str) -> bool:
+    """Tell whether links take the path out of the project."""
+    real = os.path.realpath(path)
+    return real != root and not real.startswith(root + os.sep)

@@ -1,0 +1,82 @@
+"""One build at a time in a project: a lock that the operating system drops with its process.
+
+It is a dozen lines over the system's own calls, because every build that has something to do
+passes here and a locking library takes longer to import than such a build takes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _holder(handle: int) -> str:
+    """Say which process has the lock; Windows does not let others read a locked file."""
+    if sys.platform == "win32":
+        return ""
+    return os.pread(handle, 32, 1).decode(errors="replace").strip()
+
+
+class Lock:
+    """An exclusive lock on a file, held until it is released or the process ends."""
+
+    def __init__(self, path: str, on_wait: Callable[[str], None]) -> None:
+        self.path = path
+        self.on_wait = on_wait
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; where somebody has it, say who and wait. Tells whether it had to."""
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        waited = not _try_lock(handle)
+        if waited:
+            self.on_wait(_holder(handle))
+            while not _try_lock(handle):
+                time.sleep(0.05)
+        os.ftruncate(handle, 1)
+        os.lseek(handle, 1, os.SEEK_SET)
+        os.write(handle, str(os.getpid()).encode())
+        self._handle = handle
+        return waited
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def clock_ns(self) -> int:
+        """Read the file system's own clock, which need not agree with the machine's."""
+        os.utime(self.path)
+        return os.stat(self.path).st_mtime_ns
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

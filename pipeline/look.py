@@ -1,0 +1,120 @@
+"""Finding out what is dirty, where a glance did not settle it.
+
+Where only the content of known files differs, the nodes that read or made these files are
+judged again. Everything else is planned anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from encoders.kit.plan import Node
+from pipeline.draft import load_target
+from pipeline.evaluate import Evaluator, Made, files_of, made_by
+from pipeline.glance import Standing, changed_folders, same_setting
+from pipeline.photo import differing_names, without_fresh
+from pipeline.planning import unpack_planned
+from pipeline.project import Project
+from pipeline.replan import replan
+from pipeline.state import StateDamagedError
+from pipeline.survey import Mapper, Surveyor
+
+
+class Look:
+    """One look at the project: what it finds is noted in the state, in one step a manifest."""
+
+    def __init__(self, project: Project, in_parallel: Mapper) -> None:
+        self.project = project
+        self.in_parallel = in_parallel
+        self.evaluator = Evaluator(project.root, project.code, project.sources.sha)
+
+    def standing(self, stem: str) -> Standing:
+        """Find out how a manifest stands, and note it."""
+        project, state = self.project, self.project.state
+        record = state.manifest(stem)
+        same = record is not None and same_setting(project, stem, record)
+        if not (same and self._judge_changes(stem, record)):
+            replan(self, stem)
+        record = state.manifest(stem)
+        with state.transaction():
+            project.sources.save()
+        dirty = [row.task for row in state.rows(stem, only_dirty=True)]
+        if sum(state.counts(stem)) != record["nodes"]:
+            raise StateDamagedError("nodes are missing")
+        return Standing(stem, record["target"], record["nodes"], record["warnings"], dirty)
+
+    def _judge_changes(self, stem: str, record: dict[str, Any]) -> bool:
+        """Judge the nodes that changed files belong to; False when that calls for a new plan."""
+        state = self.project.state
+        folders = changed_folders(self.project, stem)
+        changed: set[str] = set()
+        for folder in folders:
+            old, new = state.photo(stem, folder), self.project.tree.listing(folder)
+            names = set(differing_names(old, new))
+            is_input = folder in record["inputs"]
+            if is_input and any((name in (old or {})) != (name in (new or {})) for name in names):
+                return False
+            changed |= {f"{folder}/{name}" if folder else name for name in names}
+        sources = [path for path in changed if state.fact(f"planned:{stem}", path) is not None]
+        if any(self._survey_differs(stem, path) for path in sources):
+            return False
+        products = state.products(stem, changed)
+        tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
+        with state.transaction():
+            self._judge_tasks(tasks, set(products))
+            self.keep_photos(stem, folders)
+        return True
+
+    def _survey_differs(self, stem: str, path: str) -> bool:
+        """Tell whether a plan would see a source otherwise than the last one did."""
+        project, target = self.project, load_target(self.project.state.manifest(stem)["target"])
+        surveyor = Surveyor(
+            project.tree, project.sources, project.state, project.code, self.in_parallel
+        )
+        book = surveyor.survey([path], target.surveys)
+        surveyor.save()
+        planned: str | None = project.state.fact(f"planned:{stem}", path)
+        return book.digest(path) != planned
+
+    def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:
+        state = self.project.state
+        for task in sorted(tasks):
+            row = state.row(task)
+            if row is None:
+                raise StateDamagedError("an edge leads to no node")
+            node = unpack_planned(task.partition(":")[2], row.plan).node
+            made = self.made_in_state(row.stem)
+            clean = self.judge(node, row.built, altered if row.clean else None, made)
+            state.set_row(row, clean)
+
+    def judge(
+        self,
+        node: Node,
+        built: Mapping[str, Any] | None,
+        altered: set[str] | None,
+        made: Callable[[str], Made | None],
+    ) -> bool:
+        """Tell whether a node still holds.
+
+        `altered` names the files that have to be read again; None means all of the node's.
+        """
+        if built is None or not self.evaluator.holds(node, built, made):
+            return False
+        files = files_of(built)
+        return self.evaluator.files_hold(files, None if altered is None else files.keys() & altered)
+
+    def made_in_state(self, stem: str) -> Callable[[str], Made | None]:
+        """Give a function that tells what a node of the manifest made when it was last built."""
+
+        def made(name: str) -> Made | None:
+            row = self.project.state.row(f"{stem}:{name}")
+            return made_by(row.built) if row and row.built else None
+
+        return made
+
+    def keep_photos(self, stem: str, folders: Iterable[str]) -> None:
+        """Keep how folders look now, but for what was too fresh to trust."""
+        for folder in folders:
+            listing = without_fresh(self.project.tree.listing(folder), self.project.now_ns)
+            self.project.state.set_photo(stem, folder, listing)

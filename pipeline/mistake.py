@@ -1,0 +1,104 @@
+"""What is wrong in a manifest, said once for all: file, key, what was found, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from encoders.kit.option import Rule, Text
+
+PATHS = Text(text="a path, a pattern, or a list of them")
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong in a manifest, in words: where, what was found, what is allowed."""
+
+    file: str
+    key: str
+    problem: str
+
+
+class ManifestError(Exception):
+    """Everything that is wrong in the manifests, in one report."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = list(mistakes)
+        super().__init__(report_mistakes(self.mistakes))
+
+
+def report_mistakes(mistakes: Sequence[Mistake]) -> str:
+    """Lay out mistakes for people, grouped by file."""
+    lines: list[str] = []
+    for file in sorted({mistake.file for mistake in mistakes}):
+        found = [mistake for mistake in mistakes if mistake.file == file]
+        lines.append(f"{file}  {len(found)} mistake{'s' if len(found) > 1 else ''}")
+        width = max(len(mistake.key) for mistake in found)
+        lines += [f"  {mistake.key:<{width}}  {mistake.problem}" for mistake in found]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class Check:
+    """Collects the mistakes of one manifest."""
+
+    file: str
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def add(self, key: str, problem: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(self.file, key, problem))
+
+    def unknown(self, key: str, name: str, known: Iterable[str]) -> None:
+        """Note a key that nothing knows, with the nearest one that is known."""
+        choices = sorted(known)
+        near = difflib.get_close_matches(name, choices, 1, 0.5)
+        hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(choices)}"
+        self.add(key, f"unknown key; {hint}")
+
+    def value(self, key: str, found: object, rule: Rule) -> bool:
+        """Check a value against its rule."""
+        if rule.allows(found):
+            return True
+        self.add(key, f"found {show(found)}; allowed: {rule.text}")
+        return False
+
+    def path(self, key: str, found: object) -> str:
+        """Check a path of the project, and give it in its plain form."""
+        if not isinstance(found, str) or not found:
+            self.add(key, f"found {show(found)}; allowed: {PATHS.text}")
+            return ""
+        problem = path_problem(found)
+        if problem:
+            self.add(key, f"found {show(found)}; {problem}")
+        return posixpath.normpath(found)
+
+    def paths(self, key: str, found: object) -> tuple[str, ...]:
+        """Check a path, a pattern, or a list of them."""
+        if isinstance(found, list):
+            return tuple(self.path(f"{key}[{i}]", one) for i, one in enumerate(found))
+        return (self.path(key, found),)
+
+
+def path_problem(path: str) -> str:
+    """Say why a path is refused, or nothing."""
+    if path.startswith("/") or path[1:2] == ":":
+        return "paths are relative to the project's root, not absolute"
+    if "\\" in path:
+        return "paths are written with /"
+    if ".." in path.split("/"):
+        return "paths stay inside the project, without .."
+    return "a path cannot hold a NUL" if "\0" in path else ""
+
+
+def show(value: object) -> str:
+    """Write a value as the manifest would."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, list):
+        return f"[{', '.join(show(one) for one in value)}]"
+    return "a table" if isinstance(value, dict) else str(value)

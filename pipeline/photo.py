@@ -1,0 +1,129 @@
+"""Photographs of folders: who is in them, and a stamp of each file.
+
+A stamp (mtime_ns, ctime_ns, size, inode) is only a shortcut past reading: two equal stamps mean
+equal content provided that the first was taken when the file had been at rest for a while. So
+a photograph that is kept leaves out the stamps that were too fresh to trust.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Iterator
+
+import xxhash
+
+Stamp = tuple[int, int, int, int]
+Listing = dict[str, Stamp]
+
+FOLDER: Stamp = (0, 0, 0, 0)  # a folder counts by its name alone, which ends in "/"
+LINKED_FOLDER: Stamp = (1, 0, 0, 0)
+UNKNOWN: Stamp = (-1, -1, -1, -1)  # equal to no stamp that a file can have
+
+# The kernel's clock for files ticks every 10 ms at the slowest; some file systems count whole
+# or even seconds, and are known by stamps without a fraction.
+TICK_NS = 20_000_000
+WHOLE_SECONDS_NS = 2_100_000_000
+
+
+def take_listing(folder: str) -> Listing | None:
+    """List a folder with the stamp of every file, or give None where there is no such folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return dict(_stamped(entry) for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _stamped(entry: os.DirEntry[str]) -> tuple[str, Stamp]:
+    if entry.is_dir():
+        return entry.name + "/", LINKED_FOLDER if entry.is_symlink() else FOLDER
+    try:
+        stat = entry.stat()
+    except OSError:  # a link to nothing, or a file that has just gone
+        return entry.name, UNKNOWN
+    inode = -stat.st_ino if entry.is_symlink() else stat.st_ino
+    return entry.name, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, inode)
+
+
+def is_link(stamp: Stamp) -> bool:
+    """Tell whether a file was reached through a link, which its stamp shows by its sign."""
+    return stamp[3] < 0
+
+
+def take_stamp(path: str) -> Stamp:
+    """Stamp one file; one that is not there gets a stamp that equals none."""
+    try:
+        stat = os.stat(path)
+        inode = -stat.st_ino if os.path.islink(path) else stat.st_ino
+    except OSError:
+        return UNKNOWN
+    return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, inode)
+
+
+def pack_listing(listing: Listing | None) -> bytes:
+    """Serialise a listing in one canonical form, so that equal listings have equal bytes."""
+    # Version 0 of marshal has no references and no marks for interned strings.
+    return marshal.dumps(None if listing is None else sorted(listing.items()), 0)
+
+
+def unpack_listing(data: bytes) -> Listing | None:
+    """Read what `pack_listing` wrote; the caller has checked its digest."""
+    rows = marshal.loads(data)
+    return None if rows is None else dict(rows)
+
+
+def digest_listing(packed: bytes) -> bytes:
+    """Digest a packed listing."""
+    return xxhash.xxh3_128_digest(packed)
+
+
+def is_trusted(stamp: Stamp, now_ns: int) -> bool:
+    """Tell whether the file had been at rest for long enough when it was stamped, at `now_ns`."""
+    newest = max(stamp[0], stamp[1])
+    whole_seconds = stamp[0] % 1_000_000_000 == 0 and stamp[1] % 1_000_000_000 == 0
+    return newest + (WHOLE_SECONDS_NS if whole_seconds else TICK_NS) < now_ns
+
+
+def without_fresh(listing: Listing | None, now_ns: int) -> Listing | None:
+    """Replace the stamps that are too fresh to trust by one that will not match again."""
+    if listing is None or all(is_trusted(stamp, now_ns) for stamp in listing.values()):
+        return listing
+    return {
+        name: stamp if is_trusted(stamp, now_ns) else UNKNOWN for name, stamp in listing.items()
+    }
+
+
+def differing_names(old: Listing | None, new: Listing | None) -> Iterator[str]:
+    """Name what appeared, went away or bears another stamp."""
+    old, new = old or {}, new or {}
+    for name, stamp in new.items():
+        if old.get(name) != stamp or stamp == UNKNOWN:
+            yield name
+    for name in old:
+        if name not in new:
+            yield name
+
+
+class Tree:
+    """The project's folders as they are now; each is looked at once, when first asked for."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._listings: dict[str, Listing | None] = {}
+
+    def listing(self, folder: str) -> Listing | None:
+        """Give the listing of a folder of the project."""
+        if folder not in self._listings:
+            path = f"{self.root}/{folder}" if folder else self.root
+            self._listings[folder] = take_listing(path)
+        return self._listings[folder]
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Give the stamp of a file of the project, or None where there is no such file."""
+        folder, _, name = path.rpartition("/")
+        return (self.listing(folder) or {}).get(name)
+
+    def forget(self, folder: str) -> None:
+        """Look at the folder again when it is next asked for."""
+        self._listings.pop(folder, None)

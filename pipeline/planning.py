@@ -1,0 +1,104 @@
+"""From assets to nodes: the target plans, the engine keeps one bad asset from spoiling the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Target
+from pipeline.survey import SurveyBook, error_record
+
+BROKEN = ""  # the encoder of a node that stands for an asset which could not be planned
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A node, the asset that it came from, and nodes that must not have failed before it runs."""
+
+    node: Node
+    asset: str
+    needs: tuple[str, ...] = ()
+
+
+class PlanError(Exception):
+    """The target planned something that cannot be."""
+
+
+def plan_nodes(
+    target: Target, assets: Sequence[Asset], surveys: SurveyBook, settings: Settings
+) -> dict[str, Planned]:
+    """Plan all assets, then what stands on them; places are still below the output folder."""
+    planned: dict[str, Planned] = {}
+    for asset in assets:
+        try:
+            nodes = list(target.plan(asset, surveys, settings))
+        except EncodeError as error:
+            nodes = [_broken(asset, error)]
+        _add(planned, nodes, asset.name, ())
+    if target.link:
+        broken = tuple(name for name, one in planned.items() if one.node.encoder == BROKEN)
+        nodes = [one.node for one in planned.values() if one.node.encoder != BROKEN]
+        _add(planned, target.link(assets, nodes, settings), "", broken)
+    return planned
+
+
+def _broken(asset: Asset, error: EncodeError) -> Node:
+    inputs = {source: Source(source) for source in asset.sources}
+    return Node(asset.name, BROKEN, inputs, error_record(error), {})
+
+
+def _add(
+    planned: dict[str, Planned], nodes: Iterable[Node], asset: str, needs: tuple[str, ...]
+) -> None:
+    for node in nodes:
+        if node.name in planned:
+            raise PlanError(f'two nodes are called "{node.name}"')
+        planned[node.name] = Planned(node, asset, needs)
+
+
+def put_below(one: Planned, folder: str) -> Planned:
+    """Give the node with its places from the project's root."""
+    outputs = {role: _below(place, folder) for role, place in one.node.outputs.items()}
+    return replace(one, node=replace(one.node, outputs=outputs))
+
+
+def _below(place: Place, folder: str) -> Place:
+    if isinstance(place, Family):
+        return Family(f"{folder}/{place.prefix}", place.suffix)
+    return place if place is None else f"{folder}/{place}"
+
+
+def pack_planned(one: Planned) -> dict[str, Any]:
+    """Give a planned node as data."""
+    return {
+        "asset": one.asset,
+        "needs": one.needs,
+        "encoder": one.node.encoder,
+        "inputs": {name: _pack_input(item) for name, item in one.node.inputs.items()},
+        "params": one.node.params,
+        "outputs": {role: _pack_place(place) for role, place in one.node.outputs.items()},
+    }
+
+
+def _pack_input(one: Source | Product) -> str | list[str]:
+    return one.path if isinstance(one, Source) else [one.node, one.role]
+
+
+def _pack_place(place: Place) -> str | list[str] | None:
+    return [place.prefix, place.suffix] if isinstance(place, Family) else place
+
+
+def unpack_planned(name: str, plan: Mapping[str, Any]) -> Planned:
+    """Read what `pack_planned` gave."""
+    inputs = {
+        key: Source(one) if isinstance(one, str) else Product(one[0], one[1])
+        for key, one in plan["inputs"].items()
+    }
+    outputs: dict[str, Place] = {
+        role: Family(place[0], place[1]) if isinstance(place, list) else place
+        for role, place in plan["outputs"].items()
+    }
+    node = Node(name, plan["encoder"], inputs, plan["params"], outputs)
+    return Planned(node, plan["asset"], tuple(plan["needs"]))

@@ -1,0 +1,99 @@
+"""A game's repository as the engine sees it: its root, its manifests, its cache and its memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+
+from pipeline.cache import Cache
+from pipeline.code import Code, Module, add_project_encoders
+from pipeline.files import read_file
+from pipeline.lock import Lock
+from pipeline.photo import Tree, is_trusted, take_stamp
+from pipeline.source import Sources
+from pipeline.state import State
+
+MANIFESTS = "manifests"
+PRIVATE = ".cartwright"
+CACHE_VARIABLE = "CARTWRIGHT_CACHE"
+
+
+class Project:
+    """Everything that one run needs to know where things are and what was known before."""
+
+    def __init__(self, root: str, on_wait: Callable[[str], None]) -> None:
+        self.root = os.path.realpath(root)
+        self.private = f"{self.root}/{PRIVATE}"
+        self.scratch = f"{self.private}/tmp"
+        self.cache = Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
+        self.tree = Tree(self.root)
+        self.lock = Lock(f"{self.private}/lock", on_wait)
+        self._prepare()
+        add_project_encoders(self.root)
+
+    def _prepare(self) -> None:
+        if not os.path.isdir(self.scratch):
+            os.makedirs(self.scratch, exist_ok=True)
+            with open(f"{self.private}/.gitignore", "w", encoding="utf-8") as file:
+                file.write("*\n")
+
+    @cached_property
+    def state(self) -> State:
+        """What is known from earlier runs."""
+        return State(f"{self.private}/state.db")
+
+    @cached_property
+    def now_ns(self) -> int:
+        """The file system's time when this run began to look."""
+        return self.lock.clock_ns()
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The project's files by content."""
+        return Sources(self.root, self.tree, self.state, self.now_ns)
+
+    @cached_property
+    def code(self) -> Code:
+        """The encoders' code by content."""
+        return Code(self._known_module, self._note_module)
+
+    def _known_module(self, path: str) -> Module | None:
+        fact = self.state.fact("module", path)
+        if fact is None or tuple(fact[0]) != take_stamp(path):
+            return None
+        return Module(fact[1], tuple(fact[2]))
+
+    def _note_module(self, path: str, module: Module) -> None:
+        stamp = take_stamp(path)
+        if is_trusted(stamp, self.now_ns):
+            self.state.set_facts("module", {path: [stamp, module.digest, module.imports]})
+
+    def stems(self) -> list[str]:
+        """Name the manifests on disk."""
+        names = self.tree.listing(MANIFESTS) or {}
+        return sorted(
+            name.removesuffix(".toml")
+            for name in names
+            if name.endswith(".toml") and not name.startswith(".")
+        )
+
+    def manifest_file(self, stem: str) -> str:
+        """Say where a manifest is, from the root."""
+        return f"{MANIFESTS}/{stem}.toml"
+
+    def read_manifest(self, stem: str) -> bytes:
+        """Read a manifest."""
+        return read_file(f"{self.root}/{self.manifest_file(stem)}")
+
+    def restart(self) -> None:
+        """Look at everything anew: somebody else may have built meanwhile."""
+        self.tree = Tree(self.root)
+        for name in ("now_ns", "sources", "code"):
+            self.__dict__.pop(name, None)
+
+    def close(self) -> None:
+        """Let go of the state and of the lock."""
+        if "state" in self.__dict__:
+            self.state.close()
+        self.lock.release()

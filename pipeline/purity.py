@@ -1,0 +1,55 @@
+"""A guard that catches an encoder in the act: opening a file, starting a process, using the net.
+
+It listens to Python's audit events while it is armed. What leaves no event, the clock and the
+environment, is kept out by the import contract: encoders may not import what gives access.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+
+FORBIDDEN = ("open", "os.", "shutil.", "subprocess.", "socket.", "tempfile.", "glob.", "urllib.")
+# Importing a module reads its file, and asking where it is lists a folder.
+ALLOWED_WHILE_IMPORTING = ("open", "os.listdir", "os.scandir", "os.putenv")
+
+_armed: ContextVar[bool] = ContextVar("cartwright_purity", default=False)
+_installed = False
+
+
+class ImpureError(RuntimeError):
+    """An encoder did something that only the pipeline may do."""
+
+
+def _listen(event: str, arguments: tuple[object, ...]) -> None:
+    if not _armed.get() or not event.startswith(FORBIDDEN):
+        return
+    if event in ALLOWED_WHILE_IMPORTING and _is_importing():
+        return
+    raise ImpureError(f"an encoder may not do this: {event} {arguments[:1]}")
+
+
+def _is_importing() -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextmanager
+def pure() -> Iterator[None]:
+    """Raise when anything inside touches the disk, a process or the net."""
+    global _installed  # noqa: PLW0603 - an audit hook can be added, never taken away
+    if not _installed:
+        sys.addaudithook(_listen)
+        _installed = True
+    token = _armed.set(True)
+    try:
+        yield
+    finally:
+        _armed.reset(token)

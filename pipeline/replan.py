@@ -1,0 +1,144 @@
+"""Noting a new plan: its nodes go into the state, each judged against the last build.
+
+Everything is worked out first and noted in one step, so a mistake in a manifest leaves all that
+is known as it was.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from encoders.kit.plan import Source
+from pipeline.code import PYTHON
+from pipeline.draft import Draft
+from pipeline.evaluate import Made, made_by
+from pipeline.graph import claims_of, collisions
+from pipeline.manifest import overlap
+from pipeline.mistake import ManifestError
+from pipeline.photo import UNKNOWN, differing_names, is_trusted, take_stamp
+from pipeline.planning import BROKEN, pack_planned, unpack_planned
+from pipeline.state import Row, dump
+
+if TYPE_CHECKING:
+    from pipeline.look import Look
+
+
+def replan(look: Look, stem: str) -> None:
+    """Plan a manifest anew and note its nodes, each with whether it still holds."""
+    draft = Draft(look.project, stem, look.in_parallel)
+    draft.work_out()
+    state = look.project.state
+    with state.transaction():
+        _refuse_foreign_claims(draft)
+        old = {row.task: row for row in state.rows(stem)}
+        outputs = {posixpath.dirname(path) for path in state.products_in(stem)}
+        _note_rows(look, draft, old, outputs)
+        _hand_over(draft, old)
+        state.drop_rows(old.keys() - {f"{stem}:{name}" for name in draft.planned})
+        _note_edges(draft)
+        _note_surveys(draft)
+        _note_manifest(draft)
+        inputs = draft.input_folders()
+        state.drop_photos(stem, state.photo_digests(stem).keys() - inputs - outputs)
+        look.keep_photos(stem, inputs | outputs)
+
+
+def _refuse_foreign_claims(draft: Draft) -> None:
+    """Find files that two manifests would write, where their output folders overlap."""
+    state, stem = draft.project.state, draft.stem
+    claims = claims_of(stem, {name: one.node for name, one in draft.planned.items()})
+    for other in state.stems():
+        record = state.manifest(other)
+        if other == stem or not overlap(record["output"], draft.manifest.output):
+            continue
+        nodes = {row.task: unpack_planned(row.task, row.plan).node for row in state.rows(other)}
+        claims += [(task.partition(":")[2], place) for task, place in claims_of("", nodes)]
+    for problem in collisions(claims):
+        draft.check.add("output", problem)
+    if draft.check.mistakes:
+        raise ManifestError(draft.check.mistakes)
+
+
+def _note_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]) -> None:
+    altered = _altered(draft, outputs)
+    built = {task: row.built for task, row in old.items()}
+
+    def made(name: str) -> Made | None:
+        record = built.get(f"{draft.stem}:{name}")
+        return made_by(record) if record else None
+
+    rows = []
+    for name, one in draft.planned.items():
+        task = f"{draft.stem}:{name}"
+        row = old.get(task)
+        record = built.get(task)
+        clean = look.judge(one.node, record, altered if row and row.clean else None, made)
+        text = row.built_text if row else None
+        rows.append((task, draft.stem, dump(pack_planned(one)), text, clean))
+    draft.project.state.set_rows(rows)
+
+
+def _altered(draft: Draft, outputs: set[str]) -> set[str]:
+    """Name the files in output folders that do not look as in the last photograph."""
+    state, tree = draft.project.state, draft.project.tree
+    return {
+        f"{folder}/{name}"
+        for folder in outputs
+        for name in differing_names(state.photo(draft.stem, folder), tree.listing(folder))
+    }
+
+
+def _hand_over(draft: Draft, old: dict[str, Row]) -> None:
+    """Let an asset that broke keep what it had made, until it is whole again."""
+    broken = {one.asset for one in draft.planned.values() if one.node.encoder == BROKEN}
+    for task, row in old.items():
+        name = task.partition(":")[2]
+        if name not in draft.planned and row.plan["asset"] in broken:
+            draft.project.state.hand_products(task, f"{draft.stem}:{row.plan['asset']}")
+
+
+def _note_edges(draft: Draft) -> None:
+    edges: set[tuple[str, str]] = set()
+    for name, one in draft.planned.items():
+        inputs = one.node.inputs.values()
+        read = {item.path if isinstance(item, Source) else f":{item.node}" for item in inputs}
+        read |= {f":{need}" for need in one.needs}
+        edges |= {(item, f"{draft.stem}:{name}") for item in read}
+    draft.project.state.set_edges(draft.stem, sorted(edges))
+
+
+def _note_surveys(draft: Draft) -> None:
+    state, kind = draft.project.state, f"planned:{draft.stem}"
+    seen = {path: draft.surveys.digest(path) for path in draft.surveys}
+    state.drop_facts(kind, state.facts(kind).keys() - seen.keys())
+    state.set_facts(kind, seen)
+    draft.surveyor.save()
+
+
+def _note_manifest(draft: Draft) -> None:
+    project, table = draft.project, draft.code()
+    modules = {project.code.paths[name] for name in table if name in project.code.paths}
+    stamps = {path: take_stamp(path) for path in sorted(modules)}
+    record = {
+        "digest": xxhash.xxh3_128_hexdigest(draft.text),
+        "target": draft.manifest.target,
+        "output": draft.manifest.output,
+        "python": PYTHON,
+        "modules": [
+            [path, stamp if is_trusted(stamp, project.now_ns) else UNKNOWN]
+            for path, stamp in stamps.items()
+        ],
+        "libraries": {
+            name: version
+            for name, version in table.items()
+            if name not in project.code.paths and name != "python"
+        },
+        "inputs": sorted(draft.input_folders()),
+        "nodes": len(draft.planned),
+        "warnings": draft.finding.warnings,
+        "swept": False,
+    }
+    project.state.set_manifest(draft.stem, record)

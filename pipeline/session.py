@@ -1,0 +1,242 @@
+"""One run from the user's words to a build: which manifests, how they stand, what is up.
+
+It knows nothing of doit; the modules that do hand it names and get tasks back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
+
+import xxhash
+
+from pipeline.glance import Standing, glance
+from pipeline.project import Project
+from pipeline.state import Row, StateDamagedError
+
+if TYPE_CHECKING:
+    from pipeline.book import Book
+    from pipeline.build import Build
+    from pipeline.look import Look
+    from pipeline.survey import Mapper
+
+Found = TypeVar("Found")
+MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A task to hand to doit: its name and the tasks that come before it."""
+
+    task: str
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node of the whole graph: what comes before it, what it reads and makes, how it stands."""
+
+    task: str
+    needs: tuple[str, ...]
+    sources: tuple[str, ...]
+    files: tuple[str, ...]
+    clean: bool
+
+    @staticmethod
+    def of(book: Book, row: Row) -> Part:
+        """Describe a node."""
+        from encoders.kit.plan import Source
+        from pipeline.evaluate import files_of
+
+        planned = book.planned(row.task)
+        inputs = planned.node.inputs.values() if planned else ()
+        return Part(
+            row.task,
+            tuple(needs_of(book, row.task)),
+            tuple(one.path for one in inputs if isinstance(one, Source)),
+            tuple(sorted(files_of(row.built))) if row.built else (),
+            row.clean,
+        )
+
+
+class Session:
+    """The project during one run."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.standings: dict[str, Standing] = {}
+        self.build: Build | None = None
+        self.whole = True
+
+    def targets(self) -> dict[str, str]:
+        """Give the target of each manifest; one that can't be read counts under its own name."""
+        return {stem: self._target(stem) for stem in self.project.stems()}
+
+    def _target(self, stem: str) -> str:
+        text = self.project.read_manifest(stem)
+        record = self.project.state.manifest(stem)
+        if record and record["digest"] == xxhash.xxh3_128_hexdigest(text):
+            return str(record["target"])
+        from pipeline.manifest import parse_toml
+        from pipeline.mistake import Check
+
+        return str(parse_toml(text, Check(stem)).get("target", stem))
+
+    def choose(self, names: Iterable[str]) -> list[str]:
+        """Say which manifests the user's words are about; unknown words may be about any."""
+        targets = self.targets()
+        bases = {name.partition(":")[0] for name in names}
+        if not bases or bases - targets.keys() - set(targets.values()):
+            return sorted(targets)
+        self.whole = False
+        return sorted(stem for stem, target in targets.items() if {stem, target} & bases)
+
+    def safely(self, question: Callable[[], Found]) -> Found:
+        """Ask something of the state; if it proves damaged, drop it and ask once more."""
+        try:
+            return question()
+        except (StateDamagedError, sqlite3.DatabaseError):
+            self.project.state.reset()
+            self.project.restart()
+            return question()
+
+    def glance(self, stems: Iterable[str]) -> list[str]:
+        """Take in the manifests that have nothing to do, and give the others."""
+        found = self.safely(lambda: {stem: glance(self.project, stem) for stem in stems})
+        self.standings |= {stem: one for stem, one in found.items() if one is not None}
+        return [stem for stem, one in found.items() if one is None]
+
+    def look(self, stems: Iterable[str], in_parallel: Mapper) -> Look:
+        """Find out how manifests stand; every mistake in any of them ends in one report."""
+        from pipeline.look import Look
+        from pipeline.mistake import ManifestError, Mistake
+
+        look = Look(self.project, in_parallel)
+        mistakes: list[Mistake] = []
+        for stem in stems:
+            try:
+                self.standings[stem] = look.standing(stem)
+            except ManifestError as error:
+                mistakes += error.mistakes
+        if mistakes:
+            raise ManifestError(mistakes)
+        return look
+
+    def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:
+        """Get ready to build: None when a glance shows that there is nothing to do."""
+        left = self.glance(stems)
+        if not (left or always or self._has_vanished()):
+            return None
+        if self.project.lock.acquire():  # whoever had it may have built what we were about to
+            self.project.restart()
+            left = self.glance(stems)
+        self.build = self.safely(lambda: self._begin(left, in_parallel))
+        self.build.encode_again = always
+        return self.build
+
+    def _has_vanished(self) -> bool:
+        return self.whole and bool(set(self.project.state.stems()) - set(self.project.stems()))
+
+    def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
+        from pipeline.build import Build
+        from pipeline.ledger import Ledger
+        from pipeline.sweep import adopt_ledger, sweep
+
+        project = self.project
+        adopt_ledger(project, Ledger(f"{project.private}/outputs"))
+        if self.whole:
+            with project.state.transaction():
+                for stem in set(project.state.stems()) - set(project.stems()):
+                    project.state.drop_manifest(stem)
+        look = self.look(stems, in_parallel)
+        dirty = [task for standing in self.standings.values() for task in standing.dirty]
+        build = Build(project, look.evaluator, dirty)
+        swept = sweep(project, look.evaluator, stems, self.whole)
+        for stem, path in swept.removed:
+            build.note_removed(stem, path)
+        build.warnings += swept.warnings
+        return build
+
+    def resting(self, names: Iterable[str], active: set[str]) -> list[str]:
+        """Name the nodes that the user asks for, by task or by file, and that rest."""
+        state = self.project.state
+        asked = {self.maker_of(name) or name for name in names}
+        return sorted(task for task in asked - active if ":" in task and state.row(task))
+
+    def maker_of(self, path: str) -> str | None:
+        """Say which task makes a file."""
+        for stem in self.standings:
+            found = self.project.state.products(stem, [path])
+            if found:
+                return found[path][0]
+        return None
+
+    def whole_graph(self, in_parallel: Mapper) -> list[Part]:
+        """Give all nodes of all manifests as they stand; nothing of this look is kept."""
+        return self.safely(lambda: self._whole_graph(in_parallel))
+
+    def _whole_graph(self, in_parallel: Mapper) -> list[Part]:
+        from pipeline.book import Book
+
+        state, parts = self.project.state, []
+        with state.rehearsal():
+            self.look(self.project.stems(), in_parallel)
+            book = Book(state)
+            for stem in self.standings:
+                book.open_all(stem)
+                parts += [Part.of(book, row) for row in state.rows(stem)]
+        return sorted(parts, key=lambda part: part.task)
+
+    def forget(self, task: str | None) -> None:
+        """Forget that a node (or all of them) was ever built, so that it is encoded again."""
+        from pipeline.book import Book
+
+        state = self.project.state
+        tasks = [row.task for stem in state.stems() for row in state.rows(stem)]
+        book = Book(state)
+        with state.transaction():
+            for one in tasks if task is None else [task]:
+                row = book.row(one)
+                if row is not None and row.built is not None:
+                    self.project.cache.drop_receipt(row.built["fingerprint"])
+                    book.note_forgotten(row)
+
+    def items(self, build: Build, everything: bool = False) -> list[Item]:
+        """List what is up, in order: dirty nodes and all that may change downstream of them."""
+        state = self.project.state
+        if everything or len(build.dirty) > MANY:
+            for stem in self.standings:
+                build.book.open_all(stem)
+        active = set(self._all_tasks()) if everything else set(build.dirty)
+        waiting = sorted(active)
+        while waiting:
+            readers: set[str] = set()
+            for stem, tasks in groupby(sorted(waiting), key=stem_of):
+                inputs = [f":{task.partition(':')[2]}" for task in tasks]
+                readers |= state.consumers(stem, inputs)
+            waiting = sorted(readers - active)
+            active |= readers
+        needs = {task: needs_of(build.book, task) for task in sorted(active)}
+        return [Item(task, tuple(n for n in found if n in active)) for task, found in needs.items()]
+
+    def _all_tasks(self) -> list[str]:
+        return [row.task for stem in self.standings for row in self.project.state.rows(stem)]
+
+
+def needs_of(book: Book, task: str) -> list[str]:
+    """Name the tasks that come before a task."""
+    from pipeline.graph import needed_nodes
+
+    planned = book.planned(task)
+    if planned is None:
+        raise StateDamagedError("an edge leads to no node")
+    names = {*needed_nodes(planned.node), *planned.needs}
+    return sorted(f"{stem_of(task)}:{name}" for name in names)
+
+
+def stem_of(task: str) -> str:
+    """Say which manifest a task belongs to."""
+    return task.partition(":")[0]

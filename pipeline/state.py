@@ -1,0 +1,333 @@
+"""What is known of the project from earlier runs, in one SQLite file.
+
+Everything here can be found out again: a state that is damaged, torn or of another version is
+dropped, and costs a re-check. Each finished node is committed by itself, so a build that is
+killed loses nothing that it had finished. Rows that decide what is built carry a checksum, since
+SQLite's pages have none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import xxhash
+
+from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
+
+VERSION = 1
+SCHEMA = """
+CREATE TABLE manifest (stem TEXT PRIMARY KEY, record TEXT, crc INTEGER);
+CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
+CREATE TABLE fact (kind TEXT, key TEXT, record TEXT, crc INTEGER, PRIMARY KEY (kind, key));
+CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan TEXT, built TEXT, clean INTEGER,
+                   crc INTEGER);
+CREATE TABLE edge (stem TEXT, input TEXT, task TEXT);
+CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT);
+CREATE INDEX edge_by_input ON edge (input);
+CREATE INDEX edge_by_stem ON edge (stem);
+CREATE INDEX node_by_stem ON node (stem, clean);
+CREATE INDEX product_by_task ON product (task);
+CREATE INDEX product_by_stem ON product (stem);
+"""
+CHUNK = 500  # how many values go into one statement
+
+
+class StateDamagedError(Exception):
+    """The state contradicts itself; it has to be made again from what is on disk."""
+
+
+def dump(value: object) -> str:
+    """Serialise a record in one canonical form."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _crc(*texts: str | None) -> int:
+    return xxhash.xxh3_64_intdigest("\0".join(text or "" for text in texts).encode()) >> 1
+
+
+def _load(record: str, crc: int) -> Any:
+    if _crc(record) != crc:
+        raise StateDamagedError("a record does not match its checksum")
+    return json.loads(record)
+
+
+class Row:
+    """A node as it was planned, as it was last built, and whether that still holds."""
+
+    __slots__ = ("_built", "_plan", "clean", "stem", "task")
+
+    def __init__(self, task: str, stem: str, plan: str, built: str | None, clean: int) -> None:
+        self.task, self.stem, self.clean = task, stem, bool(clean)
+        self._plan, self._built = plan, built
+
+    @property
+    def plan_text(self) -> str:
+        """The plan, as it is stored."""
+        return self._plan
+
+    @property
+    def built_text(self) -> str | None:
+        """The last build, as it is stored."""
+        return self._built
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What the node is to do."""
+        plan: dict[str, Any] = json.loads(self._plan)
+        return plan
+
+    @property
+    def built(self) -> dict[str, Any] | None:
+        """What the node was last built from, and what it made."""
+        built: dict[str, Any] | None = json.loads(self._built) if self._built else None
+        return built
+
+
+class State:
+    """The tables, and the few questions that are asked of them."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.is_new = not os.path.exists(path)
+        self._depth = 0
+        try:
+            self._open()
+        except sqlite3.DatabaseError:
+            self.reset()
+
+    def _open(self) -> None:
+        self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        self.db.execute("PRAGMA journal_mode=WAL")
+        self.db.execute("PRAGMA synchronous=NORMAL")
+        if self.db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            self._create()
+
+    def _create(self) -> None:
+        tables = self.db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+        for (name,) in tables:
+            self.db.execute(f'DROP TABLE "{name}"')
+        self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
+        self.is_new = True
+
+    def reset(self) -> None:
+        """Drop everything that is known and start anew."""
+        with suppress(AttributeError, sqlite3.Error):
+            self.db.close()
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(self.path + suffix)
+        self._depth = 0
+        self._open()
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(sqlite3.Error):
+            self.db.close()
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Let everything inside be undone at the end."""
+        self.db.execute("BEGIN IMMEDIATE")
+        self._depth = 1
+        try:
+            yield
+        finally:
+            self._depth = 0
+            with suppress(sqlite3.Error):
+                self.db.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make everything inside happen together or not at all."""
+        if self._depth == 0:
+            self.db.execute("BEGIN IMMEDIATE")
+        self._depth += 1
+        try:
+            yield
+        except BaseException:
+            self._depth = 0
+            with suppress(sqlite3.Error):
+                self.db.execute("ROLLBACK")
+            raise
+        self._depth -= 1
+        if self._depth == 0:
+            self.db.execute("COMMIT")
+
+    # Facts: anything that was found out about a file or a text, by kind and key.
+
+    def facts(self, kind: str) -> dict[str, Any]:
+        """Give all facts of a kind."""
+        rows = self.db.execute("SELECT key, record, crc FROM fact WHERE kind=?", (kind,))
+        return {key: _load(record, crc) for key, record, crc in rows}
+
+    def fact(self, kind: str, key: str) -> Any:
+        """Give one fact, or None."""
+        query = "SELECT record, crc FROM fact WHERE kind=? AND key=?"
+        row = self.db.execute(query, (kind, key)).fetchone()
+        return _load(*row) if row else None
+
+    def set_facts(self, kind: str, facts: Mapping[str, object]) -> None:
+        """Note facts, in place of those with the same keys."""
+        rows = ((kind, key, text := dump(value), _crc(text)) for key, value in facts.items())
+        self.db.executemany("INSERT OR REPLACE INTO fact VALUES (?,?,?,?)", rows)
+
+    def drop_facts(self, kind: str, keys: Iterable[str]) -> None:
+        """Forget facts."""
+        self.db.executemany("DELETE FROM fact WHERE kind=? AND key=?", ((kind, k) for k in keys))
+
+    # Manifests and the photographs that belong to them.
+
+    def stems(self) -> list[str]:
+        """Name the manifests that are known."""
+        return [stem for (stem,) in self.db.execute("SELECT stem FROM manifest ORDER BY stem")]
+
+    def manifest(self, stem: str) -> Any:
+        """Give what is known of a manifest, or None."""
+        query = "SELECT record, crc FROM manifest WHERE stem=?"
+        row = self.db.execute(query, (stem,)).fetchone()
+        return _load(*row) if row else None
+
+    def set_manifest(self, stem: str, record: Mapping[str, object]) -> None:
+        """Note what is known of a manifest."""
+        text = dump(record)
+        self.db.execute("INSERT OR REPLACE INTO manifest VALUES (?,?,?)", (stem, text, _crc(text)))
+
+    def drop_manifest(self, stem: str) -> None:
+        """Forget a manifest, its nodes and its photographs; its products stay known."""
+        for table in ("manifest", "photo", "node", "edge"):
+            self.db.execute(f"DELETE FROM {table} WHERE stem=?", (stem,))
+
+    def photo_digests(self, stem: str) -> dict[str, bytes]:
+        """Give the digest of every folder that matters to a manifest."""
+        return dict(self.db.execute("SELECT folder, digest FROM photo WHERE stem=?", (stem,)))
+
+    def photo(self, stem: str, folder: str) -> Listing | None:
+        """Give the listing of a folder as it was when the manifest last looked."""
+        query = "SELECT digest, rows FROM photo WHERE stem=? AND folder=?"
+        row = self.db.execute(query, (stem, folder)).fetchone()
+        if row is None or digest_listing(row[1]) != row[0]:
+            return None
+        return unpack_listing(row[1])
+
+    def set_photo(self, stem: str, folder: str, listing: Listing | None) -> None:
+        """Keep the listing of a folder."""
+        rows = pack_listing(listing)
+        values = (stem, folder, digest_listing(rows), rows)
+        self.db.execute("INSERT OR REPLACE INTO photo VALUES (?,?,?,?)", values)
+
+    def drop_photos(self, stem: str, folders: Iterable[str]) -> None:
+        """Forget folders that no longer matter."""
+        query = "DELETE FROM photo WHERE stem=? AND folder=?"
+        self.db.executemany(query, ((stem, folder) for folder in folders))
+
+    # Nodes.
+
+    def rows(self, stem: str, only_dirty: bool = False) -> list[Row]:
+        """Give the nodes of a manifest, or those that have to be built."""
+        query = "SELECT task, stem, plan, built, clean, crc FROM node WHERE stem=?"
+        query += " AND clean=0" if only_dirty else ""
+        return [self._row(values) for values in self.db.execute(query, (stem,))]
+
+    def row(self, task: str) -> Row | None:
+        """Give one node."""
+        query = "SELECT task, stem, plan, built, clean, crc FROM node WHERE task=?"
+        values = self.db.execute(query, (task,)).fetchone()
+        return self._row(values) if values else None
+
+    @staticmethod
+    def _row(values: tuple[Any, ...]) -> Row:
+        task, stem, plan, built, clean, crc = values
+        if _crc(task, stem, plan, built, str(clean)) != crc:
+            raise StateDamagedError("a node does not match its checksum")
+        return Row(task, stem, plan, built, clean)
+
+    def set_rows(self, rows: Iterable[tuple[str, str, str, str | None, bool]]) -> None:
+        """Put nodes (task, stem, plan, built, clean) in place of those of the same name."""
+        values = (
+            (task, stem, plan, built, int(clean), _crc(task, stem, plan, built, str(int(clean))))
+            for task, stem, plan, built, clean in rows
+        )
+        self.db.executemany("INSERT OR REPLACE INTO node VALUES (?,?,?,?,?,?)", values)
+
+    def set_row(self, row: Row, clean: bool) -> None:
+        """Change only whether a node holds."""
+        self.set_rows([(row.task, row.stem, row._plan, row._built, clean)])
+
+    def drop_rows(self, tasks: Iterable[str]) -> None:
+        """Forget nodes."""
+        self.db.executemany("DELETE FROM node WHERE task=?", ((task,) for task in tasks))
+
+    def counts(self, stem: str) -> tuple[int, int]:
+        """Count the nodes that hold and those that have to be built."""
+        query = "SELECT clean, count(*) FROM node WHERE stem=? GROUP BY clean"
+        found = dict(self.db.execute(query, (stem,)))
+        return found.get(1, 0), found.get(0, 0)
+
+    def set_edges(self, stem: str, edges: Iterable[tuple[str, str]]) -> None:
+        """Note which task reads which input, for a whole manifest."""
+        self.db.execute("DELETE FROM edge WHERE stem=?", (stem,))
+        rows = ((stem, one, task) for one, task in edges)
+        self.db.executemany("INSERT INTO edge VALUES (?,?,?)", rows)
+
+    def consumers(self, stem: str, inputs: Iterable[str]) -> set[str]:
+        """Name the manifest's tasks that read one of the inputs."""
+        query = "SELECT task FROM edge WHERE stem=? AND input IN ({})"
+        return {task for (task,) in self._chunked(query, (stem,), inputs)}
+
+    # Products: the files that were made, by path.
+
+    def products(self, stem: str, paths: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Give task and SHA-256 of those paths that the manifest's nodes made."""
+        query = "SELECT path, task, sha FROM product WHERE stem=? AND path IN ({})"
+        return {path: (task, sha) for path, task, sha in self._chunked(query, (stem,), paths)}
+
+    def products_of(self, task: str) -> dict[str, str]:
+        """Give path and SHA-256 of what a task made."""
+        query = "SELECT path, sha FROM product WHERE task=?"
+        return dict(self.db.execute(query, (task,)))
+
+    def products_in(self, stem: str) -> list[str]:
+        """Name the files that a manifest's nodes made."""
+        query = "SELECT path FROM product WHERE stem=? ORDER BY path"
+        return [path for (path,) in self.db.execute(query, (stem,))]
+
+    def product_stems(self) -> list[str]:
+        """Name the manifests, also vanished ones, whose products are known."""
+        return [stem for (stem,) in self.db.execute("SELECT DISTINCT stem FROM product")]
+
+    def hand_products(self, task: str, other: str) -> None:
+        """Let another task own what a task made."""
+        self.db.execute("UPDATE product SET task=? WHERE task=?", (other, task))
+
+    def all_products(self) -> list[tuple[str, str, str, str]]:
+        """Give stem, task, path and SHA-256 of everything that was made."""
+        query = "SELECT stem, task, path, sha FROM product ORDER BY path"
+        return self.db.execute(query).fetchall()
+
+    def product_bytes(self, stem: str) -> int:
+        """Sum up the sizes of what a manifest's nodes made."""
+        query = "SELECT coalesce(sum(size), 0) FROM product WHERE stem=?"
+        total: int = self.db.execute(query, (stem,)).fetchone()[0]
+        return total
+
+    def set_products(self, rows: Iterable[tuple[str, str, str, int, str]]) -> None:
+        """Note files (path, stem, task, size, sha) as made."""
+        self.db.executemany("INSERT OR REPLACE INTO product VALUES (?,?,?,?,?)", rows)
+
+    def drop_products(self, paths: Iterable[str]) -> None:
+        """Forget files that are no more."""
+        self.db.executemany("DELETE FROM product WHERE path=?", ((path,) for path in paths))
+
+    def _chunked(
+        self, query: str, first: tuple[str, ...], values: Iterable[str]
+    ) -> Iterator[tuple[Any, ...]]:
+        waiting = list(values)
+        for start in range(0, len(waiting), CHUNK):
+            chunk = waiting[start : start + CHUNK]
+            marks = ",".join("?" * len(chunk))
+            yield from self.db.execute(query.format(marks), (*first, *chunk))

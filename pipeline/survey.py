@@ -1,0 +1,165 @@
+"""Surveys: what must be known of the sources before planning, for new content only.
+
+A survey is followed through the files that a source refers to. One that fails spoils only the
+assets that lead to it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import xxhash
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Survey
+from encoders.kit.reference import resolve_reference
+from encoders.kit.survey import SURVEYS
+from pipeline.code import Code, load_function
+from pipeline.files import leads_out, read_file
+from pipeline.photo import Tree, is_link
+from pipeline.source import Sources
+from pipeline.state import State, dump
+
+MANY = 256  # from so many new sources on, worker processes are worth their start
+
+
+class SurveyBook(Mapping[str, Survey]):
+    """Surveys by path; asking for one that failed raises its error."""
+
+    def __init__(self, found: dict[str, Survey | EncodeError]) -> None:
+        self._found = found
+
+    def __getitem__(self, path: str) -> Survey:
+        survey = self._found[path]
+        if isinstance(survey, EncodeError):
+            raise survey
+        return survey
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def digest(self, path: str) -> str:
+        """Digest what a plan may have seen of a source."""
+        survey = self._found.get(path)
+        seen = error_record(survey) if isinstance(survey, EncodeError) else survey
+        return xxhash.xxh3_128_hexdigest(dump(seen).encode())
+
+
+def error_record(error: EncodeError) -> dict[str, Any]:
+    """Give an error as data."""
+    return {"problem": error.problem, "facts": error.facts, "hint": error.hint}
+
+
+def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
+    """Read one source and survey it; an error comes back as data."""
+    try:
+        return {"survey": load_function(dotted)(read_file(path), name)}
+    except EncodeError as error:
+        return {"error": error_record(error)}
+    except Exception as error:
+        hint = "This is a mistake in the survey, not in your file."
+        found = EncodeError(f"{type(error).__name__}: {error}", {"file": name}, hint)
+        return {"error": error_record(found)}
+
+
+Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any]]
+
+
+class Surveyor:
+    """Surveys sources and what they refer to, remembering the results by content."""
+
+    def __init__(
+        self, tree: Tree, sources: Sources, state: State, code: Code, in_parallel: Mapper
+    ) -> None:
+        self._tree, self._sources, self._state = tree, sources, state
+        self._code, self._in_parallel = code, in_parallel
+        self._new: dict[str, Any] = {}
+        self._keys: dict[str, str] = {}
+
+    def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyBook:
+        """Survey the paths and all that they lead to; `own` adds to the kit's surveys."""
+        functions = {**SURVEYS, **own}
+        found: dict[str, Survey | EncodeError] = {}
+        waiting = sorted(set(paths))
+        while waiting:
+            found.update(self._survey_level(waiting, functions))
+            refs = {ref for path in waiting for ref in self._references(path, found)}
+            waiting = sorted(refs - found.keys())
+        return SurveyBook(found)
+
+    def _survey_level(
+        self, paths: list[str], functions: Mapping[str, str]
+    ) -> dict[str, Survey | EncodeError]:
+        found: dict[str, Survey | EncodeError] = {}
+        missing: dict[str, tuple[str, str, str]] = {}
+        for path in paths:
+            dotted = functions.get(posixpath.splitext(path)[1].lower())
+            stamp = self._tree.stamp(path)
+            if stamp is None:
+                continue
+            if is_link(stamp) and leads_out(f"{self._tree.root}/{path}", self._tree.root):
+                found[path] = EncodeError("link leads out of the project", {"file": path})
+            elif dotted is None:
+                found[path] = {}
+            else:
+                known = self._remembered(path, dotted)
+                if known is not None:
+                    found[path] = _opened(known)
+                else:
+                    missing[path] = (f"{self._tree.root}/{path}", path, dotted)
+        found.update(self._survey_new(missing))
+        return found
+
+    def _survey_new(
+        self, missing: Mapping[str, tuple[str, str, str]]
+    ) -> dict[str, Survey | EncodeError]:
+        jobs = list(missing.values())
+        if len(jobs) >= MANY:
+            results: Iterable[Any] = self._in_parallel(survey_file, jobs)
+        else:
+            results = (survey_file(*job) for job in jobs)
+        found: dict[str, Survey | EncodeError] = {}
+        for path, result in zip(missing, results, strict=True):
+            self._new[self._key(path, missing[path][2])] = result
+            found[path] = _opened(result)
+        return found
+
+    def _references(self, path: str, found: dict[str, Survey | EncodeError]) -> list[str]:
+        survey = found.get(path)
+        if survey is None or isinstance(survey, EncodeError):
+            return []
+        refs = survey.get("refs") or []
+        assert isinstance(refs, list)
+        try:
+            return [resolve_reference(path, str(ref)) for ref in refs]
+        except EncodeError as error:
+            found[path] = error
+            return []
+
+    def _key(self, path: str, dotted: str) -> str:
+        if dotted not in self._keys:
+            table = dump(self._code.table(dotted))
+            self._keys[dotted] = xxhash.xxh3_64_hexdigest(table.encode())
+        digest = self._sources.digest(path)
+        return f"{self._keys[dotted]}:{digest.xxh if digest else ''}"
+
+    def _remembered(self, path: str, dotted: str) -> Any:
+        key = self._key(path, dotted)
+        return self._new.get(key) or self._state.fact("survey", key)
+
+    def save(self) -> None:
+        """Remember new surveys, in the caller's transaction."""
+        self._state.set_facts("survey", self._new)
+        self._new = {}
+
+
+def _opened(result: dict[str, Any]) -> Survey | EncodeError:
+    if "error" in result:
+        return EncodeError(**result["error"])
+    survey: Survey = result["survey"]
+    return survey

@@ -1,0 +1,101 @@
+"""Taking away what nothing makes any more, and only what Cartwright itself made.
+
+A file goes when it is known as an output, no node claims it, and it still has the bytes that
+were put there. Whatever somebody else wrote stays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from encoders.kit.plan import Family
+from pipeline.evaluate import Evaluator
+from pipeline.files import remove_empty_folders
+from pipeline.graph import MEMBER, claims_of
+from pipeline.ledger import Ledger
+from pipeline.planning import unpack_planned
+from pipeline.project import Project
+
+
+def adopt_ledger(project: Project, ledger: Ledger) -> None:
+    """After the state was lost, learn from the ledger which files are outputs."""
+    if project.state.is_new:
+        rows = [(path, "", "", 0, sha) for path, sha in ledger.files().items()]
+        with project.state.transaction():
+            project.state.set_products(rows)
+        project.state.is_new = False
+
+
+@dataclass(slots=True)
+class Swept:
+    """What a sweep removed, by manifest, and what it left although nothing makes it."""
+
+    removed: list[tuple[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: bool) -> Swept:
+    """Remove the outputs that nothing makes any more; `whole` also covers vanished manifests."""
+    state, swept, chosen = project.state, Swept(), set(stems)
+    vanished = set(state.product_stems()) - set(state.stems()) if whole else set()
+    if all(state.manifest(stem)["swept"] for stem in chosen) and not vanished:
+        return swept
+    claims = Claims(project, state.stems())
+    for stem, task, path, sha in state.all_products():
+        if stem in chosen | vanished and not claims.covers(task, path):
+            if evaluator.file_holds(path, sha):
+                remove_output(project, path)
+                swept.removed.append((stem, path))
+            elif os.path.lexists(f"{project.root}/{path}"):
+                swept.warnings.append(f"{path}: nothing makes it any more; altered, so it stays")
+            state.drop_products([path])
+    with state.transaction():
+        for stem in sorted(chosen):
+            state.set_manifest(stem, {**state.manifest(stem), "swept": True})
+    return swept
+
+
+class Claims:
+    """Which files the current plans make."""
+
+    def __init__(self, project: Project, stems: Iterable[str]) -> None:
+        self.tasks: set[str] = set()
+        self.exact: set[str] = set()
+        self.families: list[Family] = []
+        for stem in stems:
+            rows = project.state.rows(stem)
+            self.tasks |= {row.task for row in rows}
+            nodes = {row.task: unpack_planned(row.task, row.plan).node for row in rows}
+            for _, place in claims_of("", nodes):
+                if isinstance(place, Family):
+                    self.families.append(place)
+                else:
+                    self.exact.add(place)
+
+    def covers(self, task: str, path: str) -> bool:
+        """Tell whether a file is made by a node, or was made by one that is still there.
+
+        What a node that is still there no longer makes is taken away when it is built.
+        """
+        return (
+            task in self.tasks
+            or path in self.exact
+            or any(is_member(path, family) for family in self.families)
+        )
+
+
+def is_member(path: str, family: Family) -> bool:
+    """Tell whether a file could belong to a family."""
+    if not (path.startswith(family.prefix) and path.endswith(family.suffix)):
+        return False
+    return MEMBER.fullmatch(path[len(family.prefix) : len(path) - len(family.suffix)]) is not None
+
+
+def remove_output(project: Project, path: str) -> None:
+    """Remove a file, and the folders that it leaves empty."""
+    with suppress(FileNotFoundError):
+        os.unlink(f"{project.root}/{path}")
+    remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)

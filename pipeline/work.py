@@ -1,0 +1,206 @@
+"""Doing one node: restore it from the cache, or encode it, store it and put its files in place.
+
+This is all that runs in a worker process. It gets a description of the work and reads the
+inputs itself; nothing large ever travels between processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import traceback
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
+from pipeline.cache import Cache
+from pipeline.code import changed_since, load_function
+from pipeline.files import read_if_there
+from pipeline.fingerprint import fingerprint
+from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
+from pipeline.photo import Stamp, take_stamp
+from pipeline.purity import pure
+from pipeline.receipt import Made, Receipt, place_of
+
+MEMBER = re.compile("[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Where an input's bytes are: a source by path, or a product by digest and perhaps a file."""
+
+    path: str | None
+    sha: str | None
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that a worker needs to know to do a node."""
+
+    task: str
+    encoder: str
+    code: Mapping[str, str]
+    params: Params
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Place]
+    fixed: str
+    fingerprint: str
+    root: str
+    cache: str
+    scratch: str
+    encode_again: bool = False
+    lint: bool = False
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a job."""
+
+    outcome: str
+    fingerprint: str = ""
+    inputs: Mapping[str, str | None] = field(default_factory=dict)
+    receipt: Receipt = field(default_factory=lambda: Receipt(()))
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    error: EncodeError | None = None
+    trace: str = ""
+    starved_of: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
+
+
+def do_job(job: Job) -> Result:
+    """Do a node; whatever goes wrong comes back as a result."""
+    cache = Cache(job.cache)
+    try:
+        result = None if job.encode_again else _restore(job, cache)
+        result = result or _encode(job, cache)
+    except EncodeError as error:
+        result = Result(FAILED, error=error)
+    except OSError as error:
+        facts = {"file": error.filename or job.task}
+        result = Result(FAILED, error=EncodeError(error.strerror or str(error), facts))
+    except Exception as error:
+        problem = EncodeError(
+            f"{type(error).__name__}: {error}",
+            {"encoder": job.encoder},
+            "This is a mistake in the encoder, not in your files.",
+        )
+        result = Result(FAILED, error=problem, trace=traceback.format_exc())
+    result.set_aside = tuple(cache.set_aside)
+    return result
+
+
+def _restore(job: Job, cache: Cache) -> Result | None:
+    receipt = cache.load_receipt(job.fingerprint)
+    if receipt is None:
+        return None
+    stamps = {}
+    for made in receipt.made:
+        place = place_of(made.role, job.outputs)
+        if place is None:
+            if not cache.has_object(made.sha):
+                return None
+            continue
+        if not _has_bytes(f"{job.root}/{place}", made.sha):
+            data = cache.load_object(made.sha)
+            if data is None:
+                return None
+            cache.put_in_place(made.sha, data, f"{job.root}/{place}", job.scratch)
+        stamps[place] = take_stamp(f"{job.root}/{place}")
+    inputs = {name: one.sha for name, one in job.inputs.items()}
+    return Result(RESTORED, job.fingerprint, inputs, receipt, stamps)
+
+
+def _has_bytes(path: str, sha: str) -> bool:
+    data = read_if_there(path)
+    return data is not None and hashlib.sha256(data).hexdigest() == sha
+
+
+def _encode(job: Job, cache: Cache) -> Result:
+    inputs: dict[str, bytes] = {}
+    starved = []
+    for name, one in sorted(job.inputs.items()):
+        data = _read_input(job, one, cache)
+        if data is not None:
+            inputs[name] = data
+        elif one.node is not None:
+            starved.append(one.node)
+    if starved:
+        return Result(STARVED, starved_of=tuple(sorted(set(starved))))
+    digests = {name: None if one.node is None else one.sha for name, one in job.inputs.items()}
+    for name, data in inputs.items():
+        digests[name] = digests[name] or hashlib.sha256(data).hexdigest()
+    outputs = _call(job, inputs)
+    receipt = _receipt(job, outputs)
+    # A source may have been saved again since it was looked at: what counts is what was read.
+    actual = fingerprint(job.fixed, digests)
+    stamps = _keep(job, cache, receipt, outputs)
+    cache.store_receipt(actual, receipt)
+    return Result(BUILT, actual, digests, receipt, stamps)
+
+
+def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
+    if one.node is None:
+        return read_if_there(f"{job.root}/{one.path}")
+    data = cache.load_object(one.sha or "")
+    if data is None and one.path is not None:
+        data = read_if_there(f"{job.root}/{one.path}")
+        if data is not None and hashlib.sha256(data).hexdigest() != one.sha:
+            return None
+    return data
+
+
+def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
+    encode = load_function(job.encoder)
+    outdated = changed_since(job.code)
+    if outdated:
+        raise EncodeError(
+            "code changed while the build was running",
+            {"module": ", ".join(outdated)},
+            "Run doit again.",
+        )
+    with pure() if job.lint else nullcontext():
+        outputs: dict[str, bytes] = encode(inputs, job.params)
+    return outputs
+
+
+def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
+    """Check that exactly what was promised was made, and write it down."""
+    roles = sorted(set(outputs) - {WARNINGS, REPORT})
+    exact = {role for role, place in job.outputs.items() if not isinstance(place, Family)}
+    missing = sorted(exact - set(roles))
+    extra = [role for role in roles if role not in exact and not _is_member(role, job.outputs)]
+    if missing or extra:
+        raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
+    made = tuple(
+        Made(role, len(outputs[role]), hashlib.sha256(outputs[role]).hexdigest()) for role in roles
+    )
+    return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT))
+
+
+def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
+    name, _, member = role.rpartition("/")
+    return isinstance(outputs.get(name), Family) and MEMBER.fullmatch(member) is not None
+
+
+def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
+    return tuple(outputs.get(role, b"").decode().splitlines())
+
+
+def _keep(
+    job: Job, cache: Cache, receipt: Receipt, outputs: Mapping[str, bytes]
+) -> dict[str, Stamp]:
+    """Store the outputs and put the public ones in place; what is there already stays untouched."""
+    stamps = {}
+    for made in receipt.made:
+        data = outputs[made.role]
+        cache.store_object(made.sha, data)
+        place = place_of(made.role, job.outputs)
+        if place is not None:
+            path = f"{job.root}/{place}"
+            if read_if_there(path) != data:
+                cache.put_in_place(made.sha, data, path, job.scratch)
+            stamps[place] = take_stamp(path)
+    return stamps
