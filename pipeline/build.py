@@ -35,6 +35,7 @@ class Tally:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     bytes_made: int = 0
+    removed: int = 0
 
 
 class Build:
@@ -192,6 +193,7 @@ class Build:
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""
+        self.tallies.setdefault(stem, Tally()).removed += 1
         self._stamps.setdefault(stem, {})[path] = None
 
     def close(self) -> None:

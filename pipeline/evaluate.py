@@ -67,6 +67,10 @@ class Evaluator:
             self._digests[encoder] = digest_code(self._code.table(encoder))
         return self._digests[encoder]
 
+    def code_table(self, encoder: str) -> Mapping[str, str]:
+        """Give the code and the libraries of an encoder, by name."""
+        return self._code.table(encoder)
+
     def fixed(self, node: Node) -> str:
         """Digest what a node's fingerprint has beside its inputs."""
         return fixed_part(node, self.code_digest(node.encoder))

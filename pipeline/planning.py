@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,11 +36,15 @@ def plan_nodes(
             nodes = list(target.plan(asset, surveys, settings))
         except EncodeError as error:
             nodes = [_broken(asset, error)]
-        _add(planned, nodes, asset.name, ())
+        for node in nodes:
+            _add(planned, Planned(node, asset.name))
     if target.link:
-        broken = tuple(name for name, one in planned.items() if one.node.encoder == BROKEN)
+        broken = [name for name, one in planned.items() if one.node.encoder == BROKEN]
         nodes = [one.node for one in planned.values() if one.node.encoder != BROKEN]
-        _add(planned, target.link(assets, nodes, settings), "", broken)
+        for node in target.link(assets, nodes, settings):
+            on = node.stands_on
+            needs = tuple(name for name in broken if on is None or name in on)
+            _add(planned, Planned(node, "", needs))
     return planned
 
 
@@ -49,13 +53,10 @@ def _broken(asset: Asset, error: EncodeError) -> Node:
     return Node(asset.name, BROKEN, inputs, error_record(error), {})
 
 
-def _add(
-    planned: dict[str, Planned], nodes: Iterable[Node], asset: str, needs: tuple[str, ...]
-) -> None:
-    for node in nodes:
-        if node.name in planned:
-            raise PlanError(f'two nodes are called "{node.name}"')
-        planned[node.name] = Planned(node, asset, needs)
+def _add(planned: dict[str, Planned], one: Planned) -> None:
+    if one.node.name in planned:
+        raise PlanError(f'two nodes are called "{one.node.name}"')
+    planned[one.node.name] = one
 
 
 def put_below(one: Planned, folder: str) -> Planned:

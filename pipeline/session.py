@@ -6,8 +6,9 @@ It knows nothing of doit; the modules that do hand it names and get tasks back.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
     from pipeline.book import Book
     from pipeline.build import Build
     from pipeline.look import Look
+    from pipeline.reason import Reason
     from pipeline.survey import Mapper
 
 Found = TypeVar("Found")
 MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
+
+
+class UnknownTaskError(Exception):
+    """The user named something that there is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +196,28 @@ class Session:
                 parts += [Part.of(book, row) for row in state.rows(stem)]
         return sorted(parts, key=lambda part: part.task)
 
+    def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
+        """Say what would be built, and why; nothing of this look is kept."""
+        stems = self.choose(names)
+        found = self.safely(lambda: self._explain(stems, in_parallel))
+        targets = self.targets()
+        for name in names:
+            known = name in targets or name in targets.values() or "*" in name
+            if not known and self.project.state.row(name) is None and name not in found:
+                raise UnknownTaskError(name)
+        return {task: one for task, one in found.items() if _is_meant(task, names, targets)}
+
+    def _explain(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
+        from pipeline.build import Build
+        from pipeline.why import Why
+
+        with self.project.state.rehearsal():
+            look = self.look(stems, in_parallel)
+            dirty = [task for one in self.standings.values() for task in one.dirty]
+            build = Build(self.project, look.evaluator, dirty)
+            needs = {item.task: item.needs for item in self.items(build)}
+            return Why(build.book, look.evaluator).reasons(build.dirty, needs)
+
     def forget(self, task: str | None) -> None:
         """Forget that a node (or all of them) was ever built, so that it is encoded again."""
         from pipeline.book import Book
@@ -224,6 +252,13 @@ class Session:
 
     def _all_tasks(self) -> list[str]:
         return [row.task for stem in self.standings for row in self.project.state.rows(stem)]
+
+
+def _is_meant(task: str, names: Sequence[str], targets: Mapping[str, str]) -> bool:
+    stem = stem_of(task)
+    return not names or any(
+        name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names
+    )
 
 
 def needs_of(book: Book, task: str) -> list[str]:

@@ -87,6 +87,7 @@ class Node:
 
     `outputs` maps each role to a file below the output folder, to a family of files, or to
     None for what only other nodes read. An encoder is named `package.module:function`.
+    `stands_on` names the assets without which a linked node makes no sense; None means all.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Node:
     inputs: Mapping[str, Source | Product]
     params: Params
     outputs: Mapping[str, Place]
+    stands_on: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

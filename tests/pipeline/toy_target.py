@@ -23,24 +23,35 @@ def plan(asset, surveys, settings):
             inputs[f"ref/{ref}"] = Source(f"{folder}/{ref}")
         params = {"case": asset.options["case"], "times": asset.options["times"]}
         yield Node(
-            asset.name, "encoders.toy:encode_text", inputs, params,
+            asset.name,
+            "encoders.toy:encode_text",
+            inputs,
+            params,
             {"text": f"{asset.name}.out", "length": None},
         )
     if asset.kind == "list":
         for number in range(surveys[asset.source]["lines"]):
             yield Node(
-                f"{asset.name}.{number}", "encoders.toy:encode_line", {"source": source},
-                {"number": number}, {"line": f"{asset.name}/{number}.line"},
+                f"{asset.name}.{number}",
+                "encoders.toy:encode_line",
+                {"source": source},
+                {"number": number},
+                {"line": f"{asset.name}/{number}.line"},
             )
     if asset.kind == "burst":
         yield Node(
-            asset.name, "encoders.toy:encode_burst", {"source": source}, {},
+            asset.name,
+            "encoders.toy:encode_burst",
+            {"source": source},
+            {},
             {"part": Family(f"{asset.name}_", ".part"), "count": None},
         )
 
 
 def link(assets, nodes, settings):
-    lengths = {node.name: Product(node.name, "length") for node in nodes if "length" in node.outputs}
+    lengths = {
+        node.name: Product(node.name, "length") for node in nodes if "length" in node.outputs
+    }
     if lengths:
         yield Node("pack", "encoders.toy:encode_pack", lengths, {}, {"pack": "all.pack"})
     parts = {node.name: Product(node.name, "part") for node in nodes if "part" in node.outputs}
@@ -89,13 +100,16 @@ def decode_pack(data, name):
     return {"entries": len(data.splitlines())}
 
 
-SURVEYS = {suffix: "encoders.toy:survey_lines" for suffix in (".txt", ".lst", ".inc")}
+SURVEYS = dict.fromkeys((".txt", ".lst", ".inc"), "encoders.toy:survey_lines")
 TARGET = Target(
     kinds={
-        "text": Kind((".txt",), {
-            "case": Option(Choice(("upper", "lower")), "upper", "how letters come out"),
-            "times": Option(Number(1, 9, whole=True), 1, "how often"),
-        }),
+        "text": Kind(
+            (".txt",),
+            {
+                "case": Option(Choice(("upper", "lower")), "upper", "how letters come out"),
+                "times": Option(Number(1, 9, whole=True), 1, "how often"),
+            },
+        ),
         "list": Kind((".lst",)),
         "burst": Kind((".bst",)),
     },

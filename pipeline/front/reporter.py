@@ -28,7 +28,7 @@ class Reporter:
         """Show a bar where there is a terminal and something to do."""
         waiting = [task for task in tasks.values() if not task.has_subtask and not _rests(task)]
         if waiting and getattr(self.stream, "isatty", lambda: False)():
-            from pipeline.bar import Bar
+            from pipeline.front.bar import Bar
 
             self.bar = Bar(self.stream, len(waiting))
 
@@ -52,6 +52,8 @@ class Reporter:
 
     def add_failure(self, task: Any, fail: Any) -> None:
         """Tell that a task failed; the whole story comes at the end."""
+        if task.has_subtask:  # its members have told
+            return
         self.failures.append((task.name, fail))
         if self.bar:
             self.bar.end(task.name)
@@ -101,7 +103,10 @@ class Reporter:
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
         for stem, standing in sorted(session.standings.items()):
-            self.stream.write(_manifest_line(session, stem, standing) + "\n")
+            held_up = sum(
+                _is_held_up(fail) and name.startswith(f"{stem}:") for name, fail in self.failures
+            )
+            self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
         seconds = time.perf_counter() - self.began
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
@@ -111,7 +116,7 @@ class Reporter:
             return f"{len(self.failures)} failed"
         tallies = session.build.tallies.values() if session.build else ()
         done = sum(sum(one.outcomes.values()) - one.outcomes[UNCHANGED] for one in tallies)
-        return "done" if done else "nothing to do"
+        return "done" if done or any(one.removed for one in tallies) else "nothing to do"
 
 
 def _rests(task: Any) -> bool:
@@ -119,17 +124,23 @@ def _rests(task: Any) -> bool:
 
 
 def _story(name: str, fail: Any) -> str:
-    if fail.get_name() == "UnmetDependency":
+    if _is_held_up(fail):
         return f"{name}  not built\n  needs  {', '.join(fail.message.split())}"
     return str(fail.message).rstrip() if name in fail.message else fail.get_msg()
 
 
-def _manifest_line(session: Any, stem: str, standing: Any) -> str:
+def _is_held_up(fail: Any) -> bool:
+    return bool(fail.get_name() == "UnmetDependency")
+
+
+def _manifest_line(session: Any, stem: str, standing: Any, held_up: int) -> str:
     tally = session.build.tallies.get(stem) if session.build else None
     outcomes = tally.outcomes if tally else {}
     counts = {word: outcomes.get(word, 0) for word in (BUILT, RESTORED, FAILED)}
+    counts |= {"not built": held_up, "removed": 0}
     counts[UNCHANGED] = standing.nodes - sum(counts.values())
-    order = (BUILT, RESTORED, UNCHANGED, FAILED)
+    counts["removed"] = tally.removed if tally else 0
+    order = (BUILT, RESTORED, UNCHANGED, FAILED, "not built", "removed")
     shown = [f"{counts[word]:,} {word}" for word in order if counts[word] or word == UNCHANGED]
     if tally and tally.bytes_made:
         from pipeline.speech import human_bytes

@@ -7,6 +7,7 @@ with `-n` in workers that live for the whole run.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,7 +18,7 @@ from doit.runner import ERROR, FAILURE, Runner
 from doit.task import Stream
 
 from encoders.kit.error import EncodeError
-from pipeline.doit_loader import NODE
+from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
 from pipeline.session import Session
 
@@ -37,6 +38,14 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
 
     doc_purpose = "build what is not up to date"
     cmd_options = (*DoitRun.cmd_options, opt_lint)
+
+    def parse_execute(self, in_args: Sequence[str]) -> int:
+        """Run, or show the help."""
+        if in_args and in_args[0] in ("--help", "-h"):
+            print(self.help())
+            return 0
+        result: int = super().parse_execute(in_args)
+        return result
 
     def _execute(  # noqa: PLR0913, PLR0917 - doit hands over its options by these names
         self,

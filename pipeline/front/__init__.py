@@ -1,0 +1,1 @@
+"""The side that faces doit: loader, commands, reporter. No other module knows doit."""

@@ -1,0 +1,44 @@
+"""`doit explain`: what would be built, and why. Builds nothing and notes nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from doit.exceptions import InvalidCommand, InvalidDodoFile
+
+from pipeline.front.command import PlainCommand
+from pipeline.front.loader import say_waiting, survey_in_parallel
+from pipeline.mistake import ManifestError
+from pipeline.project import Project
+from pipeline.session import Session, UnknownTaskError
+
+
+class Explain(PlainCommand):
+    """Tells the reason of every dirty node."""
+
+    name = "explain"
+    doc_purpose = "tell what would be built, and why"
+    doc_usage = "[TASK ...]"
+    doc_description = (
+        "One line for each node that would be built: its task, then the reason: source changed, "
+        "code changed, option changed, output altered, or new."
+    )
+
+    def execute(self, opt_values: Any, pos_args: list[str]) -> int:  # noqa: ARG002 - doit's protocol
+        """Print the reasons."""
+        session = Session(Project(os.getcwd(), say_waiting))
+        try:
+            explained = session.explain(pos_args, survey_in_parallel(session.project.root))
+        except ManifestError as error:
+            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
+        except UnknownTaskError as error:
+            raise InvalidCommand(not_found=str(error)) from None
+        finally:
+            session.project.close()
+        for task, reason in explained.items():
+            print(f"{task}  {reason}")
+        if not explained:
+            print("Everything is up to date.", file=sys.stderr)
+        return 0

@@ -1,0 +1,71 @@
+"""`doit gc`: trim the cache, least recently used first, never what the current build needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from doit.exceptions import InvalidCommand
+
+from pipeline.evaluate import made_by
+from pipeline.front.command import PlainCommand
+from pipeline.front.loader import say_waiting
+from pipeline.project import Project
+from pipeline.speech import human_bytes
+from pipeline.trim import trim_cache
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+opt_max_size = {
+    "name": "max_size",
+    "long": "max-size",
+    "type": str,
+    "default": "10G",
+    "help": "how large the cache may stay, such as 500M or 10G [default: %(default)s]",
+}
+
+
+class Gc(PlainCommand):
+    """Trims the cache."""
+
+    name = "gc"
+    doc_purpose = "trim the cache, least recently used first"
+    doc_usage = ""
+    doc_description = "What the current build needs always stays."
+    cmd_options = (opt_max_size,)
+
+    def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
+        """Trim, and say what was done."""
+        if pos_args:
+            raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
+        limit = parse_size(opt_values["max_size"])
+        project = Project(os.getcwd(), say_waiting)
+        with project.lock:
+            trimmed = trim_cache(project.cache, limit, needed(project), time.time())
+        project.close()
+        print(
+            f"removed {trimmed.removed_files:,} files ({human_bytes(trimmed.removed_bytes)}), "
+            f"kept {human_bytes(trimmed.kept_bytes)}"
+        )
+        return 0
+
+
+def needed(project: Project) -> set[str]:
+    """Name the receipts and objects that the project's last builds consist of."""
+    found: set[str] = set()
+    for stem in project.state.stems():
+        for row in project.state.rows(stem):
+            if row.built is not None:
+                found |= {row.built["fingerprint"], *made_by(row.built).values()}
+    return found
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as 500M or 10G."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip().upper())
+    if match is None:
+        raise InvalidCommand(f"gc: found --max-size {text}; allowed: a size such as 500M or 10G")
+    return int(float(match[1]) * UNITS[match[2]])
