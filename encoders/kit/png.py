@@ -69,7 +69,8 @@ def to_eight_bits(samples: _Samples, depth: int) -> npt.NDArray[np.uint8]:
     """Return samples of 1 to 16 bits as 8 bits, to the nearest."""
     if depth == 16:
         return ((samples.astype(np.uint32) + 128) // 257).astype(np.uint8)
-    return (samples * np.uint8(255 // ((1 << depth) - 1))).astype(np.uint8)
+    eight = samples.astype(np.uint8, copy=False)
+    return eight if depth == 8 else eight * np.uint8(255 // ((1 << depth) - 1))
 
 
 def _collect(data: bytes, name: str) -> _Parts:
