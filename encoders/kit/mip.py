@@ -61,11 +61,12 @@ def keep_coverage(chain: list[Rgba8], cutoff: int) -> list[Rgba8]:
 def _with_coverage(level: Rgba8, cutoff: int, shown: int, total: int) -> Rgba8:
     alpha = level[..., 3].astype(np.int64)
     wanted = (2 * shown * alpha.size + total) // (2 * total)
-    # Texels that pass if everything from that alpha upwards passes; index 256 passes none.
+    # Texels that pass if everything from that alpha upwards passes; 256 lets none pass.
     passing = np.cumsum(np.bincount(alpha.ravel(), minlength=257)[::-1])[::-1]
-    misses = np.abs(passing[1:] - wanted)
-    # Of equally good ones take the highest, which changes the fewest visible texels.
-    least = 256 - int(np.argmin(misses[::-1]))
+    candidates = np.arange(1, 257)
+    # Of equally good ones the nearest to the cutoff: it changes alpha least, or not at all.
+    cost = np.abs(passing[1:] - wanted) * 512 + np.abs(candidates - cutoff)
+    least = int(candidates[np.argmin(cost)])
     scaled = level.copy()
     scaled[..., 3] = np.minimum(255, alpha * cutoff // least)
     return scaled

@@ -6,6 +6,8 @@ look-ups in tables of integers, so that no machine's power function decides abou
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,10 +25,11 @@ def share_of(linear: float) -> float:
 
 
 _LINEAR = np.array([round(linear_of(code / 255) * LINEAR_WHITE) for code in range(256)], np.uint16)
-# Light from which on a code is nearer than the one below it: its lower half step.
+# The least light at which the next code is the nearer one.
 _STEPS = np.array(
-    [round(linear_of((code + 0.5) / 255) * LINEAR_WHITE) for code in range(255)], np.uint16
+    [math.ceil(linear_of((code + 0.5) / 255) * LINEAR_WHITE) for code in range(255)], np.uint16
 )
+_CODES = np.searchsorted(_STEPS, np.arange(LINEAR_WHITE + 1), side="right").astype(np.uint8)
 
 
 def to_linear(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
@@ -36,4 +39,4 @@ def to_linear(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 def from_linear(light: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
     """Return the nearest sRGB codes of 16-bit linear light."""
-    return np.searchsorted(_STEPS, light, side="right").astype(np.uint8)
+    return _CODES[light]
