@@ -39,4 +39,4 @@ def to_linear(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
 
 def from_linear(light: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
     """Return the nearest sRGB codes of 16-bit linear light."""
-    return _CODES[light]
+    return np.asarray(_CODES[light])
