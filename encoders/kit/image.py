@@ -47,13 +47,11 @@ def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
             warnings.catch_warnings(action="ignore"),
             Image.open(io.BytesIO(data), formats=["JPEG"]) as picture,
         ):
-            pixels = np.asarray(picture.convert("RGB"))
+            image = np.array(picture.convert("RGBA"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         facts = {"file": name, "reason": str(error)}
         raise EncodeError("the JPEG is damaged or cut short", facts) from error
-    if pixels.shape != (height, width, 3):
-        facts = {"file": name, "header": f"{width} x {height}", "decoded": str(pixels.shape)}
+    if image.shape != (height, width, 4):
+        facts = {"file": name, "header": f"{width} x {height}", "decoded": str(image.shape)}
         raise EncodeError("the JPEG's parts disagree about its size", facts)
-    image = np.full((height, width, 4), 255, np.uint8)
-    image[:, :, :3] = pixels
     return image

@@ -103,7 +103,7 @@ def _without_obstacles(page: PageKind) -> list[_Space]:
 
 
 def _pack_in_order(items: list[Item], page: PageKind, empty: list[_Space]) -> Packing:
-    pages: list[list[_Space]] = []
+    pages: list[_Page] = []
     placed: dict[str, tuple[int, Rect]] = {}
     unplaced: list[str] = []
     for item in items:
@@ -111,22 +111,32 @@ def _pack_in_order(items: list[Item], page: PageKind, empty: list[_Space]) -> Pa
         if spot is None and (page.max_pages is None or len(pages) < page.max_pages):
             spot = _best_spot(item, empty)
             if spot is not None:
-                pages.append(empty)
+                pages.append(_Page(empty))
         if spot is None:
             unplaced.append(item.key)
             continue
         x, y = spot
-        pages[number] = _take(pages[number], (x, y, x + item.width, y + item.height))
+        pages[number] = _Page(_take(pages[number].free, (x, y, x + item.width, y + item.height)))
         placed[item.key] = (number, Rect(x, y, item.width, item.height))
     return Packing(dict(sorted(placed.items())), tuple(sorted(unplaced)), len(pages))
 
 
-def _first_spot(item: Item, pages: list[list[_Space]]) -> tuple[int, tuple[int, int] | None]:
+class _Page:
+    """The free spaces of a page, and the widest and the highest of them."""
+
+    def __init__(self, free: list[_Space]) -> None:
+        self.free = free
+        self.widest = max((right - left for left, _, right, _ in free), default=0)
+        self.highest = max((bottom - top for _, top, _, bottom in free), default=0)
+
+
+def _first_spot(item: Item, pages: list[_Page]) -> tuple[int, tuple[int, int] | None]:
     """Return the first page that has room and the best spot on it, or a new page and None."""
-    for number, free in enumerate(pages):
-        spot = _best_spot(item, free)
-        if spot is not None:
-            return number, spot
+    for number, page in enumerate(pages):
+        if item.width <= page.widest and item.height <= page.highest:
+            spot = _best_spot(item, page.free)
+            if spot is not None:
+                return number, spot
     return len(pages), None
 
 

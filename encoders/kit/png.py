@@ -54,10 +54,10 @@ def decode_png(data: bytes, name: str) -> npt.NDArray[np.uint8]:
         return _look_up(samples[:, :, 0], parts, name)
     image = np.full((*samples.shape[:2], 4), 255, np.uint8)
     eight = to_eight_bits(samples, parts.header.depth)
-    if parts.header.colour_type in (GREY, GREY_ALPHA):
-        image[:, :, :3] = eight[:, :, :1]
-    else:
-        image[:, :, :3] = eight[:, :, :3]
+    is_grey = parts.header.colour_type in (GREY, GREY_ALPHA)
+    # One channel at a time is several times faster than three interleaved ones at once.
+    for channel in range(3):
+        image[:, :, channel] = eight[:, :, 0 if is_grey else channel]
     if parts.header.colour_type in (GREY_ALPHA, RGBA):
         image[:, :, 3] = eight[:, :, -1]
     elif parts.transparency is not None:
@@ -205,7 +205,8 @@ def _look_up(indices: _Samples, parts: _Parts, name: str) -> npt.NDArray[np.uint
     palette[:, :3] = np.frombuffer(parts.palette, np.uint8).reshape(-1, 3)
     alpha = np.frombuffer(parts.transparency or b"", np.uint8)
     palette[: len(alpha), 3] = alpha
-    return palette[indices]
+    # Four bytes are fetched at once as one number.
+    return palette.view(np.uint32)[:, 0][indices].view(np.uint8).reshape(*indices.shape, 4)
 
 
 def _is_key(samples: _Samples, parts: _Parts) -> npt.NDArray[np.bool_]:

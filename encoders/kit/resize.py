@@ -7,7 +7,7 @@ same everywhere. Colour is weighted by alpha, so that what is invisible does not
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from encoders.kit.pixel import Rgba8
 from encoders.kit.srgb import from_linear, to_linear
 
-_Sums: TypeAlias = npt.NDArray[np.int64]
+_Sums: TypeAlias = npt.NDArray[Any]
 
 
 def resize_colour(image: Rgba8, width: int, height: int) -> Rgba8:
@@ -55,8 +55,8 @@ def _planes(image: Rgba8) -> npt.NDArray[np.uint8]:
 
 def _picture(rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.integer]) -> Rgba8:
     image = np.empty((*rgb.shape[1:], 4), np.uint8)
-    image[..., :3] = np.moveaxis(rgb, 0, 2)
-    image[..., 3] = alpha[0]
+    for channel, plane in enumerate((*rgb, *alpha)):
+        image[..., channel] = plane
     return image
 
 
@@ -64,11 +64,12 @@ def _weighted_means(
     rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
 ) -> tuple[_Sums, _Sums]:
     """Return means of colour, weighted by alpha, and of alpha."""
-    colour = rgb.astype(np.int64)
+    holder = _holder(rgb, alpha, width, height)
+    colour: _Sums = rgb.astype(holder)
     if (alpha == 255).all():
         means = _rounded(*_sums(colour, width, height))
-        return means, np.full((1, height, width), 255, np.int64)
-    cover = alpha.astype(np.int64)
+        return means, np.full((1, height, width), 255, holder)
+    cover: _Sums = alpha.astype(holder)
     alpha_sum, weight = _sums(cover, width, height)
     visible, _ = _sums(colour * cover, width, height)
     means = _rounded(visible, np.maximum(alpha_sum, 1))
@@ -79,8 +80,20 @@ def _weighted_means(
     return means, _rounded(alpha_sum, weight)
 
 
+def _holder(
+    rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
+) -> type[np.int32 | np.int64]:
+    """Return the narrower integer, which is twice as fast, where doubled sums fit it."""
+    down, rest_y = divmod(alpha.shape[1], height)
+    across, rest_x = divmod(alpha.shape[2], width)
+    largest = 255 * int(np.iinfo(rgb.dtype).max)
+    fits = not rest_x and not rest_y and 3 * down * across * largest < 2**31
+    return np.int32 if fits else np.int64
+
+
 def _rounded(total: _Sums, weight: _Sums | int) -> _Sums:
-    return (2 * total + weight) // (2 * np.asarray(weight, np.int64))
+    whole: _Sums = np.asarray(weight, total.dtype)
+    return np.asarray((2 * total + whole) // (2 * whole))
 
 
 def _sums(values: _Sums, width: int, height: int) -> tuple[_Sums, int]:
@@ -111,7 +124,7 @@ def _folded(values: _Sums, axis: int, factor: int) -> _Sums:
         return total
     target = values.shape[axis] // factor
     shape = (*values.shape[:axis], target, factor, *values.shape[axis + 1 :])
-    return np.asarray(values.reshape(shape).sum(axis=axis + 1))
+    return np.asarray(values.reshape(shape).sum(axis=axis + 1, dtype=values.dtype))
 
 
 def _shrunk(values: _Sums, axis: int, target: int) -> _Sums:

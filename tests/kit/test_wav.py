@@ -196,7 +196,7 @@ def test_mono_is_the_mean_of_both_channels() -> None:
     assert mono.samples.tolist() == [[0.125], [1.0]]
 
 
-def tone(rate: int, frequency: float, seconds: float = 0.25) -> np.ndarray:
+def tone(rate: int, frequency: float, seconds: float = 0.12) -> np.ndarray:
     return np.sin(2 * math.pi * frequency / rate * np.arange(int(rate * seconds)))[:, None]
 
 
