@@ -79,7 +79,7 @@ class Column:
     def _checked_floats(self, array: AnyArray) -> AnyArray:
         if array.dtype.kind not in "fiub":
             raise LayoutError(f"{self.table}: {self.name} takes numbers, not {array.dtype}")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             stored = array.astype(self.type.dtype)
         bad = ~np.isfinite(stored)
         if self.type.allows_nonfinite:

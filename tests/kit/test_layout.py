@@ -210,8 +210,13 @@ def test_element_of_an_array_row_is_named_by_its_index() -> None:
 
 def test_not_a_number_is_refused_on_reading_too() -> None:
     table = Layout("floats", 4, Row(0, "x", F32))
-    with pytest.raises(EncodeError, match="does not fit"):
-        table.unpack(bytes.fromhex("0000C07F"), 1)
+    for stored in ("0000C07F", "0100807F"):  # quiet and signalling
+        with pytest.raises(EncodeError, match="does not fit"):
+            table.unpack(bytes.fromhex(stored), 1)
+        value = np.frombuffer(bytes.fromhex(stored), "<f4")
+        half = Layout("halves", 2, Row(0, "x", F16))
+        with pytest.raises(EncodeError, match="does not fit"):
+            half.pack({"x": value})
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ LIES = {
     "more valid bits than bits": riff(fmt(0xFFFE, 1, 8000, 16, extensible(1, 24)), DATA),
     "infinite": riff(fmt(3, 1, 8000, 32), chunk(b"data", struct.pack("<f", math.inf))),
     "no number": riff(fmt(3, 2, 8000, 32), chunk(b"data", struct.pack("<2f", 0, math.nan))),
+    "signalling NaN": riff(fmt(3, 1, 8000, 32), chunk(b"data", bytes.fromhex("0100807F"))),
     "far too loud": riff(fmt(3, 1, 8000, 64), chunk(b"data", struct.pack("<d", 1e300))),
     "too long": riff(fmt(1, 1, 1, 8), chunk(b"data", bytes(602))),
 }
