@@ -46,6 +46,12 @@ def round_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8
     return ((values.astype(np.uint16) * np.uint16(top) + np.uint16(127)) // 255).astype(np.uint8)
 
 
+def round_share(shares: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint8]:
+    """Return the nearest code, half up, of colour factors, of which only 0 to 1 can be shown."""
+    top = (1 << bits) - 1
+    return np.floor(np.clip(shares, 0.0, 1.0) * top + 0.5).astype(np.uint8)
+
+
 def expand_bits(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
     """Return codes of 1 to 8 bits as 8 bits, the pattern repeated so that full stays full."""
     wide = codes.astype(np.uint16)

@@ -24,6 +24,7 @@ from encoders.kit.pixel import (
     encode_words,
     expand_bits,
     round_bits,
+    round_share,
     truncate_bits,
 )
 
@@ -50,6 +51,11 @@ def test_five_bit_rounding_meets_its_test_points() -> None:
 def test_four_bit_rounding_meets_its_test_points() -> None:
     points = {8: 0, 9: 1, 127: 7, 128: 8, 246: 14, 247: 15, 255: 15}
     assert round_bits(np.array([*points], np.uint8), 4).tolist() == [*points.values()]
+
+
+def test_material_factors_meet_their_test_points() -> None:
+    points = {0.5: 8, 0.64: 10, 0.8: 12, 1.0: 15, 0.0: 0, 1.5: 15, -1.0: 0}
+    assert round_share(np.array([*points]), 4).tolist() == [*points.values()]
 
 
 @pytest.mark.parametrize("bits", [1, 4, 5, 6, 8])
