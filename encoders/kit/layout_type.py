@@ -1,0 +1,160 @@
+"""The types that a row of a Layout can have: scalars, arrays, raw bytes, bit fields, constants.
+
+A type knows its width, the values it can hold and how a table of the documentation names it.
+The one rule: a value that a type cannot hold exactly is refused, never wrapped or clamped.
+Floats are rounded to the nearest representable one, but NaN and infinities are refused unless
+the table says `.nonfinite()`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+AnyArray: TypeAlias = npt.NDArray[Any]
+
+
+class LayoutError(ValueError):
+    """A mistake in our own code: a wrong table, a wrong column name, a wrong shape."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number of fixed width and byte order; with a shape, an array of them: `F32[3]`."""
+
+    name: str
+    code: str
+    shape: tuple[int, ...] = ()
+    allows_nonfinite: bool = False
+
+    def __getitem__(self, shape: int | tuple[int, ...]) -> Scalar:
+        """Return the array type of this element: `U16[3, 3]` is three rows of three."""
+        sizes = shape if isinstance(shape, tuple) else (shape,)
+        if self.shape or min(sizes) < 1:
+            raise LayoutError(f"{self.name}{self.shape}[{shape}] is not an array type")
+        return replace(self, shape=sizes)
+
+    def nonfinite(self) -> Scalar:
+        """Return the same type, with NaN and the infinities among its values."""
+        return replace(self, allows_nonfinite=True)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy type of one element, in the byte order of the file."""
+        return np.dtype(self.code)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return self.dtype.kind == "f"
+
+    @property
+    def size(self) -> int:
+        """Width in bytes, all elements together."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+    @property
+    def low(self) -> int | float:
+        """The least value that fits."""
+        return float(np.finfo(self.dtype).min) if self.is_float else int(np.iinfo(self.code).min)
+
+    @property
+    def high(self) -> int | float:
+        """The greatest value that fits."""
+        return float(np.finfo(self.dtype).max) if self.is_float else int(np.iinfo(self.code).max)
+
+    @property
+    def text(self) -> str:
+        """How documentation names the type: `u16`, `3 x f32`, `3 x 3 x u16`."""
+        return " x ".join([*map(str, self.shape), self.name])
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A word cut into unsigned fields, the first-named in the least significant bits.
+
+    The fields are the columns; the row's own name is only documentation. A field whose name
+    begins with an underscore is padding.
+    """
+
+    word: Scalar
+    fields: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        widths = [width for _, width in self.fields]
+        if self.word.shape or self.word.dtype.kind != "u":
+            raise LayoutError(f"bit fields need one unsigned word, not {self.word.text}")
+        if min(widths) < 1 or sum(widths) != 8 * self.word.size:
+            raise LayoutError(f"bit fields of {widths} bits do not fill a {self.word.text}")
+
+    @property
+    def size(self) -> int:
+        """Width in bytes."""
+        return self.word.size
+
+    @property
+    def text(self) -> str:
+        """How documentation names the type of the word."""
+        return self.word.text
+
+
+@dataclass(frozen=True)
+class Const:
+    """A row that always holds the same value: written by itself, checked on reading."""
+
+    type: Scalar
+    value: int | float | bytes
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bytes) != (self.type.code == "u1" and bool(self.type.shape)):
+            raise LayoutError(f"{self.value!r} is not a value of {self.type.text}")
+        if isinstance(self.value, bytes) and len(self.value) != self.type.size:
+            raise LayoutError(f"{self.value!r} does not fill {self.type.text}")
+
+    @property
+    def size(self) -> int:
+        """Width in bytes."""
+        return self.type.size
+
+    @property
+    def text(self) -> str:
+        """How documentation names the type and its value."""
+        value = self.value
+        shown = value.hex(" ") if isinstance(value, bytes) else str(value)
+        return f"{self.type.text} = {shown}"
+
+
+RowType: TypeAlias = Scalar | Bits | Const
+
+
+def raw(size: int) -> Scalar:
+    """Return the type of `size` bytes that have no meaning to the table; columns take `bytes`."""
+    return U8[size]
+
+
+def magic(value: bytes) -> Const:
+    """Return the type of an identifier: these bytes and no others."""
+    return Const(raw(len(value)), value)
+
+
+U8 = Scalar("u8", "u1")
+U16 = Scalar("u16", "<u2")
+U32 = Scalar("u32", "<u4")
+U64 = Scalar("u64", "<u8")
+I8 = Scalar("i8", "i1")
+I16 = Scalar("i16", "<i2")
+I32 = Scalar("i32", "<i4")
+I64 = Scalar("i64", "<i8")
+F16 = Scalar("f16", "<f2")
+F32 = Scalar("f32", "<f4")
+F64 = Scalar("f64", "<f8")
+U16BE = Scalar("u16 big-endian", ">u2")
+U32BE = Scalar("u32 big-endian", ">u4")
+U64BE = Scalar("u64 big-endian", ">u8")
+I16BE = Scalar("i16 big-endian", ">i2")
+I32BE = Scalar("i32 big-endian", ">i4")
+F32BE = Scalar("f32 big-endian", ">f4")

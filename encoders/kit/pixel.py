@@ -1,0 +1,107 @@
+"""RGBA8 to the 16-bit pixel words of the consoles, and back.
+
+A PixelWord says where each channel lies; a rounding says how 8 bits become fewer. The one rule:
+every rounding is a named function on integers, because each target names its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rgba8: TypeAlias = npt.NDArray[np.uint8]
+Words: TypeAlias = npt.NDArray[np.uint16]
+Rounding: TypeAlias = Callable[[npt.NDArray[np.uint8], int], npt.NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class PixelWord:
+    """Channels in a 16-bit word, as (shift, bits) for r, g, b, a; no bits means no channel."""
+
+    name: str
+    channels: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]]
+
+
+# Names run from the most significant bits to the least.
+RGBA4444 = PixelWord("RGBA4444", ((12, 4), (8, 4), (4, 4), (0, 4)))
+ABGR4444 = PixelWord("ABGR4444", ((0, 4), (4, 4), (8, 4), (12, 4)))
+ABGR1555 = PixelWord("ABGR1555", ((0, 5), (5, 5), (10, 5), (15, 1)))
+ARGB1555 = PixelWord("ARGB1555", ((10, 5), (5, 5), (0, 5), (15, 1)))
+RGBA5551 = PixelWord("RGBA5551", ((11, 5), (6, 5), (1, 5), (0, 1)))
+RGB565 = PixelWord("RGB565", ((11, 5), (5, 6), (0, 5), (0, 0)))
+
+
+def truncate_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    """Keep the highest bits of 8 and drop the rest."""
+    return values >> np.uint8(8 - bits)
+
+
+def round_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    """Return the code whose share of the range is nearest: (v x top + 127) div 255."""
+    top = (1 << bits) - 1
+    return ((values.astype(np.uint16) * np.uint16(top) + np.uint16(127)) // 255).astype(np.uint8)
+
+
+def round_share(shares: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint8]:
+    """Return the nearest code, half up, of colour factors, of which only 0 to 1 can be shown."""
+    top = (1 << bits) - 1
+    return np.floor(np.clip(shares, 0.0, 1.0) * top + 0.5).astype(np.uint8)
+
+
+def expand_bits(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    """Return codes of 1 to 8 bits as 8 bits, the pattern repeated so that full stays full."""
+    wide = codes.astype(np.uint16)
+    repeated, filled = wide << np.uint16(8 - bits), bits
+    while filled < 8:
+        repeated |= repeated >> np.uint16(filled)
+        filled *= 2
+    return (repeated & np.uint16(255)).astype(np.uint8)
+
+
+def encode_words(
+    image: Rgba8, word: PixelWord, rounding: Rounding, alpha_threshold: int = 128
+) -> Words:
+    """Return an RGBA8 picture as words; a 1-bit alpha is set from `alpha_threshold` upwards."""
+    words = np.zeros(image.shape[:-1], np.uint16)
+    for index, (shift, bits) in enumerate(word.channels):
+        values = image[..., index]
+        if bits == 1:
+            codes = (values >= alpha_threshold).astype(np.uint8)
+        elif bits:
+            codes = rounding(values, bits)
+        else:
+            continue
+        words |= codes.astype(np.uint16) << np.uint16(shift)
+    return words
+
+
+def decode_words(words: Words, word: PixelWord) -> Rgba8:
+    """Return words as RGBA8, each code expanded by repeating its bits; no alpha means opaque."""
+    image = np.full((*words.shape, 4), 255, np.uint8)
+    for index, (shift, bits) in enumerate(word.channels):
+        if bits:
+            codes = (words >> np.uint16(shift)) & np.uint16((1 << bits) - 1)
+            image[..., index] = expand_bits(codes.astype(np.uint8), bits)
+    return image
+
+
+def encode_playstation(image: Rgba8, alpha_threshold: int = 128) -> Words:
+    """Return an RGBA8 picture as PlayStation colour words: five bits each, red lowest.
+
+    Word 0 is a hole in the picture, so texels below the threshold become 0 and opaque black
+    is told apart by its top bit (0x8000). The top bit of other colours stays clear.
+    """
+    colours = encode_words(image, ABGR1555, round_bits) & np.uint16(0x7FFF)
+    opaque = np.where(colours == 0, np.uint16(0x8000), colours)
+    return np.where(image[..., 3] >= alpha_threshold, opaque, np.uint16(0))
+
+
+def decode_playstation(words: Words) -> Rgba8:
+    """Return the colours that the console shows: word 0 is transparent, all others opaque."""
+    image = decode_words(words, ABGR1555)
+    image[..., 3] = np.where(words == 0, 0, 255)
+    return image
