@@ -12,11 +12,16 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <stddef.h>
+#include <float.h>
 #include <stdint.h>
 
+#if FLT_EVAL_METHOD != 0
+#error "This machine computes in excess precision; the references have to serve."
+#endif
+
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
-#define KERNELS
+#define KERNELS                                                                                \
+    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS
