@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { ROUNDS = 3, SETTLING_ROUNDS = 2, POWER_STEPS = 4 };
+enum { ROUNDS = 3, SETTLING_ROUNDS = 2, POWER_STEPS = 4, INSET = 16 };
 
 static void unit(float v[3])
 {
@@ -89,7 +89,8 @@ static void first_steps(const bc1_texels *texels, int16_t steps[TEXELS])
         low = place[t] < low ? place[t] : low;
         high = place[t] > high ? place[t] : high;
     }
-    cut(texels, place, low, high - low, steps);
+    int32_t inset = (high - low) / INSET;
+    cut(texels, place, low + inset, high - low - 2 * inset, steps);
 }
 
 void bc1_nearest_steps(const bc1_texels *texels, const bc1_line *line, int16_t steps[TEXELS])
