@@ -42,7 +42,20 @@ def pixel_art(size: int = 128, colors: int = 24, seed: int = 3) -> Bytes:
     return opaque(palette[np.tile(tile, (4, 4))])
 
 
-def with_holes(picture: Bytes, seed: int = 4) -> Bytes:
+def formula(size: int = 64) -> Bytes:
+    """Ramps, folds and holes in whole numbers: the same to the bit wherever it is made."""
+    y, x = np.mgrid[0:size, 0:size].astype(np.int64)
+    fold = np.abs(x * x + 3 * x * y - 2 * y * y) // 11
+    channels = [
+        3 * x + fold % 23,
+        2 * y + fold % 61,
+        (x * y // 7 + fold) % 256,
+        255 * (fold % 9 > 0),
+    ]
+    return (np.stack(channels, axis=-1) % 256).astype(np.uint8)
+
+
+def with_holes(picture: Bytes) -> Bytes:
     """Give a picture an alpha of soft discs, some blocks wholly transparent."""
     size = len(picture)
     y, x = np.mgrid[0:size, 0:size]

@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 import texture2ddecoder
@@ -8,7 +10,7 @@ from PIL import Image
 
 from encoders.kit import bc1, kernel
 from encoders.kit.error import EncodeError
-from tests.kit.picture import decibels, gradient, photo, pixel_art, with_holes
+from tests.kit.picture import decibels, formula, gradient, photo, pixel_art, with_holes
 
 needs_native = pytest.mark.skipif(
     not kernel.has_native("bc1_encode"), reason="the extension is not built"
@@ -214,6 +216,15 @@ def test_best_is_no_worse_than_default(name):
     ]
     solid = picture[..., 3] >= 128
     assert decibels(picture[solid], shown[1][solid]) >= decibels(picture[solid], shown[0][solid])
+
+
+@pytest.mark.usefixtures("route")
+@pytest.mark.parametrize(
+    ("quality", "digest"), [("default", "c7a48822f2bcc7e2"), ("best", "fd85f86eb2d15e06")]
+)
+def test_blocks_are_the_same_on_every_machine(quality, digest):
+    data = bc1.encode_bc1(formula(), quality=quality)
+    assert hashlib.sha256(data).hexdigest()[:16] == digest
 
 
 @needs_native

@@ -21,7 +21,8 @@
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
 #define KERNELS                                                                                \
-    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")
+    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")              \
+    KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS
