@@ -6,50 +6,45 @@
 
 enum { CHANNELS = 4, ENTRIES = 256 };
 
-/* A picture and its palette, both with `channels` bytes a colour. */
+/* A picture with `channels` bytes a colour; its palette by channel, channels it has not all 0. */
 typedef struct {
-    const uint8_t *colors, *mask, *palette;
+    const uint8_t *colors, *mask;
     uint8_t *indices;
     Py_ssize_t width, height;
     int channels, entries;
+    int16_t palette[CHANNELS][ENTRIES];
 } picture;
 
-/* The first of the nearest entries. */
-static int nearest(const picture *p, const int32_t value[CHANNELS])
+/* The first of the nearest entries: the distance and then the entry make one number. */
+static int nearest(const picture *p, const int16_t value[CHANNELS])
 {
-    int chosen = 0;
     int32_t least = INT32_MAX;
     for (int k = 0; k < p->entries; k++) {
-        int32_t distance = 0;
-        for (int c = 0; c < p->channels; c++) {
-            int32_t off = p->palette[k * p->channels + c] - value[c];
-            distance += off * off;
-        }
-        if (distance < least)
-            least = distance, chosen = k;
+        int16_t red = (int16_t)(p->palette[0][k] - value[0]);
+        int16_t green = (int16_t)(p->palette[1][k] - value[1]);
+        int16_t blue = (int16_t)(p->palette[2][k] - value[2]);
+        int16_t alpha = (int16_t)(p->palette[3][k] - value[3]);
+        int32_t distance = red * red + green * green + blue * blue + alpha * alpha;
+        int32_t key = distance * ENTRIES + k;
+        least = key < least ? key : least;
     }
-    return chosen;
-}
-
-static int32_t clamp(int32_t value)
-{
-    return value < 0 ? 0 : value > 255 ? 255 : value;
+    return least % ENTRIES;
 }
 
 /* Choose one texel's entry; `here` and `below` point at its own errors in sixteenths. */
 static void diffuse(const picture *p, Py_ssize_t texel, int32_t *here, int32_t *below, int step)
 {
-    int32_t value[CHANNELS];
+    int16_t value[CHANNELS] = {0, 0, 0, 0};
     int channels = p->channels;
     for (int c = 0; c < channels; c++) {
         int32_t sixteenths = 16 * p->colors[texel * channels + c] + here[c] + 8;
-        /* Shifting a negative number is the compiler's choice; it would be clamped anyway. */
-        value[c] = sixteenths < 0 ? 0 : clamp(sixteenths >> 4);
+        sixteenths = sixteenths < 0 ? 0 : sixteenths;
+        value[c] = (int16_t)(sixteenths > 255 * 16 ? 255 : sixteenths / 16);
     }
     int chosen = nearest(p, value), forth = step * channels;
     p->indices[texel] = (uint8_t)chosen;
     for (int c = 0; c < channels; c++) {
-        int32_t error = value[c] - p->palette[chosen * channels + c];
+        int32_t error = value[c] - p->palette[c][chosen];
         here[forth + c] += 7 * error;
         below[c - forth] += 3 * error;
         below[c] += 5 * error;
@@ -90,7 +85,6 @@ static int open_picture(picture *p, const Py_buffer buffers[4])
     p->entries = entries > 0 && entries <= ENTRIES ? (int)entries : 1;
     p->colors = buffers[0].buf;
     p->mask = buffers[1].buf;
-    p->palette = buffers[2].buf;
     p->indices = buffers[3].buf;
     return kernel_expect(&buffers[3], p->width * p->height, 1, "indices") &&
            kernel_expect(&buffers[0], texels * p->channels, 1, "colors") &&
@@ -98,7 +92,15 @@ static int open_picture(picture *p, const Py_buffer buffers[4])
            kernel_expect(&buffers[2], (Py_ssize_t)p->entries * p->channels, 1, "palette");
 }
 
-static int dither_picture(const picture *p)
+static void spread_palette(picture *p, const uint8_t *entries)
+{
+    memset(p->palette, 0, sizeof p->palette);
+    for (int k = 0; k < p->entries; k++)
+        for (int c = 0; c < p->channels; c++)
+            p->palette[c][k] = entries[k * p->channels + c];
+}
+
+static int dither_picture(picture *p, const uint8_t *entries)
 {
     size_t count = 2 * (size_t)(p->width + 2) * (size_t)p->channels;
     int32_t *errors = calloc(count, sizeof *errors);
@@ -106,6 +108,7 @@ static int dither_picture(const picture *p)
         PyErr_NoMemory();
         return 0;
     }
+    spread_palette(p, entries);
     Py_BEGIN_ALLOW_THREADS
     dither_rows(p, errors);
     Py_END_ALLOW_THREADS
@@ -121,7 +124,7 @@ PyObject *kernel_dither(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "y*y*y*(ni)w*:dither", &buffers[0], &buffers[1], &buffers[2],
                           &p.width, &p.channels, &buffers[3]))
         return NULL;
-    int done = open_picture(&p, buffers) && dither_picture(&p);
+    int done = open_picture(&p, buffers) && dither_picture(&p, buffers[2].buf);
     kernel_release(buffers, 4);
     if (!done)
         return NULL;
