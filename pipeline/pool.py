@@ -18,19 +18,22 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from encoders.kit.error import EncodeError
+from encoders.kit.kernel import use_native
+from pipeline.code import add_project_encoders
 
 # A second job waits in the pipe, so that a worker has no gap while the driver is busy.
 DEPTH = 2
+PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def prepare_process(root: str) -> None:
     """Make a process ready to run encoders: the project's own targets, one thread a library."""
-    from pipeline.code import add_project_encoders
-
     for variable in SINGLE_THREADED:
         os.environ.setdefault(variable, "1")
     add_project_encoders(root)
+    if os.environ.get(PURE_VARIABLE) == "1":
+        use_native(False)
 
 
 def _leave_with_parent() -> None:

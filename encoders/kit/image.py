@@ -30,7 +30,7 @@ def decode_image(data: bytes, name: str) -> npt.NDArray[np.uint8]:
 
 def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
     """Return a grey or colour JPEG as opaque RGBA8."""
-    from PIL import Image  # noqa: PLC0415 - loading Pillow costs more than most runs
+    from PIL import Image
 
     width, height, components = jpeg_frame(data, name)
     scans = data.count(b"\xff\xda")

@@ -180,7 +180,7 @@ class _Stored:
 
     def unfilter(self, mode: str, raw_mode: str) -> npt.NDArray[np.uint8]:
         """Return (height, width, channels) bytes, as `raw_mode` picks them from each pixel."""
-        from PIL import Image  # noqa: PLC0415 - loading Pillow costs more than most runs
+        from PIL import Image
 
         size = (self.header.width, self.header.height)
         interlaced = int(self.header.is_interlaced)
