@@ -6,13 +6,14 @@ corner without a normal or a UV has none, a face without a material has none, un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from encoders.kit.error import EncodeError
+from encoders.kit.material import Material
 from encoders.kit.mesh import Attribute, Corners, Floats, Mesh
 from encoders.kit.obj_block import Block, Integers, sort_lines
 from encoders.kit.obj_face import Faces, decode_faces, resolve
@@ -80,6 +81,24 @@ def decode_obj(data: bytes, name: str) -> Obj:
         has_linear_color=False,
     )
     return Obj(mesh, tuple(state.libraries), _warnings(blocks[b"f"], faces.sizes, state))
+
+
+def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
+    """Put the materials of the MTL files, in the order of `libraries`, in place of their names.
+
+    The first of a name holds. A material that no file has keeps its name alone, and is told.
+    """
+    known: dict[str, Material] = {}
+    for material in materials:
+        known.setdefault(material.name, material)
+    missing = [
+        f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ"
+        for used in obj.mesh.materials
+        if used.name not in known
+    ]
+    found = tuple(known.get(used.name, used) for used in obj.mesh.materials)
+    mesh = replace(obj.mesh, materials=found)
+    return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing))
 
 
 def _triangulate(
