@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from encoders.kit.error import EncodeError
 from encoders.kit.material import AlphaMode, Color, Material, Sampler, Slot, Texture
-from encoders.kit.wavefront import Statement, decode_name, normalise, statements
+from encoders.kit.wavefront import Statement, decode_name, normalise, quote, statements
 
 MAPS: dict[bytes, Slot] = {
     b"map_kd": "base_color",
@@ -153,7 +153,7 @@ def _numbers(statement: Statement, file: str) -> tuple[float, ...]:
 
 
 def _refuse(statement: Statement, file: str, problem: str, word: bytes) -> EncodeError:
-    keyword, found = decode_name(statement.keyword), decode_name(word)
+    keyword, found = quote(statement.keyword), quote(word)
     facts = {"file": file, "line": statement.line, "statement": keyword, "found": found}
     return EncodeError(problem, facts)
 

@@ -23,6 +23,7 @@ from encoders.kit.polygon import (
     EAR_WORK_LIMIT,
     area_vectors,
     clip_ears,
+    cut_quads,
     fan,
     find_folded,
     flatten,
@@ -34,6 +35,8 @@ COLOR_COUNT = 6
 ALPHA_COUNT = 7
 # The places of a corner's indices: v/vt/vn.
 UV, NORMAL = 1, 2
+# What they name, and how many numbers it has at least and at most.
+VECTORS = {UV: (b"vt", 1, 2), NORMAL: (b"vn", 3, 3)}
 NONE = -1
 TRIANGULATE_HINT = "Triangulate the face where it was modelled."
 
@@ -111,17 +114,24 @@ def _triangulate(
         return corners, face
     areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
     folded, normals = find_folded(areas, face[many])
-    work = np.cumsum(sizes[folded] ** 2)
-    if work.max(initial=0) > EAR_WORK_LIMIT:
-        row = int(folded[np.argmax(work > EAR_WORK_LIMIT)])
-        facts: dict[str, object] = {"corners": sizes[row]}
-        raise block.error(row, "too many corners in concave faces", facts, TRIANGULATE_HINT)
-    ends, triangle_starts = np.cumsum(sizes), np.searchsorted(face, folded)
-    for number, start in zip(folded.tolist(), triangle_starts.tolist(), strict=True):
-        polygon = np.arange(ends[number] - sizes[number], ends[number])
+    starts = np.searchsorted(face, folded)
+    is_quad = sizes[folded] == 4
+    cut_quads(corners, starts[is_quad])
+    _check_work(block, sizes, folded[~is_quad])
+    for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
+        polygon = corners[start, 0] + np.arange(sizes[number])
         points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
         corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
     return corners, face
+
+
+def _check_work(block: Block, sizes: Integers, folded: Integers) -> None:
+    """Refuse a file whose concave faces would take too long."""
+    is_over = np.cumsum(sizes[folded] ** 2) > EAR_WORK_LIMIT
+    if is_over.any():
+        row = int(folded[np.argmax(is_over)])
+        facts: dict[str, object] = {"corners": sizes[row]}
+        raise block.error(row, "too many corners in concave faces", facts, TRIANGULATE_HINT)
 
 
 def _used(table: Sequence[T], numbers: Corners) -> tuple[tuple[T, ...], Corners]:
@@ -137,7 +147,7 @@ def _attribute(
     blocks: dict[bytes, Block], faces: Faces, corners: Integers, column: int
 ) -> Attribute[np.float32] | None:
     """Decode normals or UVs, or None where no corner names one."""
-    keyword, least, most = ((b"v", 3, 3), (b"vt", 1, 2), (b"vn", 3, 3))[column]
+    keyword, least, most = VECTORS[column]
     values, _ = decode_vectors(blocks[keyword], least, most)
     rows = resolve(blocks[b"f"], faces, column, blocks[keyword])
     return Attribute(values, rows[corners]) if (rows >= 0).any() else None

@@ -15,6 +15,7 @@ import numpy as np
 
 from encoders.kit.mesh import Corners
 from encoders.kit.obj_block import Block, Integers
+from encoders.kit.wavefront import quote
 
 INTEGER_CHARACTERS = b"0123456789-"
 SEPARATOR_TO_COMMA = bytes.maketrans(b" /", b",,")
@@ -126,7 +127,7 @@ def _decode_corner(block: Block, row: int, word: bytes) -> tuple[int, ...]:
         raise block.error(
             row,
             "not a corner of a face",
-            {"found": word.decode("latin-1"), "allowed": "v, v/vt, v//vn or v/vt/vn"},
+            {"found": quote(word), "allowed": "v, v/vt, v//vn or v/vt/vn"},
         )
     if any(part and int(part) == 0 for part in parts):
         raise _zero(block, row)

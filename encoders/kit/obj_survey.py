@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from encoders.kit.error import EncodeError
-from encoders.kit.wavefront import decode_libraries, decode_name, normalise, statement
+from encoders.kit.wavefront import decode_libraries, decode_name, normalise, quote, statement
 
 SECTION_LETTERS = frozenset((b"o", b"g", b"u", b"m"))
 NUMERIC_LETTERS = frozenset((b"v", b"f"))
@@ -126,8 +126,7 @@ def _are_float32(values: list[float]) -> bool:
 
 
 def _refuse(name: str, row: int, problem: str, line: bytes) -> EncodeError:
-    found = decode_name(line[:80])
-    return EncodeError(problem, {"file": name, "line": row + 1, "found": found})
+    return EncodeError(problem, {"file": name, "line": row + 1, "found": quote(line)})
 
 
 def _survey_faces(section: _Section, lines: list[bytes], vertices: list[int], name: str) -> None:

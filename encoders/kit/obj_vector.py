@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.obj_block import Block, Integers
+from encoders.kit.wavefront import quote
 
 FLOAT_CHARACTERS = b"0123456789.eE+-"
 BLANK_TO_COMMA = bytes.maketrans(b" ", b",")
@@ -76,7 +77,7 @@ def _decode_word(block: Block, row: int, word: bytes) -> float:
             raise ValueError("an underscore between digits is Python's alone")
         return float(word)
     except ValueError:
-        raise block.error(row, "not a number", {"found": word.decode("latin-1")}) from None
+        raise block.error(row, "not a number", {"found": quote(word)}) from None
 
 
 def _table(values: Doubles, counts: Integers, width: int) -> Doubles:
@@ -96,8 +97,8 @@ def _round_to_float32(block: Block, table: Doubles) -> Floats:
         rounded = table.astype(np.float32)
     if not np.isfinite(rounded).all():
         row, column = np.argwhere(~np.isfinite(rounded))[0].tolist()
-        word = block.rows()[row][column].decode("latin-1")
-        raise block.error(row, "not a finite number", {"found": word})
+        word = block.rows()[row][column]
+        raise block.error(row, "not a finite number", {"found": quote(word)})
     return rounded
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 # Clipping ears takes a time that grows with the square of a polygon's corners, so a file may have
-# this much of it: a polygon of 4,000 corners, or a million of four.
+# this much of it: a polygon of 4,000 corners, or 160,000 of ten.
 EAR_WORK_LIMIT = 4000 * 4000
 # A fan may fold over by this part of the polygon's area: corners on a line are only nearly so.
 FOLD_TOLERANCE = 1e-6
@@ -63,6 +63,13 @@ def find_folded(areas: Doubles, polygon: Integers) -> tuple[Integers, Doubles]:
 def _dot(one: Doubles, two: Doubles) -> Doubles:
     products = one * two
     return products[:, 0] + products[:, 1] + products[:, 2]
+
+
+def cut_quads(corners: Integers, starts: Integers) -> None:
+    """Cut quads whose fans begin at these triangles along their other diagonal, in place."""
+    first = corners[starts, :1]
+    corners[starts] = first + np.array((0, 1, 3))
+    corners[starts + 1] = first + np.array((1, 2, 3))
 
 
 def flatten(points: Doubles, normal: Doubles) -> list[Point]:

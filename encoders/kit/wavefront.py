@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 
+QUOTE_LIMIT = 60
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Either names that end in .mtl, which may hold blanks, or all that is left of the line.
 LIBRARY = re.compile(r"\S.*?\.mtl(?=\s|$)|\S.*", re.IGNORECASE)
@@ -84,6 +85,13 @@ def decode_name(name: bytes) -> str:
         return name.decode("utf-8")
     except UnicodeDecodeError:
         return name.decode("latin-1")
+
+
+def quote(word: bytes) -> str:
+    """Show a word in an error, no more of it than fits a line."""
+    return (
+        decode_name(word) if len(word) <= QUOTE_LIMIT else decode_name(word[:QUOTE_LIMIT]) + "..."
+    )
 
 
 def decode_libraries(rest: bytes) -> list[str]:

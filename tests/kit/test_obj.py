@@ -218,6 +218,10 @@ def test_vector_with_too_few_numbers_is_refused_with_its_line(line: bytes) -> No
     assert error.facts["line"] == "5"
 
 
+def test_very_long_word_is_shortened_in_its_error() -> None:
+    assert refusal(SQUARE + b"f 1 2 " + b"x" * 1000).facts["found"] == "x" * 60 + "..."
+
+
 def test_line_numbers_survive_continuations_and_lone_returns() -> None:
     assert refusal(b"v 0 0 \\\n 0\n\rv 1 1 \\\n x\n").facts["line"] == "4"
 
