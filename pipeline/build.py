@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Node, Source
+from encoders.kit.plan import Node, Product, Source
 from pipeline.book import Book
 from pipeline.evaluate import Evaluator, input_digests, made_by
 from pipeline.fingerprint import fingerprint
+from pipeline.graph import edge_of
 from pipeline.ledger import Ledger
 from pipeline.outcome import FAILED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
@@ -174,11 +175,14 @@ class Build:
 
     def _mark_readers(self, row: Row, built: dict[str, Any]) -> None:
         """Mark what reads this node's products as dirty, where these are not what they were."""
-        made = self.book.made(row.task)
-        if made is None or made == made_by(built):
+        old, new = self.book.made(row.task), made_by(built)
+        if old is None:  # whoever reads a node that was never built is dirty already
             return
+        changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
         name = row.task.partition(":")[2]
-        for task in self.project.state.consumers(row.stem, [f":{name}"]):
+        roles = changed | {role.rpartition("/")[0] for role in changed} - {""}
+        edges = [edge_of(Product(name, role)) for role in sorted(roles)]
+        for task in self.project.state.consumers(row.stem, edges):
             reader = self.book.row(task)
             if reader is not None and reader.clean:
                 self.book.note_dirty(reader)

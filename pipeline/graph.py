@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
-from encoders.kit.plan import Family, Node, Product
+from encoders.kit.plan import Family, Node, Product, Source
 
 MEMBER = re.compile("[0-9a-f]+")
 
@@ -25,6 +25,16 @@ def graph_problems(stem: str, nodes: Mapping[str, Node]) -> list[str]:
 def needed_nodes(node: Node) -> list[str]:
     """Name the nodes whose products a node reads."""
     return sorted({one.node for one in node.inputs.values() if isinstance(one, Product)})
+
+
+def edge_of(one: Source | Product) -> str:
+    """Name what an input stands on: a path, or a role of a node, which no path is called like."""
+    return one.path if isinstance(one, Source) else f":{one.node}:{one.role}"
+
+
+def edges_from(node: Node) -> list[str]:
+    """Name all that others may have from a node; the empty role stands for its success."""
+    return [edge_of(Product(node.name, role)) for role in ("", *node.outputs)]
 
 
 def _dangling(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:

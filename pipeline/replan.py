@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from encoders.kit.plan import Source
+from encoders.kit.plan import Product
 from pipeline.code import PYTHON
 from pipeline.draft import Draft
 from pipeline.evaluate import Made, made_by
-from pipeline.graph import claims_of, collisions
+from pipeline.graph import claims_of, collisions, edge_of
 from pipeline.manifest import overlap
 from pipeline.mistake import ManifestError
 from pipeline.photo import UNKNOWN, differing_names, is_trusted, take_stamp
@@ -103,9 +103,8 @@ def _hand_over(draft: Draft, old: dict[str, Row]) -> None:
 def _note_edges(draft: Draft) -> None:
     edges: set[tuple[str, str]] = set()
     for name, one in draft.planned.items():
-        inputs = one.node.inputs.values()
-        read = {item.path if isinstance(item, Source) else f":{item.node}" for item in inputs}
-        read |= {f":{need}" for need in one.needs}
+        read = {edge_of(item) for item in one.node.inputs.values()}
+        read |= {edge_of(Product(need, "")) for need in one.needs}
         edges |= {(item, f"{draft.stem}:{name}") for item in read}
     draft.project.state.set_edges(draft.stem, sorted(edges))
 

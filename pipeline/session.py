@@ -234,6 +234,8 @@ class Session:
 
     def items(self, build: Build, everything: bool = False) -> list[Item]:
         """List what is up, in order: dirty nodes and all that may change downstream of them."""
+        from pipeline.graph import edges_from
+
         state = self.project.state
         if everything or len(build.dirty) > MANY:
             for stem in self.standings:
@@ -242,9 +244,10 @@ class Session:
         waiting = sorted(active)
         while waiting:
             readers: set[str] = set()
-            for stem, tasks in groupby(sorted(waiting), key=stem_of):
-                inputs = [f":{task.partition(':')[2]}" for task in tasks]
-                readers |= state.consumers(stem, inputs)
+            for stem, tasks in groupby(waiting, key=stem_of):
+                planned = [build.book.planned(task) for task in tasks]
+                edges = [edge for one in planned if one for edge in edges_from(one.node)]
+                readers |= state.consumers(stem, edges)
             waiting = sorted(readers - active)
             active |= readers
         needs = {task: needs_of(build.book, task) for task in sorted(active)}
