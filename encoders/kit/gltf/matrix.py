@@ -1,0 +1,76 @@
+"""Affine 4 x 4 matrices in bulk, in float64: products, normal matrices, points, and TRS parts.
+
+Sums are written out in a fixed order instead of calling a matrix product, whose order of
+additions depends on the machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.gltf.rotation import from_matrix, to_matrix
+
+Doubles = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
+
+
+def multiply(a: Doubles, b: Doubles) -> Doubles:
+    """Return a·b for matrices of any size (..., n, n)."""
+    total = a[..., :, 0:1] * b[..., 0:1, :]
+    for k in range(1, a.shape[-1]):
+        total = total + a[..., :, k : k + 1] * b[..., k : k + 1, :]
+    return total
+
+
+def transform(matrix: Doubles, vectors: Floats | Doubles) -> Doubles:
+    """Apply the 3 x 3 part of one matrix to vectors (n, 3)."""
+    x, y, z = (vectors[:, k, None].astype(np.float64) for k in range(3))
+    moved: Doubles = x * matrix[:3, 0] + y * matrix[:3, 1] + z * matrix[:3, 2]
+    return moved
+
+
+def cofactor(matrix: Doubles) -> Doubles:
+    """Return the cofactors of a 3 x 3 part: its inverse transpose times its determinant."""
+    a, b, c = matrix[:3, 0], matrix[:3, 1], matrix[:3, 2]
+    return np.stack((_cross(b, c), _cross(c, a), _cross(a, b)), axis=1)
+
+
+def _cross(a: Doubles, b: Doubles) -> Doubles:
+    p, q = a[[1, 2, 0]] * b[[2, 0, 1]], a[[2, 0, 1]] * b[[1, 2, 0]]
+    return p - q
+
+
+def determinant(matrices: Doubles) -> Doubles:
+    """Return the determinants of the 3 x 3 parts of matrices (..., n, n)."""
+    m = np.moveaxis(matrices, (-2, -1), (0, 1))
+    value: Doubles = (
+        m[0, 0] * (m[1, 1] * m[2, 2] - m[1, 2] * m[2, 1])
+        - m[0, 1] * (m[1, 0] * m[2, 2] - m[1, 2] * m[2, 0])
+        + m[0, 2] * (m[1, 0] * m[2, 1] - m[1, 1] * m[2, 0])
+    )
+    return value
+
+
+def compose(translation: Doubles, rotation: Doubles, scale: Doubles) -> Doubles:
+    """Return the matrices T·R·S; rotations have unit length."""
+    matrices = np.zeros((*translation.shape[:-1], 4, 4))
+    matrices[..., :3, :3] = to_matrix(rotation) * scale[..., None, :]
+    matrices[..., :3, 3] = translation
+    matrices[..., 3, 3] = 1.0
+    return matrices
+
+
+def decompose(matrices: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return translation, rotation and scale; a mirrored matrix gets a negative x scale.
+
+    A part that is flat (two axes of no length) has no rotation and gets the identity. Shear is
+    lost: compare with `compose` where it matters.
+    """
+    linear = matrices[..., :3, :3]
+    scale = np.sqrt(linear[..., 0, :] ** 2 + linear[..., 1, :] ** 2 + linear[..., 2, :] ** 2)
+    scale[..., 0] *= np.where(determinant(linear) < 0, -1.0, 1.0)
+    is_flat = (scale == 0).any(axis=-1)
+    axes = linear / np.where(scale == 0, 1.0, scale)[..., None, :]
+    axes = np.where(is_flat[..., None, None], np.eye(3), axes)
+    return matrices[..., :3, 3], from_matrix(axes), scale
