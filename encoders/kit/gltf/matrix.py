@@ -23,22 +23,24 @@ def multiply(a: Doubles, b: Doubles) -> Doubles:
     return total
 
 
-def transform(matrix: Doubles, vectors: Floats | Doubles) -> Doubles:
-    """Apply the 3 x 3 part of one matrix to vectors (n, 3)."""
+def transform(matrices: Doubles, vectors: Floats) -> Doubles:
+    """Apply the 3 x 3 part of one matrix, or of one for each vector, to vectors (n, 3)."""
     x, y, z = (vectors[:, k, None].astype(np.float64) for k in range(3))
-    moved: Doubles = x * matrix[:3, 0] + y * matrix[:3, 1] + z * matrix[:3, 2]
+    a, b, c = (matrices[..., :3, k] for k in range(3))
+    moved: Doubles = x * a + y * b + z * c
     return moved
 
 
-def cofactor(matrix: Doubles) -> Doubles:
-    """Return the cofactors of a 3 x 3 part: its inverse transpose times its determinant."""
-    a, b, c = matrix[:3, 0], matrix[:3, 1], matrix[:3, 2]
-    return np.stack((_cross(b, c), _cross(c, a), _cross(a, b)), axis=1)
+def cofactor(matrices: Doubles) -> Doubles:
+    """Return the cofactors of 3 x 3 parts: the inverse transpose times the determinant."""
+    a, b, c = (matrices[..., :3, k] for k in range(3))
+    return np.stack((_cross(b, c), _cross(c, a), _cross(a, b)), axis=-1)
 
 
 def _cross(a: Doubles, b: Doubles) -> Doubles:
-    p, q = a[[1, 2, 0]] * b[[2, 0, 1]], a[[2, 0, 1]] * b[[1, 2, 0]]
-    return p - q
+    x, y, z = (a[..., k] for k in range(3))
+    u, v, w = (b[..., k] for k in range(3))
+    return np.stack((y * w - z * v, z * u - x * w, x * v - y * u), axis=-1)
 
 
 def determinant(matrices: Doubles) -> Doubles:
