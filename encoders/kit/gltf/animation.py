@@ -111,10 +111,10 @@ def frame_times(
 
     The last key itself is not a frame, which suits loops, unless `include_last` adds one.
     """
-    frames = math.ceil(np.float32(duration) * np.float32(rate))
-    frames = max(frames, 1) + include_last
-    if frames > FRAME_LIMIT:
-        raise fault("clip has too many frames", name, "animation", frames, FRAME_LIMIT)
+    if float(duration) * rate > FRAME_LIMIT:
+        found = f"{duration} seconds at {rate} a second"
+        raise fault("clip has too many frames", name, "animation", found, FRAME_LIMIT)
+    frames = max(math.ceil(np.float32(duration) * np.float32(rate)), 1) + include_last
     return np.arange(frames, dtype=np.float32) / np.float32(rate)
 
 

@@ -66,13 +66,20 @@ def compose(translation: Doubles, rotation: Doubles, scale: Doubles) -> Doubles:
 def decompose(matrices: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     """Return translation, rotation and scale; a mirrored matrix gets a negative x scale.
 
-    A part that is flat (two axes of no length) has no rotation and gets the identity. Shear is
-    lost: compare with `compose` where it matters.
+    Where two axes have no length there is no rotation to find, and the identity is taken. Shear
+    is lost: compare with `compose` where it matters.
     """
     linear = matrices[..., :3, :3]
     scale = np.sqrt(linear[..., 0, :] ** 2 + linear[..., 1, :] ** 2 + linear[..., 2, :] ** 2)
     scale[..., 0] *= np.where(determinant(linear) < 0, -1.0, 1.0)
-    is_flat = (scale == 0).any(axis=-1)
-    axes = linear / np.where(scale == 0, 1.0, scale)[..., None, :]
-    axes = np.where(is_flat[..., None, None], np.eye(3), axes)
-    return matrices[..., :3, 3], from_matrix(axes), scale
+    return matrices[..., :3, 3], from_matrix(_axes(linear, scale)), scale
+
+
+def _axes(linear: Doubles, scale: Doubles) -> Doubles:
+    """Return the directions of the columns; one of no length stands across the other two."""
+    is_lost = scale == 0
+    axes = linear / np.where(is_lost, 1.0, scale)[..., None, :]
+    for k in range(3):
+        across = _cross(axes[..., (k + 1) % 3], axes[..., (k + 2) % 3])
+        axes[..., k] = np.where(is_lost[..., k, None], across, axes[..., k])
+    return np.where((is_lost.sum(axis=-1) > 1)[..., None, None], np.eye(3), axes)

@@ -14,8 +14,9 @@ Bytes = npt.NDArray[np.uint8]
 HEADER = 0xA0
 TAIL_BYTES = 32
 GROUP = 16
-# A block has at most 16 groups of at most 24 bytes for one byte column.
-_OVERRUN = 16 * 24
+# One byte column of a block has at most 4 header bytes and 16 groups of at most 24 bytes, and is
+# passed before its end is checked.
+_OVERRUN = 4 + 16 * 24
 
 
 def decode_attributes(data: bytes, count: int, stride: int) -> Bytes:
@@ -46,28 +47,41 @@ def _find_groups(
     source: Bytes, blocks: list[int], stride: int, end: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Walk the stream: the mode of every group and where its bits begin."""
-    data = source.tobytes()
-    two, four = (_sentinels(source, bits).data for bits in (2, 4))
-    modes, offsets, place = bytearray(), [], 1
+    walk = _Walk(source)
     for size in blocks:
-        groups = -(-size // GROUP)
-        header = -(-groups // 4)
         for _ in range(stride):
-            if place + header > end:
-                raise ValueError(f"cut off at byte {place}")
-            bits = int.from_bytes(data[place : place + header], "little")
-            place += header
-            for _ in range(groups):
-                mode, bits = bits & 3, bits >> 2
-                modes.append(mode)
-                offsets.append(place)
-                if mode == 1:
-                    place += 4 + two[place + 4] - two[place]
-                elif mode:
-                    place += 16 if mode == 3 else 8 + four[place + 8] - four[place]
-            if place > end:
+            walk.column(-(-size // GROUP))
+            if walk.place > end:
                 raise ValueError(f"cut off at byte {end}")
-    return np.frombuffer(modes, np.uint8), np.array(offsets, np.int64)
+    if walk.place != end:
+        raise ValueError(f"{end - walk.place} bytes left over")
+    return np.frombuffer(walk.modes, np.uint8), np.array(walk.offsets, np.int64)
+
+
+class _Walk:
+    """A place in the stream, and the groups found before it."""
+
+    def __init__(self, source: Bytes) -> None:
+        self.place = 1
+        self.modes = bytearray()
+        self.offsets: list[int] = []
+        self._data = source.tobytes()
+        self._two, self._four = (_sentinels(source, bits).data for bits in (2, 4))
+
+    def column(self, groups: int) -> None:
+        """Pass the groups of one byte column: two header bits for each, then their codes."""
+        header = -(-groups // 4)
+        bits = int.from_bytes(self._data[self.place : self.place + header], "little")
+        place, two, four = self.place + header, self._two, self._four
+        for _ in range(groups):
+            mode, bits = bits & 3, bits >> 2
+            self.modes.append(mode)
+            self.offsets.append(place)
+            if mode == 1:
+                place += 4 + two[place + 4] - two[place]
+            elif mode:
+                place += 16 if mode == 3 else 8 + four[place + 8] - four[place]
+        self.place = place
 
 
 def _sentinels(source: Bytes, bits: int) -> npt.NDArray[np.int64]:
