@@ -112,7 +112,7 @@ def _triangles(
     if mode != TRIANGLES:
         return _strip(corners) if mode == STRIP else _fan(corners)
     if len(corners) % 3:
-        gltf.warn(f"{where}: {len(corners) % 3} indices after the last triangle were ignored")
+        gltf.warn(f"{where}: {len(corners)} corners are no whole triangles; the rest was ignored")
     return corners[: len(corners) // 3 * 3].reshape(-1, 3)
 
 

@@ -23,6 +23,9 @@ from encoders.kit.gltf.source import Gltf
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
+# Beyond it the parts of a matrix do not fit into float32.
+SIZE_LIMIT = 1e38
+
 
 @dataclass(frozen=True, eq=False)
 class Pose:
@@ -42,13 +45,13 @@ def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
     """Return a node's own translation, rotation and scale, taking a matrix apart."""
     node = element(gltf.document.nodes, index, "nodes", gltf.name)
     where = f"nodes[{index}]"
-    if node.matrix is None:
-        rotation = unit_rotation(node, gltf.name, where)
-        values: tuple[npt.ArrayLike, ...] = (node.translation, rotation, node.scale)
-    else:
-        matrix = np.array(local_matrix(node, gltf.name, where)).reshape(4, 4)
-        values = decompose(matrix)
-    with np.errstate(over="ignore"):  # who samples checks that all is finite
+    values: tuple[npt.ArrayLike, ...]
+    with np.errstate(all="ignore"):  # who samples checks that all is finite
+        if node.matrix is None:
+            values = (node.translation, unit_rotation(node, gltf.name, where), node.scale)
+        else:
+            matrix = np.array(local_matrix(node, gltf.name, where)).reshape(4, 4)
+            values = decompose(matrix)
         return {path: np.array(v, np.float32) for path, v in zip(WIDTHS, values, strict=True)}
 
 
@@ -99,7 +102,7 @@ def sample_model(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) ->
             if above[node] >= 0:
                 parent = matrices[:, place[above[node]]]
                 matrices[:, column] = multiply(parent, matrices[:, column])
-    if not np.isfinite(matrices).all():
+    if not (np.abs(matrices) < SIZE_LIMIT).all():
         raise fault("animation runs out of range", gltf.name, f'clip "{clip.name}"')
     return matrices[:, [place[node] for node in nodes]]
 
