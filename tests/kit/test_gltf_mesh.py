@@ -334,6 +334,15 @@ def test_draco_primitive_gives_its_triangles_and_attributes(options):
     assert primitive.joints.tolist() == [[0, 1, 2, 3]] * 4
 
 
+def test_uncompressed_data_beside_draco_is_taken_whatever_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "DracoPy", None)
+    builder = quad()
+    primitive = builder.json["meshes"][0]["primitives"][0]
+    record = {"bufferView": builder.view(b"DRACO"), "attributes": {"POSITION": 0}}
+    primitive["extensions"] = {"KHR_draco_mesh_compression": record}
+    assert decode_primitive(opened(builder), 0, 0).position.tolist() == np.array(POSITIONS).tolist()
+
+
 def test_draco_header_tells_its_size_before_decoding():
     grid = np.stack(np.meshgrid(*[np.arange(12.0)] * 2), axis=-1).reshape(-1, 2)
     points = np.column_stack((grid, grid[:, 0] * 0)).astype(np.float32)

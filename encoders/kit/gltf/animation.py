@@ -49,27 +49,33 @@ class Clip:
 def decode_clip(gltf: Gltf, index: int) -> Clip:
     """Read an animation; what does not move a node is left out with a warning."""
     record = element(gltf.document.animations, index, "animations", gltf.name)
+    times = _key_times(gltf, record, f"animations[{index}]")
     channels: dict[tuple[int, str], Channel] = {}
     for number, channel in enumerate(record.channels):
         node, path = channel.target.node, channel.target.path
-        where = f"animations[{index}].channels[{number}]"
         if node is None or path not in WIDTHS:
             gltf.warn(f'clip "{record.name}": a channel for {path} was ignored')
             continue
+        where = f"animations[{index}].channels[{number}]"
         element(gltf.document.nodes, node, where, gltf.name)
-        sampler = element(record.samplers, channel.sampler, where, gltf.name)
         if (node, path) in channels:
             gltf.warn(f'clip "{record.name}": node {node} has two channels for {path}')
-        channels[node, path] = _channel(gltf, sampler, (node, path), where)
-    return Clip(record.name, _duration(gltf, record, index), tuple(channels.values()))
+        sampler = record.samplers[channel.sampler]
+        values = _values(gltf, sampler, len(times[sampler.input]), path, where)
+        keys = times[sampler.input]
+        channels[node, path] = Channel(node, path, sampler.interpolation, keys, values)
+    duration = max((keys[-1] for keys in times.values()), default=np.float32(0))
+    return Clip(record.name, duration, tuple(channels.values()))
 
 
-def _duration(gltf: Gltf, record: Animation, index: int) -> np.float32:
-    where = f"animations[{index}].channels"
-    used = sorted({channel.sampler for channel in record.channels})
-    samplers = [element(record.samplers, sampler, where, gltf.name) for sampler in used]
-    inputs = sorted({sampler.input for sampler in samplers})
-    return max((_times(gltf, key, where)[-1] for key in inputs), default=np.float32(0))
+def _key_times(gltf: Gltf, record: Animation, where: str) -> dict[int, Floats]:
+    """Return the key times that channels use, by accessor."""
+    found: dict[int, Floats] = {}
+    for channel in record.channels:
+        sampler = element(record.samplers, channel.sampler, where, gltf.name)
+        if sampler.input not in found:
+            found[sampler.input] = _times(gltf, sampler.input, where)
+    return found
 
 
 def _times(gltf: Gltf, accessor: int, where: str) -> Floats:
@@ -81,23 +87,20 @@ def _times(gltf: Gltf, accessor: int, where: str) -> Floats:
     return times
 
 
-def _channel(gltf: Gltf, sampler: AnimationSampler, target: tuple[int, str], where: str) -> Channel:
-    node, path = target
-    times = _times(gltf, sampler.input, where)
+def _values(gltf: Gltf, sampler: AnimationSampler, keys: int, path: str, where: str) -> Floats:
     values = decode_floats(gltf, sampler.output)
-    keys = len(times) * (3 if sampler.interpolation == "CUBICSPLINE" else 1)
-    if values.shape != (keys, WIDTHS[path]):
-        allowed = (keys, WIDTHS[path])
-        raise fault(
-            "animation values do not fit their times", gltf.name, where, values.shape, allowed
-        )
+    is_cubic = sampler.interpolation == "CUBICSPLINE"
+    shape = (keys * 3 if is_cubic else keys, WIDTHS[path])
+    if values.shape != shape:
+        problem = "animation values do not fit their times"
+        raise fault(problem, gltf.name, where, values.shape, shape)
     if not np.isfinite(values).all():
         raise fault("animation value is not finite", gltf.name, where)
-    if sampler.interpolation == "CUBICSPLINE":
-        values = values.reshape(len(times), 3, WIDTHS[path])
+    if is_cubic:
+        values = values.reshape(keys, 3, WIDTHS[path])
     if path == "rotation" and not _key_values(values).any(axis=1).all():
         raise fault("rotation has no direction", gltf.name, where, "0 0 0 0", "a unit quaternion")
-    return Channel(node, path, sampler.interpolation, times, values)
+    return values
 
 
 def _key_values(values: Floats) -> Floats:

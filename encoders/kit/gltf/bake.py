@@ -43,7 +43,7 @@ def _move(primitive: Primitive, matrices: Doubles) -> Primitive:
         sign = np.where(determinant(matrices) < 0, -1.0, 1.0)
         normal = _direction(primitive.normal, cofactor(matrices) * sign[..., None, None])
         tangent = _tangent(primitive.tangent, matrices, sign)
-        position32 = position.astype(np.float32)
+        position32 = np.ascontiguousarray(position.astype(np.float32))
     triangles = primitive.triangles
     if (sign < 0).all():
         triangles = triangles[:, [0, 2, 1]]
@@ -67,9 +67,12 @@ def _direction(vectors: Floats | None, matrices: npt.NDArray[np.float64]) -> Flo
         return None
     moved = transform(matrices, vectors)
     x, y, z = moved.T
-    length = np.sqrt(x * x + y * y + z * z)[:, None]
-    unit = np.where(length > 0, moved / length, 0.0)
-    return np.nan_to_num(unit, posinf=0.0, neginf=0.0).astype(np.float32)
+    length = np.sqrt(x * x + y * y + z * z)
+    # A length of nothing, or one past all numbers, has no direction to give.
+    is_real = (length > 0) & (length < np.inf)
+    shrink = np.where(is_real, 1.0, 0.0) / np.where(is_real, length, 1.0)
+    unit = np.where(is_real, moved.T, 0.0) * shrink
+    return np.ascontiguousarray(unit.T.astype(np.float32))
 
 
 def _rest_matrices(gltf: Gltf, placed: PlacedPrimitive, where: str) -> Doubles:

@@ -13,6 +13,9 @@ from encoders.kit.gltf.meshopt import MeshoptView, decode_meshopt
 from encoders.kit.gltf.source import Gltf
 from encoders.kit.gltf.uri import decode_data_uri, decode_uri, is_data_uri
 
+# Decompressing costs much more time than copying, and the limit bounds time as well.
+MESHOPT_WEIGHT = 8
+
 
 def resource_bytes(gltf: Gltf, uri: str, where: str) -> bytes:
     """Return the bytes that a URI names: inside itself, or among the given resources."""
@@ -61,7 +64,7 @@ def _view(gltf: Gltf, index: int, record: BufferView) -> memoryview:
     if packed is None:
         return _slice(gltf, where, record.buffer, record.byte_offset, record.byte_length)
     data = _slice(gltf, where, packed.buffer, packed.byte_offset, packed.byte_length)
-    gltf.charge(packed.count * packed.byte_stride, where)
+    gltf.charge(packed.count * packed.byte_stride * MESHOPT_WEIGHT, where)
     decoded = decode_meshopt(data, packed, gltf.name, where)
     if len(decoded) < record.byte_length:
         found, allowed = f"{len(decoded)} bytes", f"{record.byte_length} bytes"

@@ -25,10 +25,12 @@ def multiply(a: Doubles, b: Doubles) -> Doubles:
 
 def transform(matrices: Doubles, vectors: Floats) -> Doubles:
     """Apply the 3 x 3 part of one matrix, or of one for each vector, to vectors (n, 3)."""
-    x, y, z = (vectors[:, k, None].astype(np.float64) for k in range(3))
-    a, b, c = (matrices[..., :3, k] for k in range(3))
-    moved: Doubles = x * a + y * b + z * c
-    return moved
+    x, y, z = (vectors[:, k].astype(np.float64) for k in range(3))
+    moved = np.empty((3, len(vectors)))
+    for k in range(3):
+        a, b, c = (matrices[..., k, column] for column in range(3))
+        moved[k] = x * a + y * b + z * c
+    return moved.T
 
 
 def cofactor(matrices: Doubles) -> Doubles:

@@ -65,7 +65,7 @@ def decode_primitive(gltf: Gltf, mesh: int, number: int) -> Primitive | None:
 
 
 def _primitive(gltf: Gltf, record: spec.Primitive, where: str) -> Primitive:
-    packed = extension(record, DRACO, DracoPrimitive, gltf.name, where)
+    packed = _draco(gltf, record, where)
     decoded: Mapping[str, npt.NDArray[Any]] = {}
     corners = None
     if packed is not None:
@@ -88,6 +88,19 @@ def _primitive(gltf: Gltf, record: spec.Primitive, where: str) -> Primitive:
         weights=_weights(reader),
         material=-1 if record.material is None else record.material,
     )
+
+
+def _draco(gltf: Gltf, record: spec.Primitive, where: str) -> DracoPrimitive | None:
+    """Return the compressed form, unless the file holds the same data uncompressed.
+
+    What is read must not depend on whether the library happens to be installed.
+    """
+    packed = extension(record, DRACO, DracoPrimitive, gltf.name, where)
+    if packed is None or DRACO in gltf.document.extensions_required:
+        return packed
+    position = record.attributes["POSITION"]
+    accessor = spec.element(gltf.document.accessors, position, where, gltf.name)
+    return packed if accessor.buffer_view is None else None
 
 
 def _indices(gltf: Gltf, accessor: int, where: str) -> npt.NDArray[Any]:

@@ -66,6 +66,12 @@ def _optional(primitives: Sequence[Primitive], pick: Pick) -> Attribute[Any] | N
     return _attribute(primitives, pick, max(values.shape[1] for values in found))
 
 
+def _widen(rows: Array, width: int) -> Array:
+    """Add columns of zeros: a second set of joints that only some primitives have."""
+    missing = width - rows.shape[1]
+    return np.pad(rows, ((0, 0), (0, missing))) if missing else rows
+
+
 def _attribute(primitives: Sequence[Primitive], pick: Pick, width: int) -> Attribute[Any]:
     """Join one attribute's values; corners of primitives without it point nowhere."""
     values: list[Array] = []
@@ -76,7 +82,7 @@ def _attribute(primitives: Sequence[Primitive], pick: Pick, width: int) -> Attri
         if rows is None:
             corners.append(np.full_like(primitive.triangles, -1))
             continue
-        values.append(np.pad(rows, ((0, 0), (0, width - rows.shape[1]))))
+        values.append(_widen(rows, width))
         corners.append(primitive.triangles + np.int32(start))
         start += len(rows)
     joined = np.concatenate(values) if values else np.zeros((0, width), np.float32)
