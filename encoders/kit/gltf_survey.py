@@ -87,10 +87,13 @@ def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
     For a skinned node they are an estimate: where its joints rest is bulk data.
     """
     world = world_matrices(document, name)
+    boxes: dict[int, Box | None] = {}
     found = []
     for index in scene_nodes(document, name):
         node = document.nodes[index]
-        box = None if node.mesh is None else _mesh_box(document, node.mesh, name)
+        if node.mesh is not None and node.mesh not in boxes:
+            boxes[node.mesh] = _mesh_box(document, node.mesh, name)
+        box = None if node.mesh is None else boxes[node.mesh]
         bounds = None if box is None else _as_json(_transformed(box, world[index]))
         found.append(
             {

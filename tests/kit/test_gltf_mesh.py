@@ -230,6 +230,26 @@ def test_accessors_hold_what_pygltflib_finds_in_them():
         assert ours.tobytes() == stored
 
 
+def test_box_that_trimesh_writes_is_read_back():
+    box = trimesh.creation.box(
+        (1, 2, 3), transform=trimesh.transformations.rotation_matrix(1, [1, 1, 0])
+    )
+    mesh = decode_world(decode_gltf(box.export(file_type="glb"), "box.glb"))
+    np.testing.assert_allclose(
+        mesh.position.values[mesh.position.corner], box.vertices[box.faces], atol=1e-6
+    )
+
+
+def test_many_primitives_over_the_same_vertices_stay_within_the_limit():
+    builder = quad()
+    mesh = builder.json["meshes"][0]
+    mesh["primitives"] *= 1000
+    gltf = opened(builder)
+    gltf.limit_bytes = 20000
+    with pytest.raises(EncodeError, match="too much"):
+        place_primitives(gltf)
+
+
 def skinned(joints=((0, 1, 0, 0),) * 4, weights=((0.5, 0.5, 0, 0),) * 4):
     builder = quad(skin=0, translation=[100, 0, 0])
     attributes = builder.json["meshes"][0]["primitives"][0]["attributes"]

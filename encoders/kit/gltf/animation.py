@@ -80,6 +80,7 @@ def _key_times(gltf: Gltf, record: Animation, where: str) -> dict[int, Floats]:
 
 def _times(gltf: Gltf, accessor: int, where: str) -> Floats:
     times = decode_floats(gltf, accessor)
+    gltf.charge(times.nbytes, where)
     if times.ndim != 1 or not len(times):
         raise fault("animation has no key times", gltf.name, where, times.shape, "scalars")
     if not np.isfinite(times[-1]) or not (times[1:] >= times[:-1]).all():
@@ -89,6 +90,7 @@ def _times(gltf: Gltf, accessor: int, where: str) -> Floats:
 
 def _values(gltf: Gltf, sampler: AnimationSampler, keys: int, path: str, where: str) -> Floats:
     values = decode_floats(gltf, sampler.output)
+    gltf.charge(values.nbytes, where)
     is_cubic = sampler.interpolation == "CUBICSPLINE"
     shape = (keys * 3 if is_cubic else keys, WIDTHS[path])
     if values.shape != shape:

@@ -86,6 +86,7 @@ class AttributeReader:
         return [name for name in names if name in self.record.attributes]
 
     def _check(self, name: str, values: Array) -> None:
+        self.gltf.charge(4 * len(values), self.where)
         if values.ndim != 2 or values.shape[1] not in WIDTHS[name]:
             allowed = " or ".join(f"VEC{width}" for width in WIDTHS[name])
             raise fault(f"{name} has the wrong type", *self._place(), values.shape, allowed)

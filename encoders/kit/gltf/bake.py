@@ -15,7 +15,6 @@ import numpy.typing as npt
 from encoders.kit.gltf.fault import fault
 from encoders.kit.gltf.matrix import Doubles, cofactor, determinant, multiply, transform
 from encoders.kit.gltf.mesh import Floats, Primitive
-from encoders.kit.gltf.node import world_matrices
 from encoders.kit.gltf.scene import PlacedPrimitive
 from encoders.kit.gltf.skin import decode_skin
 from encoders.kit.gltf.source import Gltf
@@ -82,13 +81,19 @@ def _rest_matrices(gltf: Gltf, placed: PlacedPrimitive, where: str) -> Doubles:
     assert weights is not None
     assert placed.skin is not None
     gltf.warn(f"{where} is skinned: its rest pose was taken")
-    skin = decode_skin(gltf, placed.skin)
-    world = world_matrices(gltf.document, gltf.name)
-    rest = np.array([world[joint] for joint in skin.joints]).reshape(-1, 4, 4)
-    with np.errstate(all="ignore"):
-        bones = multiply(rest, skin.inverse_bind.astype(np.float64))
     gltf.charge(256 * len(joints), where)
+    bones = _bones(gltf, placed.skin)
     return _blend(bones, np.minimum(joints, len(bones) - 1), weights.astype(np.float64))
+
+
+def _bones(gltf: Gltf, index: int) -> Doubles:
+    """Return what each joint of a skin does to bound vertices at rest."""
+    if index not in gltf.bones:
+        skin = decode_skin(gltf, index)
+        rest = np.array([gltf.world[joint] for joint in skin.joints]).reshape(-1, 4, 4)
+        with np.errstate(all="ignore"):
+            gltf.bones[index] = multiply(rest, skin.inverse_bind.astype(np.float64))
+    return gltf.bones[index]
 
 
 def _blend(bones: Doubles, joints: npt.NDArray[np.uint16], weights: Doubles) -> Doubles:

@@ -17,7 +17,7 @@ from encoders.kit.gltf.animation import WIDTHS, Channel, Clip, Track
 from encoders.kit.gltf.document import Node, element
 from encoders.kit.gltf.fault import fault
 from encoders.kit.gltf.matrix import compose, decompose, multiply
-from encoders.kit.gltf.node import local_matrix, parents, unit_rotation
+from encoders.kit.gltf.node import local_matrix, unit_rotation
 from encoders.kit.gltf.source import Gltf
 
 Floats = npt.NDArray[np.float32]
@@ -91,7 +91,7 @@ def sample_model(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) ->
 
     All ancestors take part, joints or not, with whatever the clip does to them.
     """
-    above = parents(gltf.document, gltf.name)
+    above = gltf.parents
     chain = _with_ancestors(nodes, above)
     gltf.charge(256 * len(chain) * len(times), f'clip "{clip.name}"')
     matrices = sample_local(gltf, clip, chain, times).matrices()

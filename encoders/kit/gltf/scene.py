@@ -14,7 +14,7 @@ from encoders.kit.gltf.document import element
 from encoders.kit.gltf.fault import fault
 from encoders.kit.gltf.matrix import Doubles
 from encoders.kit.gltf.mesh import Primitive, decode_primitive
-from encoders.kit.gltf.node import scene_nodes, world_matrices
+from encoders.kit.gltf.node import scene_nodes
 from encoders.kit.gltf.source import Gltf
 
 # Placements share arrays, so only their number needs a limit.
@@ -38,8 +38,8 @@ class PlacedPrimitive:
 
 def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
     """Return every primitive of the default scene, in the order of its nodes."""
-    world = world_matrices(gltf.document, gltf.name)
     decoded: dict[int, list[Primitive]] = {}
+    checked: set[tuple[int, int]] = set()
     placed: list[PlacedPrimitive] = []
     for index in scene_nodes(gltf.document, gltf.name):
         mesh = gltf.document.nodes[index].mesh
@@ -47,7 +47,11 @@ def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
             continue
         if mesh not in decoded:
             decoded[mesh] = _primitives(gltf, mesh, f"nodes[{index}].mesh")
-        placed += _place(gltf, index, world[index], decoded[mesh])
+        skin = gltf.document.nodes[index].skin
+        if skin is not None and (mesh, skin) not in checked:
+            checked.add((mesh, skin))
+            _check_skin(gltf, decoded[mesh], skin, f"nodes[{index}]")
+        placed += _place(gltf, index, gltf.world[index], decoded[mesh])
         if len(placed) > PLACEMENT_LIMIT:
             raise fault("scene has too many meshes", gltf.name, "nodes", None, PLACEMENT_LIMIT)
     return placed
@@ -66,14 +70,17 @@ def _place(
     assert node.mesh is not None
     mesh_name = gltf.document.meshes[node.mesh].name
     matrix = np.array(world).reshape(4, 4)
-    if node.skin is not None:
-        skin = element(gltf.document.skins, node.skin, f"nodes[{index}].skin", gltf.name)
-        for primitive in primitives:
-            _check_joints(gltf, primitive, len(skin.joints), f"nodes[{index}]")
     return [
         PlacedPrimitive(index, node.name, mesh_name, matrix, primitive, node.skin)
         for primitive in primitives
     ]
+
+
+def _check_skin(gltf: Gltf, primitives: list[Primitive], skin: int, where: str) -> None:
+    record = element(gltf.document.skins, skin, f"{where}.skin", gltf.name)
+    for primitive in primitives:
+        gltf.charge(4 * len(primitive.position), where)
+        _check_joints(gltf, primitive, len(record.joints), where)
 
 
 def _check_joints(gltf: Gltf, primitive: Primitive, count: int, where: str) -> None:

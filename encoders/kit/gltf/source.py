@@ -1,13 +1,14 @@
 """A glTF file that has been opened: its document, its bytes, and what there is to warn about.
 
 Everything that decodes takes a `Gltf` and asks it before it makes memory: `charge` keeps all that
-one file may expand to under one limit, whatever the file claims.
+one file may expand to under one limit, whatever the file claims. What many places need is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from encoders.kit.gltf.container import decode_container
 from encoders.kit.gltf.document import Document, decode_document
 from encoders.kit.gltf.extension import check_extensions
 from encoders.kit.gltf.fault import fault
+from encoders.kit.gltf.node import Matrix, parents, world_matrices
 
 # All arrays that one file decodes to, together. Large scenes stay far below it.
 DECODED_LIMIT_BYTES = 1 << 31
@@ -36,7 +38,18 @@ class Gltf:
     views: dict[int, memoryview] = field(default_factory=dict)
     arrays: dict[int, npt.NDArray[Any]] = field(default_factory=dict)
     floats: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
+    bones: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     _warnings: dict[str, None] = field(default_factory=dict)
+
+    @cached_property
+    def parents(self) -> list[int]:
+        """The parent of every node, -1 for roots."""
+        return parents(self.document, self.name)
+
+    @cached_property
+    def world(self) -> list[Matrix]:
+        """The world matrix of every node."""
+        return world_matrices(self.document, self.name)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -48,7 +61,10 @@ class Gltf:
         self._warnings[text] = None
 
     def charge(self, size_bytes: int, where: str) -> None:
-        """Count memory that is about to be made, refusing what no real file needs."""
+        """Count memory that is about to be made or gone through, refusing what no file needs.
+
+        What has been counted stays counted, so that the limit bounds time as well as memory.
+        """
         self.decoded_bytes += size_bytes
         if self.decoded_bytes > self.limit_bytes:
             allowed = f"{self.limit_bytes} bytes"
