@@ -29,6 +29,7 @@ Slot = Literal[
     "alpha",
     "displacement",
     "reflection",
+    "decal",
 ]
 
 Pair = tuple[float, float]

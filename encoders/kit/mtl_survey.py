@@ -1,0 +1,16 @@
+"""What must be known of an MTL file before planning: the images it names, and its materials.
+
+The rule: small, JSON-able, and without arrays, for it is read when a build is loaded.
+"""
+
+from __future__ import annotations
+
+from encoders.kit.mtl import decode_maps, decode_mtl
+
+
+def survey_mtl(data: bytes, name: str) -> dict[str, object]:
+    """Return the files of all maps, as written, and the names of the materials in order."""
+    return {
+        "refs": sorted({texture.uri for texture in decode_maps(data, name)}),
+        "materials": [material.name for material in decode_mtl(data, name)],
+    }
