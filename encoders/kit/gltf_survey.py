@@ -18,6 +18,7 @@ from encoders.kit.gltf.document import (
     Accessor,
     Animation,
     Document,
+    Image,
     Primitive,
     decode_document,
     element,
@@ -46,15 +47,7 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
     meshes = _survey_meshes(document, name)
     return {
         "refs": _refs(document, name),
-        "images": [
-            {
-                "name": image.name,
-                "uri": None if image.uri is None or is_data_uri(image.uri) else image.uri,
-                "buffer_view": image.buffer_view,
-                "mime": image.mime_type,
-            }
-            for image in document.images
-        ],
+        "images": [_survey_image(image) for image in document.images],
         "nodes": nodes,
         "meshes": meshes,
         "materials": [material.name for material in document.materials],
@@ -79,6 +72,12 @@ def _refs(document: Document, name: str) -> list[str]:
         if marked is None or not marked.fallback:
             uris.append(buffer.uri)
     return sorted({uri for uri in uris if uri is not None and not is_data_uri(uri)})
+
+
+def _survey_image(image: Image) -> dict[str, Any]:
+    uri = None if image.uri is None or is_data_uri(image.uri) else image.uri
+    view, mime = image.buffer_view, image.mime_type
+    return {"name": image.name, "uri": uri, "buffer_view": view, "mime": mime}
 
 
 def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:

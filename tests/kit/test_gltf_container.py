@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
@@ -144,6 +144,7 @@ def test_buffer_without_uri_outside_a_glb_is_refused():
             buffer_bytes(decode_gltf(data, "a"), 0)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40))
 def test_percent_coding_round_trips_any_bytes(data):
     assert decode_percent("".join(f"%{byte:02X}" for byte in data)) == data

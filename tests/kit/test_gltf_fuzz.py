@@ -91,9 +91,9 @@ def packed():
 SEEDS = {"chain": CHAIN, "rich": rich(), "packed": packed()}
 
 
-def read_everything(data):
+def read_everything(data, name="fuzz.glb"):
     """Do all that a target might do with a file."""
-    gltf = decode_gltf(data, "fuzz.glb")
+    gltf = decode_gltf(data, name)
     gltf.limit_bytes = 1 << 24
     decode_world(gltf)
     for index in range(len(gltf.document.images)):
@@ -101,7 +101,7 @@ def read_everything(data):
     skins = [decode_skin(gltf, index) for index in range(len(gltf.document.skins))]
     for index in range(len(gltf.document.animations)):
         clip = decode_clip(gltf, index)
-        times = frame_times(clip.duration, 10, "fuzz.glb")
+        times = frame_times(clip.duration, 10, name)
         for skin in skins:
             sample_local(gltf, clip, skin.joints, times)
             to_pose(sample_model(gltf, clip, skin.joints, times))

@@ -21,7 +21,7 @@ from encoders.kit.gltf.fault import fault
 from encoders.kit.gltf.node import Matrix, parents, world_matrices
 
 # All arrays that one file decodes to, together. Large scenes stay far below it.
-DECODED_LIMIT_BYTES = 1 << 31
+DECODED_LIMIT_BYTES = 1 << 30
 
 
 @dataclass
