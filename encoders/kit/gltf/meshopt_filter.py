@@ -1,0 +1,75 @@
+"""The meshopt filters: octahedral unit vectors, quaternions and shared-exponent floats.
+
+All arithmetic is float32 with exactly rounded operations only, so every machine gets the same
+integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float32]
+
+_ONE = np.float32(1)
+_HALF = np.float32(0.5)
+_SQRT_HALF = np.float32(np.sqrt(0.5))
+
+
+def apply_filter(elements: Bytes, name: str) -> Bytes:
+    """Undo the filter `name` on decoded elements (count, stride)."""
+    if name == "OCTAHEDRAL":
+        return _octahedral(elements)
+    if name == "QUATERNION":
+        return _quaternion(elements)
+    if name == "EXPONENTIAL":
+        return _exponential(elements)
+    return elements
+
+
+def _octahedral(elements: Bytes) -> Bytes:
+    kind = np.dtype(f"<i{elements.shape[1] // 4}")
+    stored = np.ascontiguousarray(elements).view(kind)
+    x, y, one = stored[:, :3].astype(np.float32).T
+    with np.errstate(all="ignore"):  # a damaged vector may divide by zero
+        x, y = x / one, y / one
+        z = _ONE - np.abs(x) - np.abs(y)
+        fold = np.minimum(z, np.float32(0))
+        x, y = x - np.copysign(fold, x), y - np.copysign(fold, y)
+        length = np.sqrt(x * x + y * y + z * z)
+        unit = np.stack((x / length, y / length, z / length), axis=1)
+    largest = np.float32(np.iinfo(kind).max)
+    stored = stored.copy()
+    stored[:, :3] = _round(unit, largest)
+    return stored.view(np.uint8)
+
+
+def _quaternion(elements: Bytes) -> Bytes:
+    stored = np.ascontiguousarray(elements).view("<i2")
+    # The last component is 1.0 at the stored precision with the dropped index in its low bits.
+    one = (stored[:, 3] | 3).astype(np.float32)
+    with np.errstate(all="ignore"):
+        kept = stored[:, :3].astype(np.float32) * (_SQRT_HALF / one)[:, None]
+        x, y, z = kept.T
+        w = np.sqrt(np.maximum(_ONE - x * x - y * y - z * z, np.float32(0)))
+    values = _round(np.column_stack((w, kept)), np.float32(32767))
+    places = (np.arange(4) + (stored[:, 3:] & 3)) & 3
+    result = np.empty_like(stored)
+    np.put_along_axis(result, places, values.astype(np.int16), axis=1)
+    return result.view(np.uint8)
+
+
+def _exponential(elements: Bytes) -> Bytes:
+    stored = np.ascontiguousarray(elements).view("<i4")
+    mantissa = ((stored << 8) >> 8).astype(np.float32)
+    with np.errstate(all="ignore"):
+        floats: Floats = np.ldexp(mantissa, stored >> 24)
+    return floats.astype("<f4").view(np.uint8)
+
+
+def _round(unit: Floats, largest: np.float32) -> npt.NDArray[np.int32]:
+    """Scale -1..1 to integers, rounding halves away from zero; what is no number becomes 0."""
+    scaled: Floats = np.nan_to_num(np.clip(unit, -_ONE, _ONE)) * largest
+    rounded: Floats = np.trunc(scaled + np.copysign(_HALF, scaled))
+    return rounded.astype(np.int32)
