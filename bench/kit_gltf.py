@@ -127,7 +127,7 @@ def best(work: Callable[[], object], runs: int) -> float:
 
 
 def bench_mesh() -> Rows:
-    import trimesh  # noqa: PLC0415 - the peer; its import takes longer than our whole run
+    import trimesh
 
     data = grid_glb()
     triangles = decode_world(decode_gltf(data, "grid.glb")).triangle_count

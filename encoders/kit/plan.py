@@ -127,17 +127,24 @@ class Settings:
     tables: Mapping[str, Sequence[Params]]
 
 
+Siblings: TypeAlias = Callable[[str], "bytes | None"]
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """How a file that a target writes is recognised and decoded.
 
     `decode` names a function `(data, name) -> Mapping` that raises EncodeError for a file that
-    the platform's loader would refuse.
+    the platform's loader would refuse; where `needs_siblings` is set it also gets a function that
+    gives the bytes of a file beside it. `exports` names functions `(data, name) -> files by name`
+    under the option of `doit inspect` that asks for them: `render`, `obj` or `extract`.
     """
 
     suffix: str
     magic: bytes
     decode: str
+    needs_siblings: bool = False
+    exports: Mapping[str, str] = field(default_factory=dict)
 
 
 Surveys: TypeAlias = Mapping[str, Survey]

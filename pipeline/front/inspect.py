@@ -11,11 +11,18 @@ from typing import Any
 from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import Reader, Siblings
+from encoders.kit.survey import SURVEYS
 from pipeline.code import add_project_encoders, load_function
-from pipeline.files import read_file
+from pipeline.files import leads_out, read_file, read_if_there
 from pipeline.front.command import PlainCommand
 from pipeline.reader import find_readers
 
+EXPORTS = {
+    "render": "draw it to this PNG file",
+    "obj": "write its geometry to this OBJ file",
+    "extract": "write its parts into this folder",
+}
 opt_json = {
     "name": "json",
     "long": "json",
@@ -23,16 +30,20 @@ opt_json = {
     "default": False,
     "help": "print everything, as JSON",
 }
+opt_exports = tuple(
+    {"name": name, "long": name, "type": str, "default": "", "help": f"{text}, if it can be"}
+    for name, text in EXPORTS.items()
+)
 
 
 class Inspect(PlainCommand):
     """Shows what is in a file, or why it is no such file."""
 
     name = "inspect"
-    doc_purpose = "decode and validate a file that a target writes"
+    doc_purpose = "decode and validate a file that a target writes, or a source"
     doc_usage = "FILE"
     doc_description = "Exits with 1, and the reason, when the file is invalid."
-    cmd_options = (opt_json,)
+    cmd_options = (opt_json, *opt_exports)
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
         """Find the reader by content and name, and print what it gives."""
@@ -43,7 +54,7 @@ class Inspect(PlainCommand):
             raise InvalidCommand(f"inspect: there is no file {path}")
         add_project_encoders(os.getcwd())
         try:
-            found = decode(read_file(path), path)
+            found = inspect_file(path, {name: opt_values[name] for name in EXPORTS})
         except EncodeError as error:
             sys.stderr.write(f"{path}  {error}\n")
             return 1
@@ -54,13 +65,53 @@ class Inspect(PlainCommand):
         return 0
 
 
-def decode(data: bytes, path: str) -> Mapping[str, Any]:
-    """Decode with the reader that fits best; the first error counts when none accepts the file."""
+def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
+    """Decode a file with the reader that fits best, and write the exports that were asked for."""
+    data = read_file(path)
     readers = find_readers(data, path)
     if not readers:
-        raise EncodeError("no target knows this kind of file", {"file": path})
-    found: Mapping[str, Any] = load_function(readers[0].decode)(data, path)
+        return survey_source(data, path)
+    reader = readers[0]
+    arguments = (data, path, siblings_of(path)) if reader.needs_siblings else (data, path)
+    found: Mapping[str, Any] = load_function(reader.decode)(*arguments)
+    for name, place in exports.items():
+        if place:
+            write_export(reader, name, place, data, path)
     return found
+
+
+def survey_source(data: bytes, path: str) -> Mapping[str, Any]:
+    """Show what a build would learn of a source before planning."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in SURVEYS:
+        raise EncodeError("no target knows this kind of file", {"file": path})
+    found: Mapping[str, Any] = load_function(SURVEYS[suffix])(data, path)
+    return found
+
+
+def siblings_of(path: str) -> Siblings:
+    """Give a function that reads files beside a file, and no others."""
+    folder = os.path.realpath(os.path.dirname(path) or ".")
+
+    def read(name: str) -> bytes | None:
+        place = os.path.join(folder, name)
+        return None if leads_out(place, folder) else read_if_there(place)
+
+    return read
+
+
+def write_export(reader: Reader, option: str, place: str, data: bytes, path: str) -> None:
+    """Write what a reader exports: one file where it says, or several below a folder."""
+    if option not in reader.exports:
+        raise EncodeError(f"this kind of file has no --{option}", {"file": path})
+    files: Mapping[str, bytes] = load_function(reader.exports[option])(data, path)
+    for name, content in files.items():
+        target = place if option != "extract" else os.path.join(place, name)
+        if option == "extract" and leads_out(target, os.path.realpath(place)):
+            raise EncodeError("a name in the file leads out of the folder", {"name": name})
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(content)
 
 
 def _lines(found: Any, indent: str = "") -> list[str]:

@@ -59,7 +59,7 @@ def decode_draco(
 
 def _library(name: str, where: str) -> ModuleType:
     try:
-        import DracoPy  # noqa: PLC0415 - an optional library, only for files that need it
+        import DracoPy
     except ImportError as error:
         problem = "DracoPy is needed to read this model"
         raise fault(problem, name, where, DRACO, hint=INSTALL_HINT) from error
