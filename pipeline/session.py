@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.survey import Mapper
 
 Found = TypeVar("Found")
+DAMAGE = (StateDamagedError, sqlite3.DatabaseError)
 MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
 
 
@@ -101,17 +102,22 @@ class Session:
         return sorted(stem for stem, target in targets.items() if {stem, target} & bases)
 
     def safely(self, question: Callable[[], Found]) -> Found:
-        """Ask something of the state; if it proves damaged, drop it and ask once more."""
+        """Do something that stands on the state; if it proves damaged, drop it and do it again."""
         try:
             return question()
-        except (StateDamagedError, sqlite3.DatabaseError):
-            self.project.state.reset()
-            self.project.restart()
+        except DAMAGE:
+            self.drop_state()
             return question()
+
+    def drop_state(self) -> None:
+        """Forget everything that was known from earlier runs."""
+        self.project.state.reset()
+        self.project.restart()
+        self.standings, self.build, self.whole = {}, None, True
 
     def glance(self, stems: Iterable[str]) -> list[str]:
         """Take in the manifests that have nothing to do, and give the others."""
-        found = self.safely(lambda: {stem: glance(self.project, stem) for stem in stems})
+        found = {stem: glance(self.project, stem) for stem in stems}
         self.standings |= {stem: one for stem, one in found.items() if one is not None}
         return [stem for stem, one in found.items() if one is None]
 
@@ -139,7 +145,7 @@ class Session:
         if self.project.lock.acquire():  # whoever had it may have built what we were about to
             self.project.restart()
             left = self.glance(stems)
-        self.build = self.safely(lambda: self._begin(left, in_parallel))
+        self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
         return self.build
 
@@ -182,9 +188,6 @@ class Session:
 
     def whole_graph(self, in_parallel: Mapper) -> list[Part]:
         """Give all nodes of all manifests as they stand; nothing of this look is kept."""
-        return self.safely(lambda: self._whole_graph(in_parallel))
-
-    def _whole_graph(self, in_parallel: Mapper) -> list[Part]:
         from pipeline.book import Book
 
         state, parts = self.project.state, []
@@ -199,7 +202,7 @@ class Session:
     def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
         """Say what would be built, and why; nothing of this look is kept."""
         stems = self.choose(names)
-        found = self.safely(lambda: self._explain(stems, in_parallel))
+        found = self._explain(stems, in_parallel)
         targets = self.targets()
         for name in names:
             known = name in targets or name in targets.values() or "*" in name

@@ -20,7 +20,7 @@ from doit.task import Stream
 from encoders.kit.error import EncodeError
 from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
-from pipeline.session import Session
+from pipeline.session import DAMAGE, Session
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
@@ -45,6 +45,18 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
             print(self.help())
             return 0
         result: int = super().parse_execute(in_args)
+        return result
+
+    def execute(self, params: Any, args: list[str]) -> int:
+        """Run; should the state prove damaged half-way, drop it and run again."""
+        try:
+            result: int = super().execute(params, args)
+        except DAMAGE:
+            session: Session = self.loader.session
+            session.drop_state()
+            session.project.close()
+            self.dep_manager = None
+            result = super().execute(params, args)
         return result
 
     def _execute(  # noqa: PLR0913, PLR0917 - doit hands over its options by these names
