@@ -92,14 +92,21 @@ class Session:
 
         return str(parse_toml(text, Check(stem)).get("target", stem))
 
-    def choose(self, names: Iterable[str]) -> list[str]:
-        """Say which manifests the user's words are about; unknown words may be about any."""
+    def choose(self, names: Sequence[str]) -> list[str]:
+        """Say which manifests the user's words are about; words of no manifest may be about any.
+
+        A task is named after its manifest; a word without a colon may also be a target.
+        """
         targets = self.targets()
-        bases = {name.partition(":")[0] for name in names}
-        if not bases or bases - targets.keys() - set(targets.values()):
-            return sorted(targets)
-        self.whole = False
-        return sorted(stem for stem, target in targets.items() if {stem, target} & bases)
+        chosen: set[str] = set()
+        for name in names:
+            base, colon, _ = name.partition(":")
+            meant = {stem for stem, target in targets.items() if base in (stem, target)}
+            chosen |= meant & {base} if colon else meant
+            if not meant:
+                return sorted(targets)
+        self.whole = not names
+        return sorted(chosen if names else targets)
 
     def safely(self, question: Callable[[], Found]) -> Found:
         """Do something that stands on the state; if it proves damaged, drop it and do it again."""

@@ -44,7 +44,11 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        result: int = super().parse_execute(in_args)
+        try:
+            result: int = super().parse_execute(in_args)
+        except KeyboardInterrupt:
+            print("Stopped. What was finished is kept.", file=sys.stderr)
+            return INTERRUPTED
         return result
 
     def execute(self, params: Any, args: list[str]) -> int:
@@ -92,15 +96,8 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 Stream(verbosity, force_verbosity),
             )
             runner.session, runner.size = session, num_process
-            return self._run(runner)
-
-    def _run(self, runner: BuildRunner) -> int:
-        try:
             result: int = runner.run_all(self.control.task_dispatcher())
-        except KeyboardInterrupt:
-            print("Stopped. What was finished is kept.", file=sys.stderr)
-            return INTERRUPTED
-        return result
+            return result
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:
