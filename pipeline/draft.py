@@ -42,6 +42,8 @@ class Draft:
 
     def _read(self) -> tuple[Manifest, Target]:
         document = parse_toml(self.text, self.check)
+        if set(self.stem) & set(":=*"):
+            self.check.add("file name", "it names tasks, so it can't hold any of : = *")
         name = None if self.check.mistakes else target_of(document, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)

@@ -112,13 +112,16 @@ class Session:
         """Do something that stands on the state; if it proves damaged, drop it and do it again."""
         try:
             return question()
-        except DAMAGE:
-            self.drop_state()
+        except DAMAGE as error:
+            self.drop_state(error)
             return question()
 
-    def drop_state(self) -> None:
-        """Forget everything that was known from earlier runs."""
-        self.project.state.reset()
+    def drop_state(self, error: Exception) -> None:
+        """Forget everything that was known from earlier runs, unless it was only out of reach."""
+        if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+            raise error
+        self.project.lock.acquire()
+        self.project.own_state(anew=True)
         self.project.restart()
         self.standings, self.build, self.whole = {}, None, True
 
@@ -149,7 +152,9 @@ class Session:
         left = self.glance(stems)
         if not (left or always or self._has_vanished()):
             return None
-        if self.project.lock.acquire():  # whoever had it may have built what we were about to
+        waited = self.project.lock.acquire()
+        self.project.own_state()
+        if waited:  # whoever had the lock may have built what we were about to
             self.project.restart()
             left = self.glance(stems)
         self.build = self._begin(left, in_parallel)
@@ -232,6 +237,9 @@ class Session:
         """Forget that a node (or all of them) was ever built, so that it is encoded again."""
         from pipeline.book import Book
 
+        if not self.project.lock.is_held:
+            self.project.lock.acquire()
+            self.project.own_state()
         state = self.project.state
         tasks = [row.task for stem in state.stems() for row in state.rows(stem)]
         book = Book(state)

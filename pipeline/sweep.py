@@ -22,11 +22,11 @@ from pipeline.project import Project
 
 def adopt_ledger(project: Project, ledger: Ledger) -> None:
     """After the state was lost, learn from the ledger which files are outputs."""
-    if project.state.is_new:
-        rows = [(path, "", "", 0, sha) for path, sha in ledger.files().items()]
-        with project.state.transaction():
-            project.state.set_products(rows)
-        project.state.is_new = False
+    state = project.state
+    if state.fact("ledger", "adopted") is None:
+        with state.transaction():
+            state.set_products((path, "", "", 0, sha) for path, sha in ledger.files().items())
+            state.set_facts("ledger", {"adopted": True})
 
 
 @dataclass(slots=True)

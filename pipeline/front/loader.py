@@ -72,7 +72,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         stems = set(session.standings)
         backend.is_node = lambda task: stem_of(task) in stems and ":" in task
         if cmd.name in ("forget", "clean"):
-            backend.forget_node = session.forget
+            backend.forget_node, backend.let_go = session.forget, session.project.close
         return [*own, *nodes]
 
     @staticmethod

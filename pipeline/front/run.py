@@ -18,6 +18,7 @@ from doit.runner import ERROR, FAILURE, Runner
 from doit.task import Stream
 
 from encoders.kit.error import EncodeError
+from pipeline.front.command import until_enough
 from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
 from pipeline.session import DAMAGE, Session
@@ -45,19 +46,18 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
             print(self.help())
             return 0
         try:
-            result: int = super().parse_execute(in_args)
+            return until_enough(lambda: super(Run, self).parse_execute(in_args))
         except KeyboardInterrupt:
             print("Stopped. What was finished is kept.", file=sys.stderr)
             return INTERRUPTED
-        return result
 
     def execute(self, params: Any, args: list[str]) -> int:
         """Run; should the state prove damaged half-way, drop it and run again."""
         try:
             result: int = super().execute(params, args)
-        except DAMAGE:
+        except DAMAGE as error:
             session: Session = self.loader.session
-            session.drop_state()
+            session.drop_state(error)
             session.project.close()
             self.dep_manager = None
             result = super().execute(params, args)
@@ -131,11 +131,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 self.session.build.close()
 
     def _make_pool(self) -> Any:
-        if self.size < 1 or self.session.build is None:
+        if self.session.build is None:
             return None
-        from pipeline.pool import Pool
+        from pipeline.pool import Pool, prepare_process
 
-        return Pool(self.size, self.session.project.root)
+        if self.size > 0:
+            return Pool(self.size, self.session.project.root)
+        prepare_process(self.session.project.root)
+        return None
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None

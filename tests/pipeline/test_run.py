@@ -232,6 +232,23 @@ def test_two_builds_at_once_both_end_right(game):
     assert game.doit().built == []
 
 
+def test_two_first_builds_at_once_both_end_right(game):
+    fill(game, 3)
+    processes = [start(game) for _ in range(4)]
+    stories = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, stories
+    assert game.outputs() == Naive(game).build("upper")[0]
+
+
+def test_many_new_sources_are_surveyed_in_worker_processes(game):
+    for number in range(300):
+        game.write(f"assets/{number:03}.lst", "line\n" * (number % 3))
+    game.write("assets/bad.lst", b"\xff")
+    ran = game.process()
+    assert ran.failed == ["toy:bad"]
+    assert len(ran.built) == 300
+
+
 def test_an_unknown_task_is_an_error_of_the_command_line(game):
     game.write("assets/a.txt", "a")
     ran = game.doit("nosuch")

@@ -91,7 +91,7 @@ def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch)
 
 
 def test_a_row_that_does_not_match_its_checksum_is_damage(tmp_path):
-    state = State(str(tmp_path / "state.db"))
+    state = State(str(tmp_path / "state.db"), is_owner=True)
     state.set_rows([("toy:a", "toy", dump({"params": 1}), None, True)])
     state.set_facts("source", {"a": [1]})
     state.db.execute("UPDATE node SET plan=?", (dump({"params": 2}),))
@@ -112,7 +112,7 @@ def note_and_fail(state):
 
 
 def test_a_transaction_happens_whole_or_not_at_all(tmp_path):
-    state = State(str(tmp_path / "state.db"))
+    state = State(str(tmp_path / "state.db"), is_owner=True)
     with pytest.raises(ZeroDivisionError):
         note_and_fail(state)
     assert state.facts("source") == {}
@@ -120,12 +120,33 @@ def test_a_transaction_happens_whole_or_not_at_all(tmp_path):
 
 
 def test_a_rehearsal_leaves_no_trace(tmp_path):
-    state = State(str(tmp_path / "state.db"))
+    state = State(str(tmp_path / "state.db"), is_owner=True)
     with state.rehearsal():
         with state.transaction():
             state.set_facts("source", {"a": 1})
         assert state.facts("source") == {"a": 1}
     assert state.facts("source") == {}
+    state.close()
+
+
+def test_a_state_that_is_not_owned_is_never_touched(tmp_path):
+    path = tmp_path / "state.db"
+    state = State(str(path), is_owner=False)
+    state.set_facts("source", {"a": 1})
+    state.close()
+    assert not path.exists()
+    path.write_bytes(b"not a database")
+    State(str(path), is_owner=False).close()
+    assert path.read_bytes() == b"not a database"
+
+
+def test_old_surveys_are_forgotten_when_there_are_too_many(built, monkeypatch):
+    monkeypatch.setattr("pipeline.survey.MANY_OLD", -4)
+    for number in range(12):
+        built.write("assets/l.lst", f"{number}\n")
+        built.doit()
+    state = State(str(built.path(".cartwright/state.db")), is_owner=False)
+    assert state.count_facts("survey") < 6
     state.close()
 
 
