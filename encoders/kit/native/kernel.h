@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
-#define KERNELS
+#define KERNELS                                                                                   \
+    KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
+    KERNEL(strip_patches, "Write every patch as strip commands; return their number.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS
