@@ -6,6 +6,7 @@ asked for. Then the first vertex of each cell of a grid stands for all vertices 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def _keys(attributes: Sequence[Attribute], tolerance: float) -> list[bytes]:
 
 def _key_bytes(attribute: Attribute, tolerance: float) -> NDArray[np.uint8]:
     """Return the bytes of each row that decide whether two rows are the same."""
-    rows = np.ascontiguousarray(attribute.reshape(len(attribute), -1))
+    rows = np.ascontiguousarray(attribute.reshape(len(attribute), math.prod(attribute.shape[1:])))
     if not np.issubdtype(rows.dtype, np.floating):
         return rows.view(np.uint8)
     if tolerance > 0.0:
