@@ -26,7 +26,13 @@ from encoders.kit.quadric import (
     face_quadrics,
     gradient_quadrics,
 )
-from encoders.kit.triangle import Indices, checked_triangles, has_distinct_corners
+from encoders.kit.triangle import (
+    Indices,
+    checked_triangles,
+    edges_of,
+    has_distinct_corners,
+    paired_edges,
+)
 from encoders.kit.weld import weld_vertices
 
 # A normal that is wrong by one is as bad as a position that is wrong by this many edges of the
@@ -129,7 +135,7 @@ def _places(
     points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
 ) -> Float64:
     """Return a row for each position: where it is, whether it is locked, and its quadric."""
-    edges = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
+    edges = edges_of(triangles)
     irregular, seam = _special_edges(place[edges], edges)
     rows = np.zeros((int(place.max()) + 1, 4 + SIZE))
     rows[place, :3] = points.T
@@ -145,17 +151,8 @@ def _special_edges(
     ends: NDArray[np.int32], vertices: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the edges without exactly one twin, and those whose twin has other vertices."""
-    low, high = ends.min(axis=1).astype(np.int64), ends.max(axis=1)
-    key = low * (int(high.max()) + 1) + high
-    order = np.argsort(key, kind="stable")
-    is_same = np.zeros(len(key) + 2, np.bool_)
-    is_same[1:-2] = key[order[1:]] == key[order[:-1]]
-    # A pair is an edge that equals the next one in order, but neither the one before nor after.
-    is_first = is_same[1:-1] & ~is_same[:-2] & ~is_same[2:]
-    one, other = order[is_first], order[np.flatnonzero(is_first) + 1]
-    is_pair = ends[one, 0] == ends[other, 1]
-    one, other = one[is_pair], other[is_pair]
-    irregular = np.ones(len(key), np.bool_)
+    one, other = paired_edges(ends)
+    irregular = np.ones(len(ends), np.bool_)
     irregular[one] = irregular[other] = False
     is_split = (vertices[one] != vertices[other, ::-1]).any(axis=1)
     return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])

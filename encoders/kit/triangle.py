@@ -37,3 +37,22 @@ def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
     """Tell, for each triangle, whether its three vertices differ, so that it can draw something."""
     distinct: NDArray[np.bool_] = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
     return distinct
+
+
+def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pairs of edges (start, end) that run against each other and meet no third one."""
+    low, high = ends.min(axis=1).astype(np.int64), ends.max(axis=1)
+    key = low * (int(high.max(initial=0)) + 1) + high
+    order = np.argsort(key, kind="stable")
+    is_same = np.zeros(len(key) + 2, np.bool_)
+    is_same[1:-2] = key[order[1:]] == key[order[:-1]]
+    # A pair is an edge that equals the next one in order, but neither the one before nor after.
+    is_first = is_same[1:-1] & ~is_same[:-2] & ~is_same[2:]
+    one, other = order[is_first], order[np.flatnonzero(is_first) + 1]
+    is_pair = ends[one, 0] == ends[other, 1]
+    return one[is_pair], other[is_pair]
+
+
+def edges_of(triangles: Indices) -> NDArray[np.int32]:
+    """Return the edges of all triangles as (start, end), three for each."""
+    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
