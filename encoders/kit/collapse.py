@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from encoders.kit.quadric import SIZE, Float64
 from encoders.kit.triangle import Indices
 
-# A triangle may turn by 60 degrees in one collapse.
+# A triangle may turn by 60 degrees from where it faced at first.
 MIN_COSINE = 0.5
 # A move over some length costs at least as if it were wrong by the root of this part of the
 # length: where everything is flat, short moves come first and triangles stay round.
@@ -53,6 +53,10 @@ class _Mesh:
         self.slopes: list[list[float]] = wedges[:, count : 5 * count].tolist()
         self.value_quadrics: list[list[float]] = wedges[:, 5 * count :].tolist()
         self.is_alive = [True] * len(self.corners)
+        self.normals = [
+            _normal(*(self.points[self.place[vertex]] for vertex in corners))
+            for corners in self.corners
+        ]
         self.around: list[list[int]] = [[] for _ in rows]
         for triangle, corners in enumerate(self.corners):
             for vertex in corners:
@@ -220,9 +224,8 @@ def _is_allowed(mesh: _Mesh, one: int, target: int) -> bool:
         places = [mesh.place[vertex] for vertex in mesh.corners[triangle]]
         if target in places:
             continue
-        before = [mesh.points[place] for place in places]
         after = [mesh.points[target if place == one else place] for place in places]
-        if _turns_over(_normal(*before), _normal(*after)):
+        if _turns_over(mesh.normals[triangle], _normal(*after)):
             return False
     return True
 

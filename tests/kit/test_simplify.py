@@ -55,13 +55,14 @@ def open_edges(triangles: Indices) -> set[tuple[int, int]]:
     return {(a, b) for a, b in edges if (b, a) not in edges}
 
 
-def test_a_quarter_of_a_terrain_looks_up_and_keeps_its_border() -> None:
+@pytest.mark.parametrize("target", [800, 300])
+def test_what_is_left_of_a_terrain_looks_up_and_keeps_its_border(target: int) -> None:
     surface = terrain(40)
-    result = simplify(surface, 800)
-    assert len(result.indices) <= 800
+    result = simplify(surface, target)
+    assert len(result.indices) <= target
     assert np.all(face_normals(surface, result.indices)[:, 2] > 0)
     assert open_edges(result.indices) == open_edges(surface.indices)
-    assert 0 < result.error < 0.01
+    assert 0 < result.error < 0.03
 
 
 def test_a_flat_sheet_loses_everything_but_its_border_without_error() -> None:

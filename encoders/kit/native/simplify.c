@@ -43,6 +43,8 @@ typedef struct {
     int32_t marks;
     uint8_t *is_alive;
     double max_error, *current;
+    /* Where each triangle faced at first. */
+    double *normals;
     Entry *heap;
     size_t heap_count, heap_room;
 } Mesh;
@@ -54,7 +56,28 @@ static void mesh_free(Mesh *mesh)
     free(mesh->mark);
     free(mesh->is_alive);
     free(mesh->current);
+    free(mesh->normals);
     free(mesh->heap);
+}
+
+static void triangle_normal(const double *a, const double *b, const double *c, double *normal)
+{
+    double ux = b[0] - a[0], uy = b[1] - a[1], uz = b[2] - a[2];
+    double vx = c[0] - a[0], vy = c[1] - a[1], vz = c[2] - a[2];
+    normal[0] = uy * vz - uz * vy;
+    normal[1] = uz * vx - ux * vz;
+    normal[2] = ux * vy - uy * vx;
+}
+
+static void fill_normals(const Mesh *mesh)
+{
+    for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++) {
+        const double *points[3];
+        for (int i = 0; i < 3; i++)
+            points[i] =
+                mesh->places + (size_t)mesh->place[mesh->corners[3 * triangle + i]] * PLACE_ROW;
+        triangle_normal(points[0], points[1], points[2], mesh->normals + 3 * triangle);
+    }
 }
 
 static int mesh_fill(Mesh *mesh)
@@ -65,10 +88,11 @@ static int mesh_fill(Mesh *mesh)
     mesh->mark = calloc(places, sizeof(int32_t));
     mesh->is_alive = malloc(triangles);
     mesh->current = malloc(places * sizeof(double));
+    mesh->normals = malloc(3 * triangles * sizeof(double));
     mesh->heap_room = 2 * places + 64;
     mesh->heap = malloc(mesh->heap_room * sizeof(Entry));
     if (!mesh->first || !mesh->after || !mesh->mark || !mesh->is_alive || !mesh->current ||
-        !mesh->heap)
+        !mesh->normals || !mesh->heap)
         return 0;
     memset(mesh->first, -1, places * sizeof(int32_t));
     memset(mesh->is_alive, 1, triangles);
@@ -79,6 +103,7 @@ static int mesh_fill(Mesh *mesh)
         mesh->after[corner] = mesh->first[at];
         mesh->first[at] = corner;
     }
+    fill_normals(mesh);
     return 1;
 }
 
@@ -146,15 +171,6 @@ static void price(const Mesh *mesh, int32_t one, Move *move)
     move->error = shape / weight;
 }
 
-static void triangle_normal(const double *a, const double *b, const double *c, double *normal)
-{
-    double ux = b[0] - a[0], uy = b[1] - a[1], uz = b[2] - a[2];
-    double vx = c[0] - a[0], vy = c[1] - a[1], vz = c[2] - a[2];
-    normal[0] = uy * vz - uz * vy;
-    normal[1] = uz * vx - ux * vz;
-    normal[2] = ux * vy - uy * vx;
-}
-
 static int turns_over(const double *n, const double *m)
 {
     double before = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
@@ -168,18 +184,17 @@ static int turns_over(const double *n, const double *m)
 /* Does the triangle of a corner survive the move of that corner to the target the right way up? */
 static int keeps_its_side(const Mesh *mesh, int32_t corner, int32_t target)
 {
-    const double *points[3], *moved = mesh->places + (size_t)target * PLACE_ROW;
-    double before[3], after[3];
+    const double *points[3];
+    double after[3];
     for (int i = 0; i < 3; i++) {
         int32_t at = mesh->place[mesh->corners[corner / 3 * 3 + i]];
         if (at == target)
             return 1;
         points[i] = mesh->places + (size_t)at * PLACE_ROW;
     }
-    triangle_normal(points[0], points[1], points[2], before);
-    points[corner % 3] = moved;
+    points[corner % 3] = mesh->places + (size_t)target * PLACE_ROW;
     triangle_normal(points[0], points[1], points[2], after);
-    return !turns_over(before, after);
+    return !turns_over(mesh->normals + corner / 3 * 3, after);
 }
 
 /* Count the places that are neighbours of both; at most the ring's size. */
