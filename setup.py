@@ -13,8 +13,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 FLAGS = {
-    "unix": ["-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Wextra"],
-    "mingw32": ["-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Wextra"],
+    "unix": ["-std=c99", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
+    "mingw32": ["-std=c99", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
     "msvc": ["/O2", "/fp:precise", "/W3"],
 }
 

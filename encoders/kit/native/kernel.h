@@ -12,11 +12,17 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <stddef.h>
+#include <float.h>
 #include <stdint.h>
+
+#if FLT_EVAL_METHOD != 0
+#error "This machine computes in excess precision; the references have to serve."
+#endif
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
 #define KERNELS                                                                                   \
+    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \

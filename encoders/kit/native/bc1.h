@@ -1,0 +1,92 @@
+/* What the parts of the BC1 kernel share; the names and the arithmetic are the reference's. */
+#ifndef CARTWRIGHT_BC1_H
+#define CARTWRIGHT_BC1_H
+
+#include <stdint.h>
+
+enum { TEXELS = 16, FAR_AWAY = 1 << 30 };
+
+/* The line to any mean colour: levels of both ends by mode, channel and 8-bit value. */
+typedef uint8_t bc1_table[2][3][256][2];
+
+/* A block of one mode: colours by channel, which texels count, how many do, D. */
+typedef struct {
+    int16_t color[3][TEXELS];
+    int16_t opaque[TEXELS];
+    int32_t count;
+    int32_t sum[3];
+    int32_t steps;
+} bc1_texels;
+
+/* A pair of endpoints as 5-6-5 levels, and its error. */
+typedef struct {
+    int32_t a[3], b[3];
+    int32_t error;
+} bc1_line;
+
+/* What the error of a line depends on, once the steps are chosen. */
+typedef struct {
+    int32_t aa, ab, bb;
+    int32_t a_color[3], b_color[3];
+} bc1_moments;
+
+static const float BC1_TOP[3] = {31.0f, 63.0f, 31.0f};
+static const float BC1_LEVELS_PER_UNIT[3] = {31.0f / 255.0f, 63.0f / 255.0f, 31.0f / 255.0f};
+
+static inline int32_t bc1_expand(int32_t level, int channel)
+{
+    return channel == 1 ? (level << 2) | (level >> 4) : (level << 3) | (level >> 2);
+}
+
+/* Round a colour, given as a quotient, to a level of its channel. */
+static inline int32_t bc1_nearest_level(int32_t numerator, int32_t denominator, int channel)
+{
+    float level = (float)numerator * (BC1_LEVELS_PER_UNIT[channel] / (float)denominator);
+    level = level < 0.0f ? 0.0f : level;
+    level = level > BC1_TOP[channel] ? BC1_TOP[channel] : level;
+    return (int32_t)(level + 0.5f);
+}
+
+/* Round the least-squares line for the chosen steps: a first, then the b that suits it. */
+static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
+{
+    bc1_line line;
+    int32_t determinant = found->aa * found->bb - found->ab * found->ab;
+    int32_t weight = found->bb > 1 ? found->bb : 1;
+    determinant = determinant > 1 ? determinant : 1;
+    for (int c = 0; c < 3; c++) {
+        int32_t a = found->a_color[c], b = found->b_color[c];
+        int32_t solution = steps * (found->bb * a - found->ab * b);
+        line.a[c] = bc1_nearest_level(solution, determinant, c);
+        solution = steps * b - found->ab * bc1_expand(line.a[c], c);
+        line.b[c] = bc1_nearest_level(solution, weight, c);
+    }
+    return line;
+}
+
+/* Give D squared times the squared error of a line, less a constant of the block. */
+static inline int32_t bc1_error(const bc1_moments *found, const bc1_line *line, int32_t steps)
+{
+    int32_t error = 0;
+    for (int c = 0; c < 3; c++) {
+        int32_t a = bc1_expand(line->a[c], c), b = bc1_expand(line->b[c], c);
+        error += found->aa * (a * a) + 2 * found->ab * (a * b) + found->bb * (b * b);
+        error -= 2 * steps * (a * found->a_color[c] + b * found->b_color[c]);
+    }
+    return error;
+}
+
+void bc1_principal_axis(const bc1_texels *texels, int16_t axis[3]);
+void bc1_project(const bc1_texels *texels, const int16_t axis[3], int32_t place[TEXELS]);
+void bc1_nearest_steps(const bc1_texels *texels, const bc1_line *line, int16_t steps[TEXELS]);
+
+/* Alternate between fitting the line and choosing steps; return the best line met. */
+bc1_line bc1_refine(const bc1_texels *texels, const bc1_table table);
+
+/* Go on alternating from a line. */
+bc1_line bc1_settle(const bc1_texels *texels, bc1_line line);
+
+/* Try every cut of the sorted colours, then settle. */
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line);
+
+#endif

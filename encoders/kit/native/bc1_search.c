@@ -1,0 +1,111 @@
+/* Every way to cut a block's sorted colours into steps; the reference is bc1_search.py. */
+#include "bc1.h"
+
+/* Sums over the sorted texels from each place on: three colours, and the opaque ones' count. */
+typedef struct {
+    int32_t color[3][TEXELS + 1];
+    int32_t count[TEXELS + 1];
+} suffix;
+
+static void sort_texels(const bc1_texels *texels, int order[TEXELS])
+{
+    int16_t axis[3];
+    int32_t place[TEXELS];
+    bc1_principal_axis(texels, axis);
+    bc1_project(texels, axis, place);
+    for (int t = 0; t < TEXELS; t++) {
+        int k = t;
+        if (!texels->opaque[t])
+            place[t] = FAR_AWAY;
+        for (; k > 0 && place[order[k - 1]] > place[t]; k--)
+            order[k] = order[k - 1];
+        order[k] = t;
+    }
+}
+
+static suffix suffix_sums(const bc1_texels *texels)
+{
+    int order[TEXELS];
+    suffix sums;
+    sort_texels(texels, order);
+    for (int c = 0; c < 3; c++) {
+        sums.color[c][TEXELS] = 0;
+        for (int t = TEXELS - 1; t >= 0; t--)
+            sums.color[c][t] = sums.color[c][t + 1] + texels->color[c][order[t]];
+    }
+    sums.count[TEXELS] = 0;
+    for (int t = TEXELS - 1; t >= 0; t--)
+        sums.count[t] = sums.count[t + 1] + texels->opaque[order[t]];
+    return sums;
+}
+
+/* What the first cuts add to the moments: shares of b, their squares, weighted colours. */
+typedef struct {
+    int32_t once, twice, red, green, blue;
+} partial;
+
+static inline partial add_cut(partial sum, const suffix *sums, int k, int cut)
+{
+    sum.once += sums->count[cut];
+    sum.twice += (2 * k + 1) * sums->count[cut];
+    sum.red += sums->color[0][cut];
+    sum.green += sums->color[1][cut];
+    sum.blue += sums->color[2][cut];
+    return sum;
+}
+
+static inline bc1_moments cut_moments(const suffix *sums, partial sum, int32_t d)
+{
+    bc1_moments found;
+    found.aa = d * d * sums->count[0] - 2 * d * sum.once + sum.twice;
+    found.ab = d * sum.once - sum.twice;
+    found.bb = sum.twice;
+    found.b_color[0] = sum.red;
+    found.b_color[1] = sum.green;
+    found.b_color[2] = sum.blue;
+    for (int c = 0; c < 3; c++)
+        found.a_color[c] = d * sums->color[c][0] - found.b_color[c];
+    return found;
+}
+
+/* Would the unrounded fit of these steps be better than the least error? */
+static inline int promising(const bc1_moments *found, int32_t least, int32_t d)
+{
+    int64_t aa = found->aa, ab = found->ab, bb = found->bb, gain = 0;
+    int64_t determinant = aa * bb - ab * ab;
+    for (int c = 0; c < 3; c++) {
+        int64_t a = found->a_color[c], b = found->b_color[c];
+        gain += bb * (a * a) - 2 * ab * (a * b) + aa * (b * b);
+    }
+    return determinant > 0 && gain * (d * d) > -(int64_t)least * determinant;
+}
+
+static inline void try_cut(const suffix *sums, partial sum, int32_t d, bc1_line *best)
+{
+    bc1_moments found = cut_moments(sums, sum, d);
+    if (!promising(&found, best->error, d))
+        return;
+    bc1_line line = bc1_fit(&found, d);
+    line.error = bc1_error(&found, &line, d);
+    if (line.error < best->error)
+        *best = line;
+}
+
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line)
+{
+    const partial none = {0, 0, 0, 0, 0};
+    suffix sums = suffix_sums(texels);
+    for (int first = 0; first <= TEXELS; first++) {
+        partial one = add_cut(none, &sums, 0, first);
+        for (int second = first; second <= TEXELS; second++) {
+            partial two = add_cut(one, &sums, 1, second);
+            if (texels->steps == 2) {
+                try_cut(&sums, two, 2, &line);
+                continue;
+            }
+            for (int third = second; third <= TEXELS; third++)
+                try_cut(&sums, add_cut(two, &sums, 2, third), 3, &line);
+        }
+    }
+    return bc1_settle(texels, line);
+}

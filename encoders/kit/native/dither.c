@@ -1,0 +1,132 @@
+/* The kernel dither: error diffusion to a palette, row by row, to and fro. */
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANNELS = 4, ENTRIES = 256 };
+
+/* A picture with `channels` bytes a colour; its palette by channel, channels it has not all 0. */
+typedef struct {
+    const uint8_t *colors, *mask;
+    uint8_t *indices;
+    Py_ssize_t width, height;
+    int channels, entries;
+    int16_t palette[CHANNELS][ENTRIES];
+} picture;
+
+/* The first of the nearest entries: the distance and then the entry make one number. */
+static int nearest(const picture *p, const int16_t value[CHANNELS])
+{
+    int32_t least = INT32_MAX;
+    for (int k = 0; k < p->entries; k++) {
+        int16_t red = (int16_t)(p->palette[0][k] - value[0]);
+        int16_t green = (int16_t)(p->palette[1][k] - value[1]);
+        int16_t blue = (int16_t)(p->palette[2][k] - value[2]);
+        int16_t alpha = (int16_t)(p->palette[3][k] - value[3]);
+        int32_t distance = red * red + green * green + blue * blue + alpha * alpha;
+        int32_t key = distance * ENTRIES + k;
+        least = key < least ? key : least;
+    }
+    return least % ENTRIES;
+}
+
+/* Choose one texel's entry; `here` and `below` point at its own errors in sixteenths. */
+static void diffuse(const picture *p, Py_ssize_t texel, int32_t *here, int32_t *below, int step)
+{
+    int16_t value[CHANNELS] = {0, 0, 0, 0};
+    int channels = p->channels;
+    for (int c = 0; c < channels; c++) {
+        int32_t sixteenths = 16 * p->colors[texel * channels + c] + here[c] + 8;
+        sixteenths = sixteenths < 0 ? 0 : sixteenths;
+        value[c] = (int16_t)(sixteenths > 255 * 16 ? 255 : sixteenths / 16);
+    }
+    int chosen = nearest(p, value), forth = step * channels;
+    p->indices[texel] = (uint8_t)chosen;
+    for (int c = 0; c < channels; c++) {
+        int32_t error = value[c] - p->palette[c][chosen];
+        here[forth + c] += 7 * error;
+        below[c - forth] += 3 * error;
+        below[c] += 5 * error;
+        below[forth + c] += error;
+    }
+}
+
+/* `errors` has two rows of width + 2 colours: a texel of margin at either side. */
+static void dither_rows(const picture *p, int32_t *errors)
+{
+    Py_ssize_t stride = (p->width + 2) * p->channels;
+    for (Py_ssize_t y = 0; y < p->height; y++) {
+        int32_t *here = errors + (y % 2) * stride, *below = errors + (1 - y % 2) * stride;
+        int step = y % 2 == 0 ? 1 : -1;
+        memset(below, 0, (size_t)stride * sizeof *below);
+        for (Py_ssize_t k = 0; k < p->width; k++) {
+            Py_ssize_t x = step > 0 ? k : p->width - 1 - k, at = (x + 1) * p->channels;
+            Py_ssize_t texel = y * p->width + x;
+            if (p->mask[texel])
+                diffuse(p, texel, here + at, below + at, step);
+            else
+                p->indices[texel] = 0;
+        }
+    }
+}
+
+/* Fill in the picture from the buffers, or set ValueError. */
+static int open_picture(picture *p, const Py_buffer buffers[4])
+{
+    Py_ssize_t texels = buffers[3].len, entries = 0;
+    if (p->channels < 1 || p->channels > CHANNELS || p->width < 1 ||
+        p->width > PY_SSIZE_T_MAX / 64) {
+        PyErr_SetString(PyExc_ValueError, "shape: expected a width and 1 to 4 channels");
+        return 0;
+    }
+    p->height = texels / p->width;
+    entries = buffers[2].len / p->channels;
+    p->entries = entries > 0 && entries <= ENTRIES ? (int)entries : 1;
+    p->colors = buffers[0].buf;
+    p->mask = buffers[1].buf;
+    p->indices = buffers[3].buf;
+    return kernel_expect(&buffers[3], p->width * p->height, 1, "indices") &&
+           kernel_expect(&buffers[0], texels * p->channels, 1, "colors") &&
+           kernel_expect(&buffers[1], texels, 1, "mask") &&
+           kernel_expect(&buffers[2], (Py_ssize_t)p->entries * p->channels, 1, "palette");
+}
+
+static void spread_palette(picture *p, const uint8_t *entries)
+{
+    memset(p->palette, 0, sizeof p->palette);
+    for (int k = 0; k < p->entries; k++)
+        for (int c = 0; c < p->channels; c++)
+            p->palette[c][k] = entries[k * p->channels + c];
+}
+
+static int dither_picture(picture *p, const uint8_t *entries)
+{
+    size_t count = 2 * (size_t)(p->width + 2) * (size_t)p->channels;
+    int32_t *errors = calloc(count, sizeof *errors);
+    if (errors == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    spread_palette(p, entries);
+    Py_BEGIN_ALLOW_THREADS
+    dither_rows(p, errors);
+    Py_END_ALLOW_THREADS
+    free(errors);
+    return 1;
+}
+
+PyObject *kernel_dither(PyObject *module, PyObject *arguments)
+{
+    Py_buffer buffers[4];
+    picture p;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*(ni)w*:dither", &buffers[0], &buffers[1], &buffers[2],
+                          &p.width, &p.channels, &buffers[3]))
+        return NULL;
+    int done = open_picture(&p, buffers) && dither_picture(&p, buffers[2].buf);
+    kernel_release(buffers, 4);
+    if (!done)
+        return NULL;
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from encoders.kit import dither, kernel
+from encoders.kit.error import EncodeError
+from tests.kit.picture import gradient, photo, with_holes
+
+needs_native = pytest.mark.skipif(
+    not kernel.has_native("dither"), reason="the extension is not built"
+)
+BLACK_AND_WHITE = np.array([[0, 0, 0], [255, 255, 255]], np.uint8)
+
+
+@pytest.fixture(params=["native", "reference"])
+def route(request):
+    if request.param == "native" and not kernel.has_native("dither"):
+        pytest.skip("the extension is not built")
+    before = kernel.use_native(request.param == "native")
+    yield request.param
+    kernel.use_native(before)
+
+
+def grey(value, height=32, width=32):
+    return np.full((height, width, 3), value, np.uint8)
+
+
+def pure(*arguments):
+    before = kernel.use_native(False)
+    try:
+        return dither.diffuse_to_palette(*arguments)
+    finally:
+        kernel.use_native(before)
+
+
+@pytest.mark.usefixtures("route")
+def test_first_row_follows_the_weights_by_hand():
+    # 100: black, 7/16 of 100 (43.75) goes on; 143.75: white, 7/16 of -111 (48.5625) goes on;
+    # 51.4375: black, 7/16 of 51 (22.3125) goes on; 122.3125: black.
+    row = dither.diffuse_to_palette(grey(100, 1, 4), BLACK_AND_WHITE)
+    assert row.tolist() == [[0, 1, 0, 0]]
+
+
+@pytest.mark.usefixtures("route")
+def test_second_row_runs_back_and_takes_the_errors_from_above():
+    # Row 0: 96 is black, so 96 * 7 / 16 = 42 goes on, 96 * 5 / 16 = 30 down, 96 / 16 = 6 ahead.
+    # Then 138 is white: error -117; -117 * 3 / 16 goes down and back, -117 * 5 / 16 down.
+    # Row 1, right to left: 96 + 6 - 36.5625 = 65.4375 is black, 65 * 7 / 16 = 28.4375 goes on
+    # to 96 + 30 - 21.9375 + 28.4375 = 132.5: white.
+    rows = dither.diffuse_to_palette(grey(96, 2, 2), BLACK_AND_WHITE)
+    assert rows.tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.usefixtures("route")
+@pytest.mark.parametrize("value", [0, 40, 128, 200, 255])
+def test_mean_brightness_is_kept(value):
+    chosen = dither.diffuse_to_palette(grey(value), BLACK_AND_WHITE)
+    assert abs(chosen.mean() * 255 - value) < 4
+
+
+@pytest.mark.usefixtures("route")
+def test_colour_of_the_palette_is_left_alone():
+    palette = np.array([[9, 9, 9], [10, 20, 30], [250, 1, 2]], np.uint8)
+    chosen = np.arange(60).reshape(6, 10).astype(np.uint8) % 3
+    assert np.array_equal(dither.diffuse_to_palette(palette[chosen], palette), chosen)
+
+
+@pytest.mark.usefixtures("route")
+def test_texels_outside_the_mask_have_entry_0_and_pass_no_error_on():
+    picture = grey(120, 4, 9)
+    mask = np.ones((4, 9), bool)
+    mask[:, 4] = False
+    chosen = dither.diffuse_to_palette(picture, BLACK_AND_WHITE, mask)
+    assert (chosen[:, 4] == 0).all()
+    alone = dither.diffuse_to_palette(picture[:, :4], BLACK_AND_WHITE)
+    assert np.array_equal(chosen[:, :4], alone)
+
+
+@pytest.mark.usefixtures("route")
+@pytest.mark.parametrize("bits", [(5, 5, 5), (4, 4, 4, 4)])
+def test_levels_are_near_and_their_mean_is_nearer(bits):
+    picture = with_holes(gradient(32))[..., : len(bits)]
+    levels = dither.diffuse_to_levels(picture, bits)
+    shown = dither.widened_levels(bits[0])[:, 0][levels].astype(int)
+    assert np.abs(shown - picture).max() <= 2 * (255 >> bits[0]) + 2
+    assert np.abs((shown - picture).mean(axis=(0, 1))).max() < 1
+
+
+def test_widened_levels_repeat_their_bits():
+    assert dither.widened_levels(1)[:, 0].tolist() == [0, 255]
+    assert dither.widened_levels(3)[5, 0] == 0b10110110
+    assert dither.widened_levels(4)[:, 0].tolist() == [17 * level for level in range(16)]
+    assert dither.widened_levels(5)[19, 0] == 0b10011100
+    assert dither.widened_levels(8)[:, 0].tolist() == list(range(256))
+
+
+@pytest.mark.parametrize("value", range(0, 256, 15))
+def test_ordered_pattern_keeps_the_mean_of_every_tile(value):
+    levels = dither.order_to_levels(grey(value, 8, 8), (5, 5, 5))
+    exact = value * 31 / 255
+    tiles = levels.reshape(2, 4, 2, 4, 3).mean(axis=(1, 3))
+    assert np.abs(tiles - exact).max() <= 1 / 32 + 1e-9
+    assert np.abs(levels - exact).max() < 1
+
+
+def test_ordered_levels_stay_in_range():
+    levels = dither.order_to_levels(photo(32), (4, 5, 6, 1))
+    assert (levels.reshape(-1, 4).max(axis=0) <= [15, 31, 63, 1]).all()
+    assert (dither.order_to_levels(grey(255), (5, 5, 5)) == 31).all()
+    assert (dither.order_to_levels(grey(0), (5, 5, 5)) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("colors", "palette", "mask"),
+    [
+        ((4, 4, 3), (16, 4), (4, 4)),
+        ((4, 4, 3), (0, 3), (4, 4)),
+        ((4, 4, 3), (257, 3), (4, 4)),
+        ((4, 4, 3), (16, 3), (4, 5)),
+        ((0, 4, 3), (16, 3), (0, 4)),
+    ],
+)
+def test_misfits_are_refused(colors, palette, mask):
+    with pytest.raises(EncodeError):
+        dither.diffuse_to_palette(
+            np.zeros(colors, np.uint8), np.zeros(palette, np.uint8), np.ones(mask, bool)
+        )
+
+
+@needs_native
+@given(
+    arrays.arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 6), st.just(3))),
+    arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.just(3))),
+    st.integers(0, 2**36 - 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_native_and_reference_choose_the_same_entries(colors, palette, bits):
+    mask = np.array([bits >> k & 1 for k in range(36)], bool).reshape(6, 6)
+    mask = mask[: colors.shape[0], : colors.shape[1]]
+    ours = dither.diffuse_to_palette(colors, palette, mask)
+    assert np.array_equal(ours, pure(colors, palette, mask))
+
+
+@needs_native
+def test_native_and_reference_agree_on_a_whole_picture():
+    picture = photo(64)[..., :3]
+    palette = np.random.default_rng(2).integers(0, 256, (256, 3)).astype(np.uint8)
+    assert np.array_equal(dither.diffuse_to_palette(picture, palette), pure(picture, palette))
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("sizes", "shape"),
+    [
+        ((48, 16, 6, 15), (4, 3)),
+        ((47, 16, 6, 16), (4, 3)),
+        ((48, 15, 6, 16), (4, 3)),
+        ((48, 16, 5, 16), (4, 3)),
+        ((48, 16, 0, 16), (4, 3)),
+        ((48, 16, 771, 16), (4, 3)),
+        ((48, 16, 6, 16), (0, 3)),
+        ((48, 16, 6, 16), (4, 5)),
+        ((48, 16, 6, 16), (4, -3)),
+    ],
+)
+def test_native_kernel_refuses_buffers_that_do_not_fit(sizes, shape):
+    native = kernel.choose("dither", dither.dither)
+    colors, mask, palette, indices = (np.zeros(size, np.uint8) for size in sizes)
+    with pytest.raises(ValueError, match="expected"):
+        native(colors, mask, palette, shape, indices)
