@@ -41,8 +41,8 @@ def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
 
 def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of edges (start, end) that run against each other and meet no third one."""
-    low, high = ends.min(axis=1).astype(np.int64), ends.max(axis=1)
-    key = low * (int(high.max(initial=0)) + 1) + high
+    low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
+    key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     order = np.argsort(key, kind="stable")
     is_same = np.zeros(len(key) + 2, np.bool_)
     is_same[1:-2] = key[order[1:]] == key[order[:-1]]
