@@ -15,7 +15,7 @@ from encoders.kac.format import MATERIAL, Kac, Texture
 from encoders.kac.geometry import Array, Geometry, build_geometry
 from encoders.kac.material import Surface, describe_losses, encode_surface
 from encoders.kac.texture import collect_textures
-from encoders.kit.mesh import Attribute, first_use
+from encoders.kit.mesh import Attribute, first_use, prune
 from encoders.kit.model import Model
 from encoders.kit.normal import Shading
 from encoders.kit.plan import Params
@@ -78,7 +78,8 @@ def _columns(
 def select_file(scene: Scene, triangles: Numbers) -> Kac:
     """Give the file that holds these triangles and what they use, in order of first use."""
     position, normal, uv = (
-        _pruned(array, triangles) for array in (scene.position, scene.normal, scene.uv)
+        prune(Attribute(array.values, array.corner[triangles]))
+        for array in (scene.position, scene.normal, scene.uv)
     )
     used, material = np.unique(scene.material[triangles], return_inverse=True)
     materials = {name: column[used] for name, column in scene.materials.items()}
@@ -95,10 +96,3 @@ def select_file(scene: Scene, triangles: Numbers) -> Kac:
         materials=materials,
         textures=tuple(scene.textures[number] for number in kept.tolist()),
     )
-
-
-def _pruned(attribute: Array, triangles: Numbers) -> Array:
-    """Keep the values that some triangles use; in a compact attribute no two are equal."""
-    rows = attribute.corner[triangles].reshape(-1)
-    first, ids = first_use([rows])
-    return Attribute(attribute.values[rows[first]], ids.astype(np.int32).reshape(-1, 3))
