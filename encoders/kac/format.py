@@ -241,7 +241,7 @@ def validate(kac: Kac, name: str) -> None:
         if counts[key] > COUNT_LIMIT:
             raise _too_many(name, key, counts[key])
     for number, key in enumerate(CORNER_INDICES):
-        _check_index(kac.corners[:, :, number], counts[key], f"{key.decode()} index", name)
+        _check_index(kac.corners[:, :, number], counts[key], f"{key.decode().strip()} index", name)
     _check_index(kac.material_idx, counts[b"MATE"], "material index", name)
     textured = kac.materials["texture_idx"][kac.materials["has_texture"] == 1]
     _check_index(textured, counts[TEXTURES], "texture index", name)

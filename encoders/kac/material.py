@@ -7,7 +7,6 @@ here, once; whatever a user may have meant otherwise is a warning.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,26 +37,24 @@ def encode_surface(material: Material, *, is_linear: bool) -> Surface:
     """Give the colour and the cut-out of a material whose colours are linear light, or not."""
     *rgb, alpha = material.rgba
     shares = [min(max(share, 0.0), 1.0) for share in rgb]
-    codes = _codes(map(share_of, shares) if is_linear else shares)
-    if material.alpha_mode == "opaque":
-        return Surface((*codes, OPAQUE))
+    if is_linear:
+        shares = [share_of(share) for share in shares]
+    red, green, blue, cover = round_share(np.array([*shares, alpha], np.float64), 4).tolist()
     if material.alpha_mode == "blend":
-        return Surface((*codes, _codes([alpha] * 3)[0]), HALF)
-    is_shown = bool(material.textures.keys() & {"base_color", "alpha"})
-    is_shown = is_shown or alpha >= material.alpha_cutoff
-    return Surface((*codes, OPAQUE if is_shown else 0), _threshold(material.alpha_cutoff, alpha))
-
-
-def _codes(shares: Iterable[float]) -> tuple[int, int, int]:
-    red, green, blue = round_share(np.array(list(shares), np.float64), 4).tolist()
-    return red, green, blue
+        return Surface((red, green, blue, cover), HALF)
+    if material.alpha_mode == "opaque":
+        return Surface((red, green, blue, OPAQUE))
+    # The alpha test of a textured material is that of its texels.
+    is_shown = texture_slot(material) is not None or alpha >= material.alpha_cutoff
+    threshold = _threshold(material.alpha_cutoff, alpha)
+    return Surface((red, green, blue, OPAQUE if is_shown else 0), threshold)
 
 
 def _threshold(cutoff: float, alpha: float) -> int:
     """Give the least alpha of a texel that passes when the material's alpha is multiplied in."""
     if cutoff <= 0:
         return 0
-    return min(math.ceil(cutoff * 255 / alpha), NEVER) if alpha > 0 else NEVER
+    return math.ceil(cutoff / alpha * 255) if alpha >= cutoff else NEVER
 
 
 def describe_losses(material: Material, surface: Surface) -> list[str]:
