@@ -45,25 +45,25 @@ def _starts(labels: Numbers) -> Numbers:
     return np.concatenate(([0], changes, [len(labels)]))
 
 
-def _cuts(reach: _Reach, materials: Numbers, parts: Numbers) -> Iterator[tuple[int, int]]:
-    """Cut the sorted triangles into runs that fit a file each."""
+def _cuts(reach: _Reach, *runs: Numbers) -> Iterator[tuple[int, int]]:
+    """Cut the sorted triangles into files; `runs` say where materials and parts start."""
     start = 0
     while start < reach.count:
         end = reach.from_triangle(start)
         if end < reach.count:
-            end = _good_end(reach, start, end, materials, parts)
+            end = _good_end(reach, start, end, *runs)
         yield start, end
         start = end
 
 
-def _good_end(reach: _Reach, start: int, end: int, materials: Numbers, parts: Numbers) -> int:
-    """Move the end of a full file back to where the least is torn apart."""
-    run = int(np.searchsorted(materials, end, "right"))
-    material_start, material_end = int(materials[run - 1]), int(materials[run])
-    if start < material_start and reach.from_triangle(material_start) >= material_end:
-        return material_start
-    part_start = int(parts[np.searchsorted(parts, end, "right") - 1])
-    return part_start if part_start > start else end
+def _good_end(reach: _Reach, start: int, end: int, *runs: Numbers) -> int:
+    """Move the end of a full file back to the start of what the next file can take whole."""
+    for starts in runs:
+        place = int(np.searchsorted(starts, end, "right"))
+        run_start, run_end = int(starts[place - 1]), int(starts[place])
+        if start < run_start and reach.from_triangle(run_start) >= run_end:
+            return run_start
+    return end
 
 
 class _Reach:

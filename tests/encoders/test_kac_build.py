@@ -177,11 +177,11 @@ def test_inspection_takes_out_geometry_and_pictures(game):
     assert game.path("out/texture_0_level_2.png").is_file()
 
 
-def test_build_in_worker_processes_gives_the_same_bytes(game):
+def test_build_in_guarded_worker_processes_gives_the_same_bytes(game):
     game.doit()
     before = game.outputs()
     game.remove("build")
     game.remove("cache")
-    ran = game.process("-n", "2")
+    ran = game.process("run", "--lint", "-n", "2")
     assert ran.code == 0, ran.out + ran.err
     assert game.outputs() == before

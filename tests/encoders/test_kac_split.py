@@ -66,6 +66,11 @@ def test_part_larger_than_a_file_is_cut_between_triangles():
     assert files(make_scene(fan(0, 6), [0] * 6), 5) == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_part_larger_than_a_file_fills_up_the_file_before_it():
+    scene = make_scene(fan(0, 1) + fan(10, 6), [0] * 7)
+    assert files(scene, 6) == [[0, 1], [2, 3, 4, 5], [6]]
+
+
 def test_parts_that_lie_mixed_in_the_source_are_put_together():
     one, two = fan(0, 2), fan(10, 2)
     scene = make_scene([one[0], two[0], one[1], two[1]], [0] * 4)
