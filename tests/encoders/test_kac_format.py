@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encoders.kac import OPTIONS
 from encoders.kac import format as kac_format
 from encoders.kac.format import (
     HEADER,
@@ -375,3 +376,10 @@ def test_documentation_has_the_tables_as_they_are():
     text = (Path(__file__).parents[2] / "docs/formats/kac.md").read_text()
     for layout in TABLES:
         assert layout.table() in text
+
+
+def test_documentation_has_every_option_as_it_is():
+    text = (Path(__file__).parents[2] / "docs/formats/kac.md").read_text()
+    for name, option in OPTIONS.items():
+        assert f"| `{name}` | {option.rule.text} |" in text
+        assert f"| {option.doc} |" in text
