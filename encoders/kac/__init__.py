@@ -47,11 +47,9 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan one node for a model: everything that it refers to goes into its file."""
     del settings
     paths = follow_references(asset.source, surveys, SLOTS)
-    # A task cannot have the sign in its name, but a file can.
-    stem = asset.name.replace("%3D", "=")
-    place: Place = f"{stem}.kac"
+    place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":
-        place = Family(f"{stem}_", ".kac")
+        place = Family(f"{asset.place}_", ".kac")
     yield Node(
         asset.name,
         "encoders.kac.mesh:encode_mesh",

@@ -27,8 +27,9 @@ REPORT = "report"
 class Asset:
     """A source (or several that belong together) with its kinds and its complete options.
 
-    `name` is the path below the manifest's `source_root`, without suffix: what a user types
-    after the colon. `id` is what the asset is called inside the output.
+    `place` is the path below the manifest's `source_root`, without suffix: what files are named
+    after. `name` is the same as a user types it after the colon, with the suffix where two sources
+    differ in nothing else. `id` is what the asset is called inside the output.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Asset:
     sources: tuple[str, ...]
     kinds: tuple[str, ...]
     options: Params
+    place: str = ""
 
     @property
     def source(self) -> str:

@@ -62,7 +62,7 @@ class Naive:
         for source in sources:
             name, _, suffix = source.removeprefix("assets/").rpartition(".")
             options = {"case": case, "times": 1}
-            asset = Asset(name, name, (source,), (kinds["." + suffix],), options)
+            asset = Asset(name, name, (source,), (kinds["." + suffix],), options, name)
             try:
                 data = self.game.read(source)
                 surveys = {source: toy["survey_lines"](data, source) if suffix != "bst" else {}}

@@ -27,7 +27,7 @@ def plan(asset, surveys, settings):
             "encoders.toy:encode_text",
             inputs,
             params,
-            {"text": f"{asset.name}.out", "length": None},
+            {"text": f"{asset.place}.out", "length": None},
         )
     if asset.kind == "list":
         for number in range(surveys[asset.source]["lines"]):
@@ -36,7 +36,7 @@ def plan(asset, surveys, settings):
                 "encoders.toy:encode_line",
                 {"source": source},
                 {"number": number},
-                {"line": f"{asset.name}/{number}.line"},
+                {"line": f"{asset.place}/{number}.line"},
             )
     if asset.kind == "burst":
         yield Node(
@@ -44,7 +44,7 @@ def plan(asset, surveys, settings):
             "encoders.toy:encode_burst",
             {"source": source},
             {},
-            {"part": Family(f"{asset.name}_", ".part"), "count": None},
+            {"part": Family(f"{asset.place}_", ".part"), "count": None},
         )
 
 

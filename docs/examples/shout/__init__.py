@@ -25,7 +25,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]: 
         encoder="encoders.shout.text:encode_text",
         inputs={"source": Source(asset.source)},
         params={"marks": asset.options["marks"]},
-        outputs={"text": f"{asset.name}.shout", "length": None},
+        outputs={"text": f"{asset.place}.shout", "length": None},
     )
 
 
