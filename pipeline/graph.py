@@ -63,12 +63,13 @@ Claim = tuple[str, str | Family]
 
 def claims_of(stem: str, nodes: Mapping[str, Node]) -> list[Claim]:
     """List the files that each task of a manifest would write."""
-    return [
-        (f"{stem}:{node.name}", place)
-        for node in nodes.values()
-        for place in node.outputs.values()
-        if place is not None
-    ]
+    claims: list[Claim] = []
+    for node in nodes.values():
+        for place in node.outputs.values():
+            alone = place.alone if isinstance(place, Family) else None
+            places = (one for one in (place, alone) if one is not None)
+            claims += [(f"{stem}:{node.name}", one) for one in places]
+    return claims
 
 
 def collisions(claims: Iterable[Claim]) -> list[str]:

@@ -181,6 +181,9 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
 
 
 def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
+    alone = outputs.get(role)
+    if isinstance(alone, Family):
+        return alone.alone is not None
     name, _, member = role.rpartition("/")
     return isinstance(outputs.get(name), Family) and MEMBER.fullmatch(member) is not None
 

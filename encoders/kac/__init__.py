@@ -49,7 +49,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     paths = follow_references(asset.source, surveys, SLOTS)
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":
-        place = Family(f"{asset.place}_", ".kac")
+        place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
     yield Node(
         asset.name,
         "encoders.kac.mesh:encode_mesh",

@@ -15,7 +15,7 @@ SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several f
 
 
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
-    """Encode one model as `kac`, or as `kac/0`, `kac/1` ... where it may be split."""
+    """Encode one model as `kac`, or as `kac/0`, `kac/1` ... where one file can't hold it."""
     source = str(params["source"])
     scene, warnings = build_scene(decode_model(inputs, source), params)
     outputs = {WARNINGS: "\n".join(warnings).encode()} if warnings else {}
@@ -35,11 +35,9 @@ def _check_limits(kac: Kac, source: str) -> None:
 
 def _split(scene: Scene, source: str) -> Outputs:
     files = split_scene(scene)
-    outputs = {
-        f"kac/{number}": pack_kac(select_file(scene, triangles), source)
-        for number, triangles in enumerate(files)
-    }
-    if len(files) > 1:
-        sizes = ", ".join(f"{len(triangles):,}" for triangles in files)
-        outputs[REPORT] = f"{len(files)} files, of {sizes} triangles".encode()
-    return outputs
+    packed = [pack_kac(select_file(scene, triangles), source) for triangles in files]
+    if len(files) == 1:
+        return {"kac": packed[0]}
+    sizes = ", ".join(f"{len(triangles):,}" for triangles in files)
+    report = f"{len(files)} files, of {sizes} triangles"
+    return {f"kac/{n}": data for n, data in enumerate(packed)} | {REPORT: report.encode()}

@@ -73,11 +73,13 @@ class Family:
     """A role of which a node makes as many files as it turns out to need.
 
     The encoder returns `role/<member>`, where a member is a number or a lower-case hexadecimal
-    digest, and the file is called `prefix + member + suffix`.
+    digest, and the file is called `prefix + member + suffix`. Where `alone` names a file, it may
+    return plain `role` instead, for the one file that is enough.
     """
 
     prefix: str
     suffix: str
+    alone: str | None = None
 
 
 Place: TypeAlias = "str | Family | None"

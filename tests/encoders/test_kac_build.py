@@ -118,10 +118,10 @@ def test_wrong_option_is_a_manifest_error(game, line, message):
     assert message in ran.out + ran.err
 
 
-def test_split_model_becomes_numbered_files(game):
+def test_model_that_fits_keeps_its_name_where_it_may_be_split(game):
     game.write("manifests/kac.toml", MANIFEST + 'overflow = "split"\n')
     game.doit()
-    assert sorted(game.outputs()) == ["build/kac/meshes/barrel_0.kac", "build/kac/props/sign_0.kac"]
+    assert sorted(game.outputs()) == ["build/kac/meshes/barrel.kac", "build/kac/props/sign.kac"]
     game.write("manifests/kac.toml", MANIFEST)
     game.doit()
     assert sorted(game.outputs()) == ["build/kac/meshes/barrel.kac", "build/kac/props/sign.kac"]

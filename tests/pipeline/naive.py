@@ -92,7 +92,9 @@ class Naive:
         files = {}
         for role, data in outputs.items():
             place = node.outputs.get(role, node.outputs.get(role.rpartition("/")[0]))
-            if isinstance(place, Family):
+            if isinstance(place, Family) and role in node.outputs:
+                place = place.alone
+            elif isinstance(place, Family):
                 place = f"{place.prefix}{role.rpartition('/')[2]}{place.suffix}"
             if place is not None:
                 files[f"build/toy/{place}"] = data

@@ -44,7 +44,7 @@ def plan(asset, surveys, settings):
             "encoders.toy:encode_burst",
             {"source": source},
             {},
-            {"part": Family(f"{asset.place}_", ".part"), "count": None},
+            {"part": Family(f"{asset.place}_", ".part", f"{asset.place}.part"), "count": None},
         )
 
 
@@ -81,6 +81,8 @@ def encode_line(inputs, params):
 
 def encode_burst(inputs, params):
     words = inputs["source"].decode().split()
+    if len(words) == 1:
+        return {"count": b"1", "part": words[0].encode()}
     return {"count": str(len(words)).encode()} | {
         f"part/{number}": word.encode() for number, word in enumerate(words)
     }
