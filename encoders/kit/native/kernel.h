@@ -20,9 +20,11 @@
 #endif
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
-#define KERNELS                                                                                \
-    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")              \
-    KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")
+#define KERNELS                                                                                   \
+    KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
+    KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
+    KERNEL(strip_patches, "Write every patch as strip commands; return their number.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS
