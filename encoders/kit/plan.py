@@ -121,10 +121,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a manifest says beside its assets: top-level options, and tables by name."""
+    """What a manifest says beside its assets: top-level options, tables by name, the root."""
 
     options: Params
     tables: Mapping[str, Sequence[Params]]
+    source_root: str = "assets"
 
 
 Siblings: TypeAlias = Callable[[str], "bytes | None"]
@@ -136,8 +137,9 @@ class Reader:
 
     `decode` names a function `(data, name) -> Mapping` that raises EncodeError for a file that
     the platform's loader would refuse; where `needs_siblings` is set it also gets a function that
-    gives the bytes of a file beside it. `exports` names functions `(data, name) -> files by name`
-    under the option of `doit inspect` that asks for them: `render`, `obj` or `extract`.
+    gives the bytes of a file beside it. `exports` names functions of the same arguments that give
+    files by name, under the option of `doit inspect` that asks for them: `render`, `obj` or
+    `extract`.
     """
 
     suffix: str
@@ -155,7 +157,8 @@ class Target:
     """A platform, as the engine sees it.
 
     `plan` gives the nodes of one asset; `link`, where there is one, gives the nodes that stand
-    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix.
+    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
+    EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
     """
 
     kinds: Mapping[str, Kind]
