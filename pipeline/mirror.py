@@ -24,7 +24,7 @@ def mirror(files: Mapping[str, str], folder: str) -> None:
     scratch = f"{folder}/{PRIVATE}"
     ledger = f"{scratch}/files"
     known = read_if_there(ledger)
-    if known is None and os.path.isdir(folder) and any(os.scandir(folder)):
+    if known is None and os.path.isdir(folder) and os.listdir(folder):
         raise NotOursError(folder)
     before = set((known or b"").decode().splitlines())
     # First the ledger, with old and new: whatever happens then, nothing is left unaccounted for.

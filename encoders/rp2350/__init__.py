@@ -65,6 +65,8 @@ MESH = Kind(
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan the one node of a texture or a mesh."""
     del settings
+    if not asset.kinds:  # the manifest asks for a kind that the file has not
+        return []
     identifier = identify_asset(asset)
     params = {"identifier": identifier, "source": asset.source, **asset.options}
     if asset.kind == "texture":
@@ -109,8 +111,9 @@ def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
 
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
     """Plan `mod.rs`, which includes what each node says that it made."""
-    refuse_collisions(assets)
-    kinds = {asset.name: asset.kind for asset in assets}
+    made = [asset for asset in assets if asset.kinds]
+    refuse_collisions(made)
+    kinds = {asset.name: asset.kind for asset in made}
     inputs = {
         f"{kinds[node.name]}/{node.params['identifier']}": Product(node.name, INCLUDES)
         for node in nodes

@@ -52,7 +52,7 @@ def decode_geometry(inputs: Inputs, params: Params) -> Geometry:
         raise EncodeError("no triangle has three different corners", {"file": source})
     if not drawn.all():
         count = int(np.count_nonzero(~drawn))
-        warnings.append(f"{count} triangles with two equal corners were dropped")
+        warnings.append(f"triangles with two equal corners were dropped ({count})")
     used, triangles = prune_vertices(welded.indices[drawn], len(welded.corners))
     corners = welded.corners[used]
     uv = _values(mesh.uv[0] if mesh.uv else None, corners, 2)
@@ -81,7 +81,7 @@ def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -
     if attribute is None:
         return [f"no corner has a {name}; {meaning}"]
     count = int(np.count_nonzero(attribute.corner < 0))
-    return [f"{count} corners have no {name}; {meaning}"] if count else []
+    return [f"some corners have no {name} ({count}); {meaning}"] if count else []
 
 
 def _values(

@@ -109,11 +109,11 @@ def _warnings(numbers: Quantised) -> list[str]:
     found = []
     if numbers.clamped_uvs:
         found.append(
-            f"{numbers.clamped_uvs} vertices have a UV outside -4 to 3.9999, cut off there; "
-            "move whole tiles or cut the surface"
+            f"UVs outside -4 to 3.9999 were cut off there ({numbers.clamped_uvs} vertices); "
+            "move them by whole tiles, or cut the surface"
         )
     if numbers.clamped_normals:
-        found.append(f"{numbers.clamped_normals} vertices have a normal longer than 1, cut off")
+        found.append(f"normals longer than 1 were cut off ({numbers.clamped_normals} vertices)")
     return found
 
 

@@ -56,7 +56,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         _data_role(chosen, str(params["format"])): data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
         WARNINGS: "\n".join(_warnings(image, chosen, len(data), params)).encode(),
-        REPORT: f"{chosen}, {levels} levels, flash bytes {len(data)}".encode(),
+        REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data)}".encode(),
     }
 
 
@@ -119,8 +119,8 @@ def _warnings(image: Rgba8, chosen: str, size_bytes: int, params: Params) -> lis
         half = int(np.count_nonzero((alpha > 0) & (alpha < 255)))
         if half:
             found.append(
-                f"{half} half-transparent texels became opaque or holes, split at alpha "
-                f"{params['alpha_cutoff']}; rgba4444 keeps 16 steps"
+                f"half-transparent texels became opaque or holes, split at alpha "
+                f"{params['alpha_cutoff']} ({half} texels); rgba4444 keeps 16 steps"
             )
     if size_bytes > TEXTURE_MEMORY_BYTES:
         found.append(

@@ -103,9 +103,9 @@ def _sources(project: Project, stem: str) -> Iterable[str]:
 
 def warnings_of(project: Project, stem: str) -> list[str]:
     """Give the warnings of a manifest's nodes in a form that cargo shows."""
-    lines = []
+    lines: list[str] = []
     for row in sorted(project.state.rows(stem), key=lambda row: row.task):
         receipt = project.cache.load_receipt(row.built["fingerprint"]) if row.built else None
-        for warning in receipt.warnings if receipt else ():
-            lines.append(f"cargo:warning={row.task}: {warning}")
+        warnings = receipt.warnings if receipt else ()
+        lines += [f"cargo:warning={row.task}: {warning}" for warning in warnings]
     return lines
