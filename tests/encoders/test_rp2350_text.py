@@ -15,6 +15,8 @@ from encoders.rp2350 import TARGET
 from encoders.rp2350.literal import float_text, kilobytes, looks_named
 from encoders.rp2350.module import Module, decode_module, encode_module
 from encoders.rp2350.name import comment_path, identify, identify_asset, refuse_collisions
+from encoders.rp2350.patch import ENTRY, NORMAL, POSITION, UV
+from encoders.rp2350.texture import BC1_BLOCK, RGBA4444_BLOCK
 from encoders.rp2350.wrapper import Descriptor, Patch, PatchWrapper, TextureWrapper
 from encoders.rp2350.wrapper_text import parse_wrapper
 from tests.encoders.rp2350_second_reader import constants
@@ -391,3 +393,22 @@ def test_options_have_the_names_and_defaults_of_the_contract():
             "generate_normals": False,
         },
     }
+
+
+DOCUMENT = (Path(__file__).parent.parent.parent / "docs/formats/rp2350.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [RGBA4444_BLOCK, BC1_BLOCK, POSITION, NORMAL, UV, ENTRY],
+    ids=lambda layout: layout.title,
+)
+def test_documented_tables_are_the_layouts(layout):
+    assert layout.table() in DOCUMENT
+
+
+@pytest.mark.parametrize("kind", ["texture", "mesh"])
+def test_documented_options_are_those_of_the_target(kind):
+    for name, option in TARGET.kinds[kind].options.items():
+        default = str(option.default).lower() if option.default in (True, False) else option.default
+        assert f"| `{name}` | {option.rule.text} | {default} | {option.doc} |" in DOCUMENT
