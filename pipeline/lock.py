@@ -46,6 +46,8 @@ class Lock:
 
     def acquire(self) -> bool:
         """Take the lock; where somebody has it, say who and wait. Tells whether it had to."""
+        if self._handle is not None:
+            return False
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         waited = not _try_lock(handle)
         if waited:

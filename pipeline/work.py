@@ -79,8 +79,8 @@ def do_job(job: Job) -> Result:
     except EncodeError as error:
         result = Result(FAILED, error=error)
     except OSError as error:
-        facts = {"file": error.filename or job.task}
-        result = Result(FAILED, error=EncodeError(error.strerror or str(error), facts))
+        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
+        result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
     except Exception as error:
         problem = EncodeError(
             f"{type(error).__name__}: {error}",

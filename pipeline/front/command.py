@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getopt
+import os
+import sys
 from collections.abc import Sequence
 
 from doit.cmd_base import Command
@@ -22,5 +24,10 @@ class PlainCommand(Command):  # type: ignore[misc] # doit has no types
         except getopt.GetoptError:
             options, names = [], list(in_args)  # doit says what is wrong with the line
         first = [part for option, value in options for part in (option, value) if part]
-        result: int = super().parse_execute([*first, *names])
+        try:
+            result: int = super().parse_execute([*first, *names])
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
         return result

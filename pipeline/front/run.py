@@ -20,7 +20,7 @@ from doit.task import Stream
 from encoders.kit.error import EncodeError
 from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
-from pipeline.session import Session
+from pipeline.session import DAMAGE, Session
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
@@ -44,7 +44,23 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        result: int = super().parse_execute(in_args)
+        try:
+            result: int = super().parse_execute(in_args)
+        except KeyboardInterrupt:
+            print("Stopped. What was finished is kept.", file=sys.stderr)
+            return INTERRUPTED
+        return result
+
+    def execute(self, params: Any, args: list[str]) -> int:
+        """Run; should the state prove damaged half-way, drop it and run again."""
+        try:
+            result: int = super().execute(params, args)
+        except DAMAGE:
+            session: Session = self.loader.session
+            session.drop_state()
+            session.project.close()
+            self.dep_manager = None
+            result = super().execute(params, args)
         return result
 
     def _execute(  # noqa: PLR0913, PLR0917 - doit hands over its options by these names
@@ -80,15 +96,8 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 Stream(verbosity, force_verbosity),
             )
             runner.session, runner.size = session, num_process
-            return self._run(runner)
-
-    def _run(self, runner: BuildRunner) -> int:
-        try:
             result: int = runner.run_all(self.control.task_dispatcher())
-        except KeyboardInterrupt:
-            print("Stopped. What was finished is kept.", file=sys.stderr)
-            return INTERRUPTED
-        return result
+            return result
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:
