@@ -199,3 +199,15 @@ def test_inspect_refuses_a_file_that_was_cut_or_lost_its_wrapper(game):
 
 def test_encoders_keep_their_hands_off_the_disk(game):
     assert game.doit("run", "--lint").code == 0
+
+
+def test_any_process_with_any_hash_seed_and_any_workers_gives_the_same_bytes(tmp_path):
+    made = []
+    for number, words in enumerate([(), ("-n", "2")]):
+        game = make_game(tmp_path / str(number))
+        ran = game.process("run", *words, PYTHONHASHSEED=str(number))
+        assert ran.code == 0, ran.err
+        made.append(game.outputs())
+    assert made[0] == made[1]
+    game.doit("run", "--always-execute")
+    assert game.outputs() == made[0]
