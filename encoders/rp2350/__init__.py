@@ -25,9 +25,9 @@ from encoders.kit.plan import (
     Target,
 )
 from encoders.kit.reference import resolve_reference
+from encoders.rp2350.module import FILE
 from encoders.rp2350.name import file_base, identify_asset, refuse_collisions
 
-MODULE = "mod.rs"
 INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 
@@ -119,8 +119,8 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
         for node in nodes
     }
     params = {"source_root": settings.source_root}
-    outputs: dict[str, Place] = {"module": MODULE}
-    yield Node(MODULE, "encoders.rp2350.module:encode_module", inputs, params, outputs)
+    outputs: dict[str, Place] = {"module": FILE}
+    yield Node(FILE, "encoders.rp2350.module:encode_module", inputs, params, outputs)
 
 
 TARGET = Target(

@@ -19,7 +19,7 @@ from encoders.kit.block import from_blocks, to_blocks
 from encoders.kit.error import EncodeError
 from encoders.kit.pixel import RGBA4444, Rgba8, decode_words
 from encoders.kit.plan import Siblings
-from encoders.rp2350.module import Module, decode_module
+from encoders.rp2350.module import FILE, Module, decode_module
 from encoders.rp2350.name import file_base
 from encoders.rp2350.patch import PatchData, unpack_patch
 from encoders.rp2350.texture import BC1_BLOCK, RGBA4444_BLOCK, check_size
@@ -27,14 +27,13 @@ from encoders.rp2350.wrapper import Descriptor, PatchWrapper, TextureWrapper
 from encoders.rp2350.wrapper_text import AnyWrapper, decode_text, parse_wrapper
 
 TEXTURE_DATA = re.compile("_(rgba4444|bc1)[.]bin$")
-MODULE = "mod.rs"
 
 Found = dict[str, Any]
 
 
 def decode_rust(data: bytes, name: str, siblings: Siblings) -> Found:
     """Decode a wrapper with its data, a mesh with all patches, or the module with everything."""
-    if posixpath.basename(name) == MODULE:
+    if posixpath.basename(name) == FILE:
         return _show_module(decode_module(decode_text(data, name), name), name, siblings)
     wrapper = parse_wrapper(data, name)
     if isinstance(wrapper, TextureWrapper):

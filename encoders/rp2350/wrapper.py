@@ -16,6 +16,9 @@ from encoders.rp2350.name import comment_path, file_base
 
 Vector = tuple[float, float, float]
 
+# What the firmware's buffers hold.
+MAX_VERTICES = 16
+MAX_ENTRIES = 48
 BLOCK_BYTES = {"RGBA4444": 32, "BC1": 8}
 NAMED_ALLOWED = "#[allow(clippy::approx_constant)]\n"
 LARGE_ALLOWED = "#[allow(clippy::large_const_arrays)]\n"

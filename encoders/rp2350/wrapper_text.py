@@ -12,7 +12,15 @@ import struct
 from collections.abc import Callable
 
 from encoders.kit.error import EncodeError
-from encoders.rp2350.wrapper import Descriptor, Patch, PatchWrapper, TextureWrapper, Vector
+from encoders.rp2350.wrapper import (
+    MAX_ENTRIES,
+    MAX_VERTICES,
+    Descriptor,
+    Patch,
+    PatchWrapper,
+    TextureWrapper,
+    Vector,
+)
 
 SOURCE = re.compile("// Generated from: (.*)\n")
 PLACE = re.compile(r"// Generated from: (.*) \(patch ([0-9]+) of ([0-9]+)\)\n")
@@ -74,8 +82,11 @@ def _texture(text: str) -> TextureWrapper:
 def _patch(text: str) -> PatchWrapper:
     place, found, entries = _first(PLACE, text), _first(PATCH, text), _first(ENTRIES, text)
     low, high = map(_vector, CORNERS.findall(text))
-    patch = Patch(_count(found[3]), _count(entries[1]), low, high)
-    return PatchWrapper(found[1], place[1], _count(found[2]), _count(place[3]), patch)
+    patch = _limited(Patch(_count(found[3]), _count(entries[1]), low, high))
+    number, total = _count(found[2]), _count(place[3])
+    if number >= total:
+        raise ValueError("a patch too many")
+    return PatchWrapper(found[1], place[1], number, total, patch)
 
 
 def _descriptor(text: str) -> Descriptor:
@@ -83,12 +94,19 @@ def _descriptor(text: str) -> Descriptor:
     corners = [_vector(one) for one in CORNERS.findall(text)]
     low, high = corners[:2]
     patches = [
-        Patch(_count(vertices), _count(entries), *box)
+        _limited(Patch(_count(vertices), _count(entries), *box))
         for (vertices, entries), *box in zip(
             COUNTS.findall(text), corners[2::2], corners[3::2], strict=True
         )
     ]
     return Descriptor(found[1], source[1], low, high, patches)
+
+
+def _limited(patch: Patch) -> Patch:
+    """Refuse a patch that the firmware has no room for."""
+    if not (3 <= patch.vertices <= MAX_VERTICES and 3 <= patch.entries <= MAX_ENTRIES):
+        raise ValueError("a patch too small or too large")
+    return patch
 
 
 def _first(pattern: re.Pattern[str], text: str) -> re.Match[str]:

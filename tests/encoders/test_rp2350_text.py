@@ -367,6 +367,25 @@ def test_module_reads_back_and_every_truncation_is_refused():
         assert cut.endswith((");\n", "}\n"))  # a module with less in it
 
 
+def test_a_module_that_includes_itself_is_refused():
+    with pytest.raises(EncodeError):
+        decode_module(MODULE.replace("textures_enemy.rs", "mod.rs"), "mod.rs")
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (17, 3), (3, 2), (3, 49)])
+def test_patches_that_the_firmware_has_no_room_for_are_refused(counts):
+    patch = Patch(*counts, LOW, HIGH)
+    for wrapper in (PatchWrapper("A", "a", 0, 1, patch), Descriptor("A", "a", LOW, HIGH, [patch])):
+        with pytest.raises(EncodeError):
+            parse_wrapper(wrapper.text().encode(), "a.rs")
+
+
+def test_a_patch_behind_the_last_is_refused():
+    text = PatchWrapper("A", "a", 1, 1, Patch(3, 3, LOW, HIGH)).text()
+    with pytest.raises(EncodeError):
+        parse_wrapper(text.encode(), "a_patch1.rs")
+
+
 def test_constants_are_found_by_a_reader_that_knows_only_rust():
     found = constants(CUBE_PATCH)
     assert found["CUBE_PATCH0_DATA"] == 'include_bytes!("cube_patch0.bin")'
