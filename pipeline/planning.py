@@ -68,7 +68,7 @@ def put_below(one: Planned, folder: str) -> Planned:
 def _below(place: Place, folder: str) -> Place:
     if isinstance(place, Family):
         alone = place.alone and f"{folder}/{place.alone}"
-        return Family(f"{folder}/{place.prefix}", place.suffix, alone)
+        return replace(place, prefix=f"{folder}/{place.prefix}", alone=alone)
     return place if place is None else f"{folder}/{place}"
 
 
@@ -88,7 +88,7 @@ def _pack_input(one: Source | Product) -> str | list[str]:
     return one.path if isinstance(one, Source) else [one.node, one.role]
 
 
-def _pack_place(place: Place) -> str | list[str | None] | None:
+def _pack_place(place: Place) -> str | list[Any] | None:
     return list(astuple(place)) if isinstance(place, Family) else place
 
 

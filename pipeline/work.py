@@ -7,7 +7,6 @@ inputs itself; nothing large ever travels between processes.
 from __future__ import annotations
 
 import hashlib
-import re
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -23,8 +22,6 @@ from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt, place_of
-
-MEMBER = re.compile("[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +182,8 @@ def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
     if isinstance(alone, Family):
         return alone.alone is not None
     name, _, member = role.rpartition("/")
-    return isinstance(outputs.get(name), Family) and MEMBER.fullmatch(member) is not None
+    family = outputs.get(name)
+    return isinstance(family, Family) and family.can_have(member)
 
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
     helpers = {
         "files.py",
         "lock.py",
+        "mirror.py",
         "outcome.py",
         "project.py",
         "purity.py",
