@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from engine_peer import Tool, measure
+from engine_peer import Cost, Tool, measure, median
 from engine_table import columns
 from engine_tree import Tree
 
-NODES = 240
+NODES = 400
 NODE_SECONDS = 0.02
 CALIBRATION_ROUNDS = 20_000
 BARE = "bare processes"
@@ -32,11 +33,11 @@ BURN = (
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """Seconds with one worker and with two, and how many times faster two are."""
+    """What one worker took and what two did, and how many times faster the two were."""
 
     tool: str
-    one: float
-    two: float
+    one: Cost
+    two: Cost
     gain: float
 
 
@@ -50,50 +51,52 @@ def calibrate() -> int:
     return round(CALIBRATION_ROUNDS * NODE_SECONDS / min(times))
 
 
-def run_bare(workers: int, work: int) -> float:
+def run_bare(workers: int, work: int) -> Cost:
     """Do the work of all nodes in processes that know nothing of one another."""
     words = [sys.executable, "-c", BURN, str(NODES // workers), str(work)]
-    start = time.perf_counter()
-    for process in [subprocess.Popen(words) for _ in range(workers)]:
-        process.wait()
-    return time.perf_counter() - start
+    with ThreadPoolExecutor(workers) as threads:
+        costs = list(threads.map(lambda _: measure(words, Path.cwd()), range(workers)))
+    cpu = sum(cost.cpu for cost in costs)
+    return Cost(max(cost.wall for cost in costs), cpu, max(cost.peak_mb for cost in costs))
 
 
-def run_tool(tool: Tool, tree: Tree, workers: int) -> float:
+def run_tool(tool: Tool, tree: Tree, workers: int) -> Cost:
     """Build everything from scratch with so many workers."""
     tree.delete(("build", *tool.memory))
-    wall = measure(tool.command("-n", str(workers)), tree.folder).wall
+    cost = measure(tool.command("-n", str(workers)), tree.folder)
     tree.check()
-    return wall
+    return cost
 
 
 def measure_speedups(tools: Sequence[Tool], folder: Path, runs: int) -> list[Speedup]:
     """Measure the tools that have worker processes, taking turns."""
     work = calibrate()
-    actions: dict[str, Callable[[int], float]] = {BARE: lambda workers: run_bare(workers, work)}
+    actions: dict[str, Callable[[int], Cost]] = {BARE: lambda workers: run_bare(workers, work)}
     for tool in tools:
         if tool.name in ("cartwright", "doit"):
             tree = Tree(folder / f"{tool.name}-parallel", NODES, work)
             tree.write_sources()
             tool.describe(tree)
-            actions[tool.name] = lambda workers, a=tool, b=tree: run_tool(a, b, workers)
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in actions}
+            actions[tool.name] = partial(run_tool, tool, tree)
+    times: dict[str, list[tuple[Cost, Cost]]] = {name: [] for name in actions}
     for _ in range(runs):
         for name, action in actions.items():
             times[name].append((action(1), action(2)))
     return [summarise(name, found) for name, found in times.items()]
 
 
-def summarise(name: str, times: Sequence[tuple[float, float]]) -> Speedup:
+def summarise(name: str, times: Sequence[tuple[Cost, Cost]]) -> Speedup:
     """Take medians; the gain is the median of the gains, each from two runs in a row."""
     ones, twos = zip(*times, strict=True)
-    gain = statistics.median(one / two for one, two in times)
-    return Speedup(name, statistics.median(ones), statistics.median(twos), gain)
+    gain = statistics.median(one.wall / two.wall for one, two in times)
+    return Speedup(name, median(ones), median(twos), gain)
 
 
 def speedup_lines(speedups: Sequence[Speedup]) -> Iterator[str]:
     """Give the table of gains."""
-    rows = [["from scratch", "-n 1, wall s", "-n 2, wall s", "gain"]]
-    rows += [[s.tool, f"{s.one:.2f}", f"{s.two:.2f}", f"{s.gain:.2f}"] for s in speedups]
+    rows = [["from scratch", "-n 1, wall s", "-n 2, wall s", "gain", "-n 1, CPU s", "-n 2, CPU s"]]
+    for one in speedups:
+        walls = [f"{one.one.wall:.2f}", f"{one.two.wall:.2f}", f"{one.gain:.2f}"]
+        rows.append([one.tool, *walls, f"{one.one.cpu:.2f}", f"{one.two.cpu:.2f}"])
     yield f"{NODES} nodes of {NODE_SECONDS * 1000:.0f} ms CPU each, and their packs:"
     yield from columns(rows)
