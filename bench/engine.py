@@ -23,7 +23,10 @@ from engine_peer import Cost, Tool, measure, median, present, version_of
 from engine_table import AFTER, CHANGED, DELETED, NOTHING, SCRATCH, TOUCHED, Figures, table_lines
 from engine_tree import Tree
 
-LARGE = 20_000  # above it, `--quick` leaves out what takes minutes
+# From these sizes on `--quick` has rebuilds by command only once, and leaves out most rebuilds.
+MIDDLE, LARGE = 10_000, 50_000
+STARTERS = ("ninja", "make")
+REBUILDS = (SCRATCH, TOUCHED, DELETED)
 QUICK_TOOLS = ("cartwright", "doit", "ninja")
 serials = itertools.count()
 
@@ -61,9 +64,11 @@ class Options:
     quick: bool
 
     def wants(self, tool: Tool, state: State, size: int, turn: int) -> bool:
-        """Tell whether a state is measured; a quick run leaves out rebuilding large trees."""
-        if not self.quick or size < LARGE:
+        """Tell whether a state is measured; a quick run leaves out what takes minutes."""
+        if not self.quick or size < MIDDLE:
             return True
+        if size < LARGE:
+            return turn == 0 or tool.name not in STARTERS or state.name not in REBUILDS
         if tool.name not in QUICK_TOOLS:
             return False
         if state.name == SCRATCH:

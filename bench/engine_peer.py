@@ -89,8 +89,12 @@ def version_of(tool: Tool) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Give the environment of every run: this repository's code, and no cache but the tree's."""
-    inherited = {name: value for name, value in os.environ.items() if "CARTWRIGHT" not in name}
+    """Give the environment of every run: this repository's code, and nobody's settings.
+
+    Settings that forbid bytecode files or buffers would be measured in place of the tools.
+    """
+    ours = ("CARTWRIGHT", "PYTHON")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return inherited | {"PYTHONPATH": str(REPOSITORY)}
 
 
