@@ -69,11 +69,11 @@ class Options:
             return True
         if size < LARGE:
             return turn == 0 or tool.name not in STARTERS or state.name not in REBUILDS
-        if tool.name not in QUICK_TOOLS:
-            return False
+        if state.name in (NOTHING, CHANGED):
+            return tool.name in QUICK_TOOLS
         if state.name == SCRATCH:
-            return turn == 0
-        return tool.name == "cartwright" or state.name in (NOTHING, CHANGED)
+            return tool.name in QUICK_TOOLS and turn == 0
+        return tool.name == "cartwright" and turn == 0
 
 
 def read_options() -> tuple[Options, Path | None]:
