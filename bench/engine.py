@@ -124,7 +124,7 @@ def heading(tools: Sequence[Tool]) -> Iterator[str]:
     versions = ", ".join(version_of(tool) for tool in tools if tool.name != "cartwright")
     yield f"Python {platform.python_version()}, {os.cpu_count()} processors; {versions}"
     floor = measure(["true"], Path.cwd()).peak_mb
-    yield f"A process that does nothing shows {floor:.0f} MB here: no peak can be below it."
+    yield f"The bench itself shows as a peak of {floor:.0f} MB: less cannot be seen."
 
 
 def run_all(options: Options, folder: Path) -> None:
