@@ -56,11 +56,10 @@ class Look:
             if is_input and any((name in (old or {})) != (name in (new or {})) for name in names):
                 return False
             changed |= {f"{folder}/{name}" if folder else name for name in names}
-        sources = [path for path in changed if state.fact(f"planned:{stem}", path) is not None]
-        if any(self._survey_differs(stem, path) for path in sources):
+        if any(self._survey_differs(stem, path) for path in sorted(changed)):
             return False
         products = state.products(stem, changed)
-        tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
+        tasks = state.consumers(stem, changed) | {task for task, _ in products.values()}
         with state.transaction():
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
@@ -68,13 +67,16 @@ class Look:
 
     def _survey_differs(self, stem: str, path: str) -> bool:
         """Tell whether a plan would see a source otherwise than the last one did."""
-        project, target = self.project, load_target(self.project.state.manifest(stem)["target"])
+        project = self.project
+        planned: str | None = project.state.fact(f"planned:{stem}", path)
+        if planned is None:
+            return False
+        target = load_target(project.state.manifest(stem)["target"])
         surveyor = Surveyor(
             project.tree, project.sources, project.state, project.code, self.in_parallel
         )
         book = surveyor.survey([path], target.surveys)
         surveyor.save()
-        planned: str | None = project.state.fact(f"planned:{stem}", path)
         return book.digest(path) != planned
 
     def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:

@@ -61,7 +61,7 @@ class Naive:
         nodes, failed = [], set()
         for source in sources:
             name, _, suffix = source.removeprefix("assets/").rpartition(".")
-            options = {"case": case, "times": 1}
+            options = {"case": case, "times": 1, "beside": ""}
             asset = Asset(name, name, (source,), (kinds["." + suffix],), options, name)
             try:
                 data = self.game.read(source)

@@ -67,8 +67,8 @@ def test_later_entries_win_and_defaults_come_first(sources):
     times = 4
     """
     found = assets_of(sources, text)
-    assert found["a"].options == {"case": "lower", "times": 4}
-    assert found["b"].options == {"case": "lower", "times": 2}
+    assert found["a"].options == {"case": "lower", "times": 4, "beside": ""}
+    assert found["b"].options == {"case": "lower", "times": 2, "beside": ""}
 
 
 def test_entries_with_different_ids_make_an_asset_each(sources):
@@ -86,8 +86,8 @@ def test_entries_with_different_ids_make_an_asset_each(sources):
     """
     found = assets_of(sources, text)
     assert sorted(found) == ["b", "blue", "red"]
-    assert found["red"].options == {"case": "lower", "times": 2}
-    assert found["blue"].options == {"case": "lower", "times": 1}
+    assert found["red"].options == {"case": "lower", "times": 2, "beside": ""}
+    assert found["blue"].options == {"case": "lower", "times": 1, "beside": ""}
     assert found["b"].id == "b"
 
 
