@@ -186,6 +186,11 @@ class State:
         row = self.db.execute(query, (kind, key)).fetchone()
         return _load(*row) if row else None
 
+    def facts_of(self, kind: str, keys: Iterable[str]) -> dict[str, Any]:
+        """Give those facts of a kind that there are among the keys."""
+        query = "SELECT key, record, crc FROM fact WHERE kind=? AND key IN ({})"
+        return {key: _load(text, crc) for key, text, crc in self._chunked(query, (kind,), keys)}
+
     def count_facts(self, kind: str) -> int:
         """Count the facts of a kind."""
         count: int = self.db.execute("SELECT count(*) FROM fact WHERE kind=?", (kind,)).fetchone()[
