@@ -36,11 +36,12 @@ class Look:
         project, state = self.project, self.project.state
         record = state.manifest(stem)
         same = record is not None and same_setting(project, stem, record)
-        if not (same and self._judge_changes(stem, record)):
+        judged = same and self._judge_changes(stem, record)
+        if not judged:
             replan(self, stem)
         record = state.manifest(stem)
         with state.transaction():
-            project.sources.save()
+            project.sources.save(new_stamps=not judged)
         dirty = [row.task for row in state.rows(stem, only_dirty=True)]
         if sum(state.counts(stem)) != record["nodes"]:
             raise StateDamagedError("nodes are missing")

@@ -53,6 +53,8 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
         "lock.py",
         "mirror.py",
         "outcome.py",
+        "outline.py",
+        "place.py",
         "project.py",
         "purity.py",
         "reader.py",
