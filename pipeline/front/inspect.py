@@ -18,6 +18,8 @@ from pipeline.files import leads_out, read_file, read_if_there
 from pipeline.front.command import PlainCommand
 from pipeline.reader import find_readers
 
+# What a line shows of a long text; --json has all of it.
+TEXT_LIMIT = 64
 EXPORTS = {
     "render": "draw it to this PNG file",
     "obj": "write its geometry to this OBJ file",
@@ -132,4 +134,5 @@ def _lines(found: Any, indent: str = "") -> list[str]:
 def _short(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_short(one) for one in value[:8])}{', …' if len(value) > 8 else ''}]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
