@@ -13,6 +13,7 @@ from encoders.emberware.plan import plan_asset
 from encoders.emberware.profile import KIND_LISTS, PROFILES, ROM_LIMIT_MIB
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text, Value
 from encoders.kit.plan import (
+    ANY,
     Asset,
     Kind,
     Node,
@@ -147,7 +148,7 @@ TARGET = Target(
             {"format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored")},
         ),
         "sound": Kind((".wav",)),
-        "data": Kind(("*",)),
+        "data": Kind((ANY,)),
     },
     plan=plan_asset,
     link=link,
