@@ -51,6 +51,7 @@ ANIMATION_OPTIONS = {
     "frame_rate": Option(Number(0.001, 1000), 30, "frames a second"),
     "space": Option(Choice(("model", "local")), "model", "whether parents are composed"),
     "include_last_frame": Option(Flag(), False, "whether the last key is a frame"),
+    "id_prefix": Option(Text(), None, "what stands before clips' names, instead of the id and _"),
     "skin": SKIN,
 }
 GAME = {

@@ -139,8 +139,9 @@ def choose_clips(model: Model) -> list[ChosenClip]:
 
 def _chosen(model: Model, number: int, skin: int, is_alone: bool) -> ChosenClip:
     name = model.survey["clips"][number]["name"] or str(number)
-    asset_id = model.asset.id
-    return ChosenClip(number, name, asset_id if is_alone else f"{asset_id}_{name}", skin)
+    asset_id, prefix = model.asset.id, model.asset.options["id_prefix"]
+    full_id = f"{asset_id}_{name}" if prefix is None else f"{prefix}{name}"
+    return ChosenClip(number, name, asset_id if is_alone else full_id, skin)
 
 
 def _check_names(model: Model, clips: list[ChosenClip]) -> None:

@@ -39,13 +39,21 @@ def unpack_rom(data: bytes, name: str) -> tuple[RomLayout, Value]:
     if not layouts:
         facts = {"file": name, "found": data[:4].hex(" ") or "an empty file"}
         raise EncodeError("not a ROM", facts | {"allowed": "EWZ\\0, EWZX or NCZX"})
-    errors = []
+    garbled, unfit = [], []
     for layout in layouts:
         try:
-            return layout, _unpack(data, layout, name)
+            value = _unpack(data, layout, name)
         except EncodeError as error:
-            errors.append(error)
-    raise errors[0]
+            garbled.append(error)
+            continue
+        try:
+            check_rom(value, layout, name)
+        except EncodeError as error:
+            unfit.append(error)
+            continue
+        return layout, value
+    # A layout in which all bytes make sense is likely the right one.
+    raise [*unfit, *garbled][0]
 
 
 def _unpack(data: bytes, layout: RomLayout, name: str) -> Value:
@@ -53,7 +61,6 @@ def _unpack(data: bytes, layout: RomLayout, name: str) -> Value:
     value = layout.rom.read(cursor, 1)[0]
     if cursor.place != len(data):
         raise cursor.fault("the file goes on behind its end", {"bytes": len(data)})
-    check_rom(value, layout, name)
     return value
 
 
