@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -156,11 +157,11 @@ def _below(path: str, root: str) -> str:
 
 
 def _distinct_names(assets: list[Asset]) -> list[Asset]:
-    """Tell sources of the same stem apart by their suffix, so that each has a task of its own."""
-    count: dict[str, int] = {}
-    for asset in assets:
-        count[asset.name] = count.get(asset.name, 0) + 1
-    return [
-        replace(asset, name=asset.name + _suffix(asset.source)) if count[asset.name] > 1 else asset
-        for asset in assets
-    ]
+    """Tell sources of one name apart by their suffix, or by all of their files' names."""
+    for more in (_suffix, lambda path: "." + posixpath.basename(path)):
+        count = Counter(asset.name for asset in assets)
+        assets = [
+            replace(asset, name=asset.name + more(asset.source)) if count[asset.name] > 1 else asset
+            for asset in assets
+        ]
+    return assets
