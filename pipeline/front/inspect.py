@@ -13,6 +13,7 @@ from doit.exceptions import InvalidCommand
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
 from encoders.kit.survey import SURVEYS
+from pipeline.apart import call
 from pipeline.code import add_project_encoders, load_function
 from pipeline.files import leads_out, read_file, read_if_there
 from pipeline.front.command import PlainCommand
@@ -87,7 +88,7 @@ def survey_source(data: bytes, path: str) -> Mapping[str, Any]:
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SURVEYS:
         raise EncodeError("no target knows this kind of file", {"file": path})
-    found: Mapping[str, Any] = load_function(SURVEYS[suffix])(data, path)
+    found: Mapping[str, Any] = call(SURVEYS[suffix], data, path)
     return found
 
 
