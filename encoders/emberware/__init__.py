@@ -142,7 +142,7 @@ def _made(kind: str) -> tuple[str, ...]:
 TARGET = Target(
     kinds={
         "mesh": Kind((*MODELS, ".obj", *_made("mesh")), MESH_OPTIONS),
-        "skeleton": Kind((*MODELS, *_made("skel")), {"skin": SKIN}),
+        "skeleton": Kind((*MODELS, ".fbx", *_made("skel")), {"skin": SKIN}),
         "animation": Kind((*MODELS, ".fbx", *_made("anim")), ANIMATION_OPTIONS),
         "texture": Kind(
             (".png", ".jpg", ".jpeg"),

@@ -17,9 +17,9 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Node, Product, Settings, Source, Surveys
 from encoders.kit.reference import resolve_reference
 
-MODELS = (".glb", ".gltf")
-FBX = ".fbx"
-MODEL_KINDS = ("mesh", "skeleton", "animation")
+# What can be made from a model, and the encoder that cuts it into parts.
+GLTF = (("mesh", "skeleton", "animation"), "model:encode_parts")
+MODELS = {".glb": GLTF, ".gltf": GLTF, ".fbx": (("skeleton", "animation"), "fbx:encode_fbx_parts")}
 # Encoders of what comes in one file and needs no survey, and what their input is called.
 SINGLE = {
     "texture": ("texture:encode_texture", "image"),
@@ -48,15 +48,9 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
             encoder, role = SINGLE[kind]
             yield planner.single(kind, encoder, role, many=len(asset.kinds) > 1)
     if suffix in MODELS and kinds:
-        yield from planner.model(kinds, surveys[asset.source])
+        yield from planner.model(kinds, surveys[asset.source], suffix)
         return
     for kind in kinds:
-        if suffix == FBX:
-            raise EncodeError(
-                "FBX cannot be read",
-                {"file": asset.source},
-                "Export the model as glTF: Blender and most tools do it with animation.",
-            )
         encoder, role = ("mesh:encode_obj_mesh", "model") if suffix == ".obj" else ("", "data")
         yield planner.single(kind, encoder or LOOSE[kind], role, many=len(asset.kinds) > 1)
 
@@ -96,10 +90,11 @@ class Planner:
             self.outputs(kind, asset.id),
         )
 
-    def model(self, kinds: Sequence[str], survey: Mapping[str, Any]) -> Iterator[Node]:
-        """Plan a glTF file: a node that cuts it into parts, and one for each part."""
+    def model(self, kinds: Sequence[str], survey: Mapping[str, Any], suffix: str) -> Iterator[Node]:
+        """Plan a model: a node that cuts it into parts, and one for each part."""
         asset = self.asset
-        model = Model(asset, survey, asks_all=all(kind in kinds for kind in MODEL_KINDS))
+        possible, cutter = MODELS[suffix]
+        model = Model(asset, survey, asks_all=all(kind in kinds for kind in possible))
         parts: dict[str, Any] = {}
         nodes: list[Node] = []
         for kind in kinds:
@@ -113,7 +108,7 @@ class Planner:
             inputs[f"ref/{uri}"] = Source(resolve_reference(asset.source, uri))
         yield Node(
             f"{asset.name}.parts",
-            "encoders.emberware.model:encode_parts",
+            f"encoders.emberware.{cutter}",
             inputs,
             {"source": asset.source, "parts": parts},
             dict.fromkeys(parts),

@@ -16,8 +16,8 @@ from encoders.emberware.profile import EMPTY_WASM
 from encoders.emberware.rom_file import unpack_rom
 from encoders.emberware.sound import write_wav
 from encoders.kit.error import EncodeError
-from tests.encoders.emberware_reader import read_rom
-from tests.pipeline.game import Game
+from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
+from tests.pipeline.game import ROOT, Game
 
 DATA = Path(__file__).parent / "data/emberware"
 CHAIN = (DATA / "export/chain.glb").read_bytes()
@@ -256,12 +256,42 @@ def test_a_mesh_and_a_clip_of_two_files_may_share_an_id(game: Game) -> None:
     assert game.path(f"{OUT}/assets/x.ewzanim").exists()
 
 
-def test_fbx_says_what_to_do(game: Game) -> None:
-    game.write("assets/hero.fbx", b"Kaydara FBX Binary  \0")
+def test_fbx_without_its_library_says_what_to_install(game: Game) -> None:
+    game.write("assets/arm.fbx", (DATA / "arm.fbx").read_bytes())
+    game.write("ufbx.py", "raise ImportError")
+    game.write("assets/red.png", png())
+    manifest(game)
+    ran = game.process(PYTHONPATH=f"{game.root}:{ROOT}")
+    assert ran.code == 1
+    assert "emberware:arm  ufbx is needed to read FBX" in ran.out + ran.err
+    assert "pip install cartwright[fbx]" in ran.out + ran.err
+    assert "emberware:red" in ran.built
+
+
+def test_fbx_clips_are_sampled_like_any_other(game: Game) -> None:
+    pytest.importorskip("ufbx")
+    game.write("assets/arm.fbx", (DATA / "arm.fbx").read_bytes())
+    manifest(game, ALL + "frame_rate = 10\ninclude_last_frame = true\n")
+    assert game.doit().code == 0
+    frames = read_clip(game.read(f"{OUT}/assets/arm_Wave.ewzanim"))
+    assert len(frames) == 11
+    turned = (0, 0, 0.5**0.5, 0.5**0.5)
+    assert angle_between(frames[10][1][0], turned) < 0.25
+    # Centimetres became metres, and the lower bone turned with the upper one.
+    assert frames[0][1][1] == (1, 2, 0)
+    assert frames[10][1][1] == pytest.approx((-1, 0, 0), abs=1e-3)
+    assert len(read_skeleton(game.read(f"{OUT}/assets/arm.ewzskel"))) == 2
+    shown = game.doit("inspect", "assets/arm.fbx")
+    assert "name Wave  duration 1" in shown.out
+
+
+def test_a_damaged_fbx_is_refused(game: Game) -> None:
+    pytest.importorskip("ufbx")
+    game.write("assets/arm.fbx", b"Kaydara FBX Binary  \0")
     manifest(game)
     ran = game.doit()
     assert ran.code == 1
-    assert "emberware:hero  " in ran.out + ran.err
+    assert "the FBX is damaged" in ran.out + ran.err
 
 
 def test_inspect_lists_a_model_so_that_a_manifest_can_be_written(game: Game) -> None:

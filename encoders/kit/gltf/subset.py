@@ -85,7 +85,7 @@ def write_subset(
         buffers=(spec.Buffer(byte_length=len(store.binary)),) if store.binary else (),
     )
     # The lists above were filled while the fields before them were made.
-    return _glb(msgspec.json.encode(document), bytes(store.binary))
+    return write_glb(document, bytes(store.binary))
 
 
 def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tuple[spec.Node, ...]:
@@ -153,7 +153,9 @@ def _clip(store: _Store, index: int) -> spec.Animation:
     return replace(record, samplers=samplers, channels=channels, extensions={})
 
 
-def _glb(text: bytes, binary: bytes) -> bytes:
+def write_glb(document: spec.Document, binary: bytes) -> bytes:
+    """Return a GLB of a document whose buffer, if there is one, is `binary`."""
+    text = msgspec.json.encode(document)
     text += b" " * (-len(text) % 4)
     chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
     if binary:
