@@ -122,8 +122,8 @@ def _assets_of(
         options = _options(manifest, target, kinds, [entry.options for entry in chosen])
         path = _below(source, manifest.source_root)
         name = one or posixpath.splitext(posixpath.basename(path))[0]
-        task = posixpath.join(posixpath.dirname(path), name)
-        assets.append(Asset(_speakable(task), name, (source,), kinds, options))
+        place = posixpath.join(posixpath.dirname(path), name)
+        assets.append(Asset(_speakable(place), name, (source,), kinds, options, place))
     return assets
 
 
@@ -135,7 +135,8 @@ def _speakable(name: str) -> str:
 def _gathered(manifest: Manifest, target: Target, entry: Entry, sources: Sequence[str]) -> Asset:
     kinds = tuple(name for name, kind in target.kinds.items() if kind.table == entry.table)
     options = _options(manifest, target, kinds, [entry.options])
-    return Asset(_speakable(entry.id or ""), entry.id or "", tuple(sources), kinds, options)
+    name = entry.id or ""
+    return Asset(_speakable(name), name, tuple(sources), kinds, options, name)
 
 
 def _options(

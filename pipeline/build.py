@@ -129,7 +129,6 @@ class Build:
         row = self.book.row(task)
         if row is None or result.outcome in (FAILED, UNCHANGED):
             return
-        tally.bytes_made += sum(made.size for made in result.receipt.made)
         self.warnings += [f"{task}: {line}" for line in result.receipt.warnings]
         if result.receipt.report:
             self.reports.append((task, result.receipt.report))
@@ -140,6 +139,7 @@ class Build:
         assert planned is not None
         built = self._record(planned.node, result)
         files = {path: (size, sha) for _, size, sha, path in built["made"] if path is not None}
+        self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
         state = self.project.state
         before = state.products_of(row.task)
         self.ledger.note({path: sha for path, (_, sha) in files.items()})

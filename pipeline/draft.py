@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterable
 from typing import Any
 
+from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Source, Target
 from encoders.kit.survey import SURVEYS
 from pipeline.asset import Finding, find_assets
@@ -42,6 +43,8 @@ class Draft:
 
     def _read(self) -> tuple[Manifest, Target]:
         document = parse_toml(self.text, self.check)
+        if set(self.stem) & set(":=*"):
+            self.check.add("file name", "it names tasks, so it can't hold any of : = *")
         name = None if self.check.mistakes else target_of(document, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)
@@ -63,7 +66,7 @@ class Draft:
         settings, output = self.manifest.settings, self.manifest.output
         try:
             planned = plan_nodes(self.target, self.finding.assets, self.surveys, settings)
-        except PlanError as error:
+        except (PlanError, EncodeError) as error:
             self.check.add("plan", str(error))
             return
         self.planned = {name: put_below(one, output) for name, one in planned.items()}

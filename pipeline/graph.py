@@ -7,13 +7,10 @@ mistake of the manifest or of the target, found before anything runs.
 from __future__ import annotations
 
 import posixpath
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
 from encoders.kit.plan import Family, Node, Product, Source
-
-MEMBER = re.compile("[0-9a-f]+")
 
 
 def graph_problems(stem: str, nodes: Mapping[str, Node]) -> list[str]:
@@ -63,12 +60,13 @@ Claim = tuple[str, str | Family]
 
 def claims_of(stem: str, nodes: Mapping[str, Node]) -> list[Claim]:
     """List the files that each task of a manifest would write."""
-    return [
-        (f"{stem}:{node.name}", place)
-        for node in nodes.values()
-        for place in node.outputs.values()
-        if place is not None
-    ]
+    claims: list[Claim] = []
+    for node in nodes.values():
+        for place in node.outputs.values():
+            alone = place.alone if isinstance(place, Family) else None
+            places = (one for one in (place, alone) if one is not None)
+            claims += [(f"{stem}:{node.name}", one) for one in places]
+    return claims
 
 
 def collisions(claims: Iterable[Claim]) -> list[str]:
@@ -95,7 +93,7 @@ def _between_files_and_families(
         suffix = family.suffix.casefold()
         for path in _with_prefix(exact, family.prefix.casefold()):
             middle = path[len(family.prefix) : len(path) - len(suffix)]
-            if path.endswith(suffix) and MEMBER.fullmatch(middle):
+            if path.endswith(suffix) and family.can_have(middle):
                 yield _clash(owners[path][0], task, str(owners[path][1]))
 
 
@@ -122,14 +120,15 @@ def _with_prefix(names: list[str], prefix: str) -> Iterable[str]:
 
 def _may_meet(one: Family, other: Family) -> bool:
     """Tell whether two families could have a file in common."""
-    first, second = sorted([one.prefix.casefold(), other.prefix.casefold()], key=len)
-    tail, rest = sorted([one.suffix.casefold(), other.suffix.casefold()], key=len)
-    between, behind = second.removeprefix(first), rest.removesuffix(tail)
+    first, second = sorted([one, other], key=lambda family: len(family.prefix))
+    between = second.prefix.casefold().removeprefix(first.prefix.casefold())
+    short, long = sorted([one.suffix.casefold(), other.suffix.casefold()], key=len)
+    behind = long.removesuffix(short)
     return (
-        second.startswith(first)
-        and rest.endswith(tail)
-        and (not between or MEMBER.fullmatch(between) is not None)
-        and (not behind or MEMBER.fullmatch(behind) is not None)
+        second.prefix.casefold().startswith(first.prefix.casefold())
+        and long.endswith(short)
+        and (not between or first.can_have(between))
+        and (not behind or one.can_have(behind) or other.can_have(behind))
     )
 
 

@@ -44,8 +44,15 @@ class Lock:
         self.on_wait = on_wait
         self._handle: int | None = None
 
+    @property
+    def is_held(self) -> bool:
+        """Tell whether this is the process that has it."""
+        return self._handle is not None
+
     def acquire(self) -> bool:
         """Take the lock; where somebody has it, say who and wait. Tells whether it had to."""
+        if self.is_held:
+            return False
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         waited = not _try_lock(handle)
         if waited:

@@ -93,7 +93,7 @@ def read_manifest(
         source_root=root,
         defaults=read_defaults(document.get("defaults", {}), target, check),
         entries=entries,
-        settings=read_settings(document, target, check),
+        settings=read_settings(document, target, root, check),
     )
 
 
@@ -194,7 +194,7 @@ def read_kinds(key: str, found: object, known: Mapping[str, Kind], check: Check)
     return tuple(one for one in found if one in known)
 
 
-def read_settings(document: Mapping[str, Any], target: Target, check: Check) -> Settings:
+def read_settings(document: Mapping[str, Any], target: Target, root: str, check: Check) -> Settings:
     """Read the target's own top-level options and tables, completed with their defaults."""
     options = complete(target.options, read_options("", document, target.options, check))
     require("", target.options, document, check)
@@ -202,7 +202,7 @@ def read_settings(document: Mapping[str, Any], target: Target, check: Check) -> 
         name: read_table(name, table, document.get(name), check)
         for name, table in target.tables.items()
     }
-    return Settings(options, tables)
+    return Settings(options, tables, root)
 
 
 def read_table(name: str, table: Table, found: object, check: Check) -> Sequence[Params]:

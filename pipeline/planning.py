@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -67,7 +67,8 @@ def put_below(one: Planned, folder: str) -> Planned:
 
 def _below(place: Place, folder: str) -> Place:
     if isinstance(place, Family):
-        return Family(f"{folder}/{place.prefix}", place.suffix)
+        alone = place.alone and f"{folder}/{place.alone}"
+        return replace(place, prefix=f"{folder}/{place.prefix}", alone=alone)
     return place if place is None else f"{folder}/{place}"
 
 
@@ -87,8 +88,8 @@ def _pack_input(one: Source | Product) -> str | list[str]:
     return one.path if isinstance(one, Source) else [one.node, one.role]
 
 
-def _pack_place(place: Place) -> str | list[str] | None:
-    return [place.prefix, place.suffix] if isinstance(place, Family) else place
+def _pack_place(place: Place) -> str | list[Any] | None:
+    return list(astuple(place)) if isinstance(place, Family) else place
 
 
 def unpack_planned(name: str, plan: Mapping[str, Any]) -> Planned:
@@ -98,7 +99,7 @@ def unpack_planned(name: str, plan: Mapping[str, Any]) -> Planned:
         for key, one in plan["inputs"].items()
     }
     outputs: dict[str, Place] = {
-        role: Family(place[0], place[1]) if isinstance(place, list) else place
+        role: Family(*place) if isinstance(place, list) else place
         for role, place in plan["outputs"].items()
     }
     node = Node(name, plan["encoder"], inputs, plan["params"], outputs)

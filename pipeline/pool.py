@@ -43,6 +43,15 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    try:
+        return function(*arguments)
+    except EncodeError as error:
+        return error
+    except Exception as error:
+        return EncodeError(f"{type(error).__name__}: {error}")
+
+
 def _serve(connection: Connection, root: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -51,8 +60,7 @@ def _serve(connection: Connection, root: str) -> None:
         with suppress(EOFError):
             call = connection.recv()
             if call is not None:
-                function, arguments = call
-                connection.send(function(*arguments))
+                connection.send(_answer(*call))
                 continue
         return
 

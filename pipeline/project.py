@@ -41,7 +41,22 @@ class Project:
     @cached_property
     def state(self) -> State:
         """What is known from earlier runs."""
-        return State(f"{self.private}/state.db")
+        return State(f"{self.private}/state.db", is_owner=False)
+
+    def own_state(self, anew: bool = False) -> None:
+        """Open the state as its owner, which takes the lock; `anew` drops what it held."""
+        self.close_state()
+        path = f"{self.private}/state.db"
+        if anew:
+            State.discard(path)
+        self.state = State(path, is_owner=True)
+        for name in ("sources", "code"):
+            self.__dict__.pop(name, None)
+
+    def close_state(self) -> None:
+        """Close the state, if it was ever opened."""
+        if "state" in self.__dict__:
+            self.__dict__.pop("state").close()
 
     @cached_property
     def now_ns(self) -> int:
@@ -94,6 +109,5 @@ class Project:
 
     def close(self) -> None:
         """Let go of the state and of the lock."""
-        if "state" in self.__dict__:
-            self.state.close()
+        self.close_state()
         self.lock.release()

@@ -55,7 +55,7 @@ def place_of(role: str, outputs: Mapping[str, Place]) -> str | None:
     """Say which file an output is put into, or None for a private one."""
     if role in outputs:
         place = outputs[role]
-        return place if isinstance(place, str) else None
+        return place.alone if isinstance(place, Family) else place
     name, _, member = role.rpartition("/")
     family = outputs.get(name)
     return f"{family.prefix}{member}{family.suffix}" if isinstance(family, Family) else None

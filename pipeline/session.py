@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.survey import Mapper
 
 Found = TypeVar("Found")
+DAMAGE = (StateDamagedError, sqlite3.DatabaseError)
 MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
 
 
@@ -91,27 +92,42 @@ class Session:
 
         return str(parse_toml(text, Check(stem)).get("target", stem))
 
-    def choose(self, names: Iterable[str]) -> list[str]:
-        """Say which manifests the user's words are about; unknown words may be about any."""
+    def choose(self, names: Sequence[str]) -> list[str]:
+        """Say which manifests the user's words are about; words of no manifest may be about any.
+
+        A task is named after its manifest; a word without a colon may also be a target.
+        """
         targets = self.targets()
-        bases = {name.partition(":")[0] for name in names}
-        if not bases or bases - targets.keys() - set(targets.values()):
-            return sorted(targets)
-        self.whole = False
-        return sorted(stem for stem, target in targets.items() if {stem, target} & bases)
+        chosen: set[str] = set()
+        for name in names:
+            base, colon, _ = name.partition(":")
+            meant = {stem for stem, target in targets.items() if base in (stem, target)}
+            chosen |= meant & {base} if colon else meant
+            if not meant:
+                return sorted(targets)
+        self.whole = not names
+        return sorted(chosen if names else targets)
 
     def safely(self, question: Callable[[], Found]) -> Found:
-        """Ask something of the state; if it proves damaged, drop it and ask once more."""
+        """Do something that stands on the state; if it proves damaged, drop it and do it again."""
         try:
             return question()
-        except (StateDamagedError, sqlite3.DatabaseError):
-            self.project.state.reset()
-            self.project.restart()
+        except DAMAGE as error:
+            self.drop_state(error)
             return question()
+
+    def drop_state(self, error: Exception) -> None:
+        """Forget everything that was known from earlier runs, unless it was only out of reach."""
+        if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+            raise error
+        self.project.lock.acquire()
+        self.project.own_state(anew=True)
+        self.project.restart()
+        self.standings, self.build, self.whole = {}, None, True
 
     def glance(self, stems: Iterable[str]) -> list[str]:
         """Take in the manifests that have nothing to do, and give the others."""
-        found = self.safely(lambda: {stem: glance(self.project, stem) for stem in stems})
+        found = {stem: glance(self.project, stem) for stem in stems}
         self.standings |= {stem: one for stem, one in found.items() if one is not None}
         return [stem for stem, one in found.items() if one is None]
 
@@ -136,10 +152,12 @@ class Session:
         left = self.glance(stems)
         if not (left or always or self._has_vanished()):
             return None
-        if self.project.lock.acquire():  # whoever had it may have built what we were about to
+        waited = self.project.lock.acquire()
+        self.project.own_state()
+        if waited:  # whoever had the lock may have built what we were about to
             self.project.restart()
             left = self.glance(stems)
-        self.build = self.safely(lambda: self._begin(left, in_parallel))
+        self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
         return self.build
 
@@ -182,9 +200,6 @@ class Session:
 
     def whole_graph(self, in_parallel: Mapper) -> list[Part]:
         """Give all nodes of all manifests as they stand; nothing of this look is kept."""
-        return self.safely(lambda: self._whole_graph(in_parallel))
-
-    def _whole_graph(self, in_parallel: Mapper) -> list[Part]:
         from pipeline.book import Book
 
         state, parts = self.project.state, []
@@ -199,7 +214,7 @@ class Session:
     def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
         """Say what would be built, and why; nothing of this look is kept."""
         stems = self.choose(names)
-        found = self.safely(lambda: self._explain(stems, in_parallel))
+        found = self._explain(stems, in_parallel)
         targets = self.targets()
         for name in names:
             known = name in targets or name in targets.values() or "*" in name
@@ -222,6 +237,9 @@ class Session:
         """Forget that a node (or all of them) was ever built, so that it is encoded again."""
         from pipeline.book import Book
 
+        if not self.project.lock.is_held:
+            self.project.lock.acquire()
+            self.project.own_state()
         state = self.project.state
         tasks = [row.task for stem in state.stems() for row in state.rows(stem)]
         book = Book(state)

@@ -35,6 +35,7 @@ CREATE INDEX product_by_task ON product (task);
 CREATE INDEX product_by_stem ON product (stem);
 """
 CHUNK = 500  # how many values go into one statement
+BUSY_S = 60.0  # how long to wait for another process to finish its transaction
 
 
 class StateDamagedError(Exception):
@@ -91,38 +92,53 @@ class Row:
 class State:
     """The tables, and the few questions that are asked of them."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, is_owner: bool) -> None:
+        """Open the state; only its owner, who has the project's lock, may make or mend the file.
+
+        For others a file that is missing or no state counts as empty.
+        """
         self.path = path
-        self.is_new = not os.path.exists(path)
         self._depth = 0
         try:
-            self._open()
+            self.db = self._connect(is_owner)
         except sqlite3.DatabaseError:
-            self.reset()
+            if is_owner:
+                self.discard(path)
+            self.db = self._connect(is_owner)
 
-    def _open(self) -> None:
-        self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        self.db.execute("PRAGMA journal_mode=WAL")
-        self.db.execute("PRAGMA synchronous=NORMAL")
-        if self.db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            self._create()
+    def _connect(self, is_owner: bool) -> sqlite3.Connection:
+        here = is_owner or os.path.exists(self.path)
+        db = sqlite3.connect(self.path if here else ":memory:", BUSY_S, isolation_level=None)
+        try:
+            if is_owner:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")
+            if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+                return db
+        except sqlite3.DatabaseError:
+            db.close()
+            if is_owner:
+                raise
+            db = sqlite3.connect(":memory:", isolation_level=None)
+        if not is_owner:
+            db.close()
+            db = sqlite3.connect(":memory:", isolation_level=None)
+        self._create(db)
+        return db
 
-    def _create(self) -> None:
-        tables = self.db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
+    @staticmethod
+    def _create(db: sqlite3.Connection) -> None:
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
         for (name,) in tables:
-            self.db.execute(f'DROP TABLE "{name}"')
-        self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
-        self.is_new = True
+            db.execute(f'DROP TABLE "{name}"')
+        db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
 
-    def reset(self) -> None:
-        """Drop everything that is known and start anew."""
-        with suppress(AttributeError, sqlite3.Error):
-            self.db.close()
+    @staticmethod
+    def discard(path: str) -> None:
+        """Remove the file, which costs a re-check."""
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
-                os.unlink(self.path + suffix)
-        self._depth = 0
-        self._open()
+                os.unlink(path + suffix)
 
     def close(self) -> None:
         """Close the file."""
@@ -131,15 +147,14 @@ class State:
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """Let everything inside be undone at the end."""
-        self.db.execute("BEGIN IMMEDIATE")
-        self._depth = 1
+        """Let everything inside happen to a copy, without a trace and in nobody's way."""
+        original, self.db = self.db, sqlite3.connect(":memory:", isolation_level=None)
         try:
+            original.backup(self.db)
             yield
         finally:
-            self._depth = 0
-            with suppress(sqlite3.Error):
-                self.db.execute("ROLLBACK")
+            self.db.close()
+            self.db = original
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -170,6 +185,18 @@ class State:
         query = "SELECT record, crc FROM fact WHERE kind=? AND key=?"
         row = self.db.execute(query, (kind, key)).fetchone()
         return _load(*row) if row else None
+
+    def facts_of(self, kind: str, keys: Iterable[str]) -> dict[str, Any]:
+        """Give those facts of a kind that there are among the keys."""
+        query = "SELECT key, record, crc FROM fact WHERE kind=? AND key IN ({})"
+        return {key: _load(text, crc) for key, text, crc in self._chunked(query, (kind,), keys)}
+
+    def count_facts(self, kind: str) -> int:
+        """Count the facts of a kind."""
+        count: int = self.db.execute("SELECT count(*) FROM fact WHERE kind=?", (kind,)).fetchone()[
+            0
+        ]
+        return count
 
     def set_facts(self, kind: str, facts: Mapping[str, object]) -> None:
         """Note facts, in place of those with the same keys."""

@@ -23,6 +23,7 @@ from pipeline.photo import Tree, is_link
 from pipeline.source import Sources
 from pipeline.state import State, dump
 
+MANY_OLD = 5000
 MANY = 256  # from so many new sources on, worker processes are worth their start
 
 
@@ -62,6 +63,8 @@ def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
         return {"survey": call(dotted, read_file(path), name)}
     except EncodeError as error:
         return {"error": error_record(error)}
+    except OSError as error:
+        return {"error": error_record(EncodeError(error.strerror or "", {"file": name}))}
     except Exception as error:
         hint = "This is a mistake in the survey, not in your file."
         found = EncodeError(f"{type(error).__name__}: {error}", {"file": name}, hint)
@@ -81,6 +84,7 @@ class Surveyor:
         self._code, self._in_parallel = code, in_parallel
         self._new: dict[str, Any] = {}
         self._keys: dict[str, str] = {}
+        self._used: set[str] = set()
 
     def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyBook:
         """Survey the paths and all that they lead to; `own` adds to the kit's surveys."""
@@ -151,12 +155,15 @@ class Surveyor:
 
     def _remembered(self, path: str, dotted: str) -> Any:
         key = self._key(path, dotted)
+        self._used.add(key)
         return self._new.get(key) or self._state.fact("survey", key)
 
     def save(self) -> None:
-        """Remember new surveys, in the caller's transaction."""
+        """Remember new surveys, in the caller's transaction; too many old ones are forgotten."""
         self._state.set_facts("survey", self._new)
         self._new = {}
+        if self._state.count_facts("survey") > MANY_OLD + 4 * len(self._used):
+            self._state.drop_facts("survey", self._state.facts("survey").keys() - self._used)
 
 
 def _opened(result: dict[str, Any]) -> Survey | EncodeError:

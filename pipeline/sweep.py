@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from encoders.kit.plan import Family
 from pipeline.evaluate import Evaluator
 from pipeline.files import remove_empty_folders
-from pipeline.graph import MEMBER, claims_of
+from pipeline.graph import claims_of
 from pipeline.ledger import Ledger
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
@@ -22,11 +22,11 @@ from pipeline.project import Project
 
 def adopt_ledger(project: Project, ledger: Ledger) -> None:
     """After the state was lost, learn from the ledger which files are outputs."""
-    if project.state.is_new:
-        rows = [(path, "", "", 0, sha) for path, sha in ledger.files().items()]
-        with project.state.transaction():
-            project.state.set_products(rows)
-        project.state.is_new = False
+    state = project.state
+    if state.fact("ledger", "adopted") is None:
+        with state.transaction():
+            state.set_products((path, "", "", 0, sha) for path, sha in ledger.files().items())
+            state.set_facts("ledger", {"adopted": True})
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ def is_member(path: str, family: Family) -> bool:
     """Tell whether a file could belong to a family."""
     if not (path.startswith(family.prefix) and path.endswith(family.suffix)):
         return False
-    return MEMBER.fullmatch(path[len(family.prefix) : len(path) - len(family.suffix)]) is not None
+    return family.can_have(path[len(family.prefix) : len(path) - len(family.suffix)])
 
 
 def remove_output(project: Project, path: str) -> None:

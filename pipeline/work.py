@@ -7,7 +7,6 @@ inputs itself; nothing large ever travels between processes.
 from __future__ import annotations
 
 import hashlib
-import re
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -24,8 +23,6 @@ from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt, place_of
-
-MEMBER = re.compile("[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +77,8 @@ def do_job(job: Job) -> Result:
     except EncodeError as error:
         result = Result(FAILED, error=error)
     except OSError as error:
-        facts = {"file": error.filename or job.task}
-        result = Result(FAILED, error=EncodeError(error.strerror or str(error), facts))
+        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
+        result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
     except Exception as error:
         problem = EncodeError(
             f"{type(error).__name__}: {error}",
@@ -185,8 +182,12 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
 
 
 def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
+    alone = outputs.get(role)
+    if isinstance(alone, Family):
+        return alone.alone is not None
     name, _, member = role.rpartition("/")
-    return isinstance(outputs.get(name), Family) and MEMBER.fullmatch(member) is not None
+    family = outputs.get(name)
+    return isinstance(family, Family) and family.can_have(member)
 
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:

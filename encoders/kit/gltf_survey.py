@@ -40,13 +40,17 @@ class _Fallback(msgspec.Struct, frozen=True):
 
 
 def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
-    """Return what a .gltf or .glb file declares; its external URIs, as written, are in `refs`."""
+    """Return what a .gltf or .glb file declares; its external URIs, as written, are in `refs`.
+
+    `maps` gives those of images again, by the slot of a material that they are for.
+    """
     document = decode_document(decode_container(data, name).json, name)
     nodes = _survey_nodes(document, name)
     boxes = [(node["bounds"]["min"], node["bounds"]["max"]) for node in nodes if node["bounds"]]
     meshes = _survey_meshes(document, name)
     return {
         "refs": _refs(document, name),
+        "maps": _maps(document),
         "images": [_survey_image(image) for image in document.images],
         "nodes": nodes,
         "meshes": meshes,
@@ -72,6 +76,34 @@ def _refs(document: Document, name: str) -> list[str]:
         if marked is None or not marked.fallback:
             uris.append(buffer.uri)
     return sorted({uri for uri in uris if uri is not None and not is_data_uri(uri)})
+
+
+def _maps(document: Document) -> dict[str, list[str]]:
+    """Collect the external images of each slot; what leads nowhere is for the decoder to refuse."""
+    found: dict[str, set[str]] = {}
+    for material in document.materials:
+        pbr = material.pbr_metallic_roughness
+        slots = {
+            "base_color": pbr.base_color_texture,
+            "emissive": material.emissive_texture,
+            "metallic_roughness": pbr.metallic_roughness_texture,
+            "normal": material.normal_texture,
+            "occlusion": material.occlusion_texture,
+        }
+        for slot, info in slots.items():
+            if info is not None and (uri := _image_uri(document, info.index)):
+                found.setdefault(slot, set()).add(uri)
+    return {slot: sorted(uris) for slot, uris in sorted(found.items())}
+
+
+def _image_uri(document: Document, texture: int) -> str | None:
+    if texture >= len(document.textures):
+        return None
+    image = document.textures[texture].source
+    if image is None or image >= len(document.images):
+        return None
+    uri = document.images[image].uri
+    return None if uri is None or is_data_uri(uri) else uri
 
 
 def _survey_image(image: Image) -> dict[str, Any]:

@@ -117,14 +117,28 @@ def weld(mesh: Mesh, *, across_parts: bool = True) -> Welded:
 
 def compact(attribute: Attribute[np.float32]) -> Attribute[np.float32]:
     """Keep the values that corners use, each once by its bits (-0 is 0), in order of first use."""
-    flat = attribute.corner.reshape(-1)
-    used = np.flatnonzero(flat >= 0)
+    pruned = prune(attribute)
     # Adding zero turns -0 into 0 and changes no other value.
-    rows = attribute.values[flat[used]] + np.float32(0)
-    first, ids = first_use(list(rows.view(np.int32).T))
-    corner = np.full(flat.shape, -1, np.int32)
-    corner[used] = ids
-    return Attribute(rows[first], corner.reshape(-1, 3))
+    values = pruned.values + np.float32(0)
+    first, ids = first_use(list(values.view(np.int32).T))
+    return Attribute(values[first], _renumbered(ids, pruned.corner))
+
+
+def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
+    """Keep the values that corners use, in order of first use; equal ones stay apart."""
+    flat = attribute.corner.reshape(-1)
+    used = flat[flat >= 0]
+    first = np.full(len(attribute.values), len(used))
+    np.minimum.at(first, used, np.arange(len(used)))
+    kept = np.argsort(first)[: np.count_nonzero(first < len(used))]
+    number = np.empty(len(first), np.intp)
+    number[kept] = np.arange(len(kept))
+    return Attribute(attribute.values[kept], _renumbered(number, attribute.corner))
+
+
+def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
+    """Replace the rows that corners use; those without a value stay without."""
+    return np.append(numbers, -1).astype(np.int32)[corner]
 
 
 def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:

@@ -27,8 +27,10 @@ def fill_normals(mesh: Mesh, shading: Shading = "auto") -> Mesh:
     the source's own for `auto`, where group 0 is flat, or one for all triangles. A flat normal is
     the triangle's. Corners of triangles without an area may be left with zeros.
     """
-    areas = _areas(mesh)
     missing = np.flatnonzero(_lacks_normal(mesh))
+    if mesh.normal is not None and not len(missing):
+        return mesh
+    areas = _areas(mesh)
     ids, count = _sharing(mesh, shading)
     sums = np.stack([_sum(ids, areas[:, axis], count) for axis in range(3)], axis=1)
     found = normalise(sums[ids[missing]])

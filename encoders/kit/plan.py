@@ -6,6 +6,7 @@ before the first encoder is called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -27,8 +28,9 @@ REPORT = "report"
 class Asset:
     """A source (or several that belong together) with its kinds and its complete options.
 
-    `name` is the path below the manifest's `source_root`, without suffix: what a user types
-    after the colon. `id` is what the asset is called inside the output.
+    `place` is the path below the manifest's `source_root`, without suffix: what files are named
+    after. `name` is the same as a user types it after the colon, with the suffix where two sources
+    differ in nothing else. `id` is what the asset is called inside the output.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Asset:
     sources: tuple[str, ...]
     kinds: tuple[str, ...]
     options: Params
+    place: str = ""
 
     @property
     def source(self) -> str:
@@ -70,12 +73,19 @@ class Product:
 class Family:
     """A role of which a node makes as many files as it turns out to need.
 
-    The encoder returns `role/<member>`, where a member is a number or a lower-case hexadecimal
-    digest, and the file is called `prefix + member + suffix`.
+    The encoder returns `role/<member>`, and the file is called `prefix + member + suffix`. A
+    member is a number, or where `hashed` is set a digest in lower-case hexadecimal. Where `alone`
+    names a file, the encoder may return plain `role` instead, for the one file that is enough.
     """
 
     prefix: str
     suffix: str
+    alone: str | None = None
+    hashed: bool = False
+
+    def can_have(self, member: str) -> bool:
+        """Tell whether a member can be called so."""
+        return re.fullmatch("[0-9a-f]+" if self.hashed else "[0-9]+", member) is not None
 
 
 Place: TypeAlias = "str | Family | None"
@@ -126,10 +136,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a manifest says beside its assets: top-level options, and tables by name."""
+    """What a manifest says beside its assets: top-level options, tables by name, the root."""
 
     options: Params
     tables: Mapping[str, Sequence[Params]]
+    source_root: str = "assets"
 
 
 Siblings: TypeAlias = Callable[[str], "bytes | None"]
@@ -141,8 +152,9 @@ class Reader:
 
     `decode` names a function `(data, name) -> Mapping` that raises EncodeError for a file that
     the platform's loader would refuse; where `needs_siblings` is set it also gets a function that
-    gives the bytes of a file beside it. `exports` names functions `(data, name) -> files by name`
-    under the option of `doit inspect` that asks for them: `render`, `obj` or `extract`.
+    gives the bytes of a file beside it. `exports` names functions of the same arguments that give
+    files by name, under the option of `doit inspect` that asks for them: `render`, `obj` or
+    `extract`.
     """
 
     suffix: str
@@ -160,7 +172,8 @@ class Target:
     """A platform, as the engine sees it.
 
     `plan` gives the nodes of one asset; `link`, where there is one, gives the nodes that stand
-    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix.
+    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
+    EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
     """
 
     kinds: Mapping[str, Kind]

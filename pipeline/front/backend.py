@@ -23,6 +23,7 @@ class Backend:
         self.name = name
         self.is_node: Callable[[str], bool] = lambda _: False
         self.forget_node: Callable[[str | None], None] = lambda _: None
+        self.let_go: Callable[[], None] = lambda: None
         self._changed = False
         self._records: dict[str, dict[str, Any]] = {}
         try:
@@ -33,7 +34,8 @@ class Backend:
             self._changed = True
 
     def dump(self) -> None:
-        """Write the file, if it has to be."""
+        """Write the file, if it has to be; the command is over."""
+        self.let_go()
         if self._changed:
             folder = self.name.rpartition("/")[0]
             write_whole(self.name, json.dumps(self._records).encode(), f"{folder or '.'}/tmp")

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import getopt
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Sequence
 
 from doit.cmd_base import Command
+
+
+def until_enough(run: Callable[[], int]) -> int:
+    """Run something that prints, and end in peace when whoever reads has seen enough."""
+    try:
+        result = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result
 
 
 class PlainCommand(Command):  # type: ignore[misc] # doit has no types
@@ -22,5 +35,4 @@ class PlainCommand(Command):  # type: ignore[misc] # doit has no types
         except getopt.GetoptError:
             options, names = [], list(in_args)  # doit says what is wrong with the line
         first = [part for option, value in options for part in (option, value) if part]
-        result: int = super().parse_execute([*first, *names])
-        return result
+        return until_enough(lambda: super(PlainCommand, self).parse_execute([*first, *names]))

@@ -1,7 +1,7 @@
 """What a project's dodo.py takes from Cartwright.
 
-The tasks themselves come from the loader that doit.cfg names; this module sees to it that a
-forgotten doit.cfg is an error and not an empty build.
+The tasks come from the loader that doit.cfg names; this sees to it that a forgotten doit.cfg is
+an error and not an empty build.
 """
 
 from __future__ import annotations
@@ -9,13 +9,6 @@ from __future__ import annotations
 from typing import NoReturn
 
 from doit.exceptions import InvalidDodoFile
-
-DOIT_CONFIG = {
-    "backend": "cartwright",
-    "dep_file": ".cartwright/doit.json",
-    "continue": True,
-    "reporter": "cartwright",
-}
 
 
 def task_cartwright() -> NoReturn:

@@ -30,7 +30,8 @@ class Explain(PlainCommand):
         """Print the reasons."""
         session = Session(Project(os.getcwd(), say_waiting))
         try:
-            explained = session.explain(pos_args, survey_in_parallel(session.project.root))
+            in_parallel = survey_in_parallel(session.project.root)
+            explained = session.safely(lambda: session.explain(pos_args, in_parallel))
         except ManifestError as error:
             raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
         except UnknownTaskError as error:

@@ -44,6 +44,7 @@ class Gc(PlainCommand):
         limit = parse_size(opt_values["max_size"])
         project = Project(os.getcwd(), say_waiting)
         with project.lock:
+            project.own_state()
             trimmed = trim_cache(project.cache, limit, needed(project), time.time())
         project.close()
         print(

@@ -79,7 +79,7 @@ def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
     found: Mapping[str, Any] = load_function(reader.decode)(*arguments)
     for name, place in exports.items():
         if place:
-            write_export(reader, name, place, data, path)
+            write_export(reader, name, place, arguments)
     return found
 
 
@@ -103,11 +103,11 @@ def siblings_of(path: str) -> Siblings:
     return read
 
 
-def write_export(reader: Reader, option: str, place: str, data: bytes, path: str) -> None:
+def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, ...]) -> None:
     """Write what a reader exports: one file where it says, or several below a folder."""
     if option not in reader.exports:
-        raise EncodeError(f"this kind of file has no --{option}", {"file": path})
-    files: Mapping[str, bytes] = load_function(reader.exports[option])(data, path)
+        raise EncodeError(f"this kind of file has no --{option}", {"file": arguments[1]})
+    files: Mapping[str, bytes] = load_function(reader.exports[option])(*arguments)
     for name, content in files.items():
         target = place if option != "extract" else os.path.join(place, name)
         if option == "extract" and leads_out(target, os.path.realpath(place)):

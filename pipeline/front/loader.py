@@ -62,18 +62,21 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         names = [name for name in pos_args if not name.startswith("-")]
         backend = cmd.dep_manager.backend
         try:
-            nodes = self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
-        except Exception as error:
+            nodes = session.safely(
+                lambda: self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
+            )
+        except BaseException as error:
+            session.project.close()
             self._explain_mistakes(error)
             raise
         stems = set(session.standings)
         backend.is_node = lambda task: stem_of(task) in stems and ":" in task
         if cmd.name in ("forget", "clean"):
-            backend.forget_node = session.forget
+            backend.forget_node, backend.let_go = session.forget, session.project.close
         return [*own, *nodes]
 
     @staticmethod
-    def _explain_mistakes(error: Exception) -> None:
+    def _explain_mistakes(error: BaseException) -> None:
         from pipeline.mistake import ManifestError
 
         if isinstance(error, ManifestError):

@@ -18,9 +18,10 @@ from doit.runner import ERROR, FAILURE, Runner
 from doit.task import Stream
 
 from encoders.kit.error import EncodeError
+from pipeline.front.command import until_enough
 from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
-from pipeline.session import Session
+from pipeline.session import DAMAGE, Session
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
@@ -44,7 +45,22 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        result: int = super().parse_execute(in_args)
+        try:
+            return until_enough(lambda: super(Run, self).parse_execute(in_args))
+        except KeyboardInterrupt:
+            print("Stopped. What was finished is kept.", file=sys.stderr)
+            return INTERRUPTED
+
+    def execute(self, params: Any, args: list[str]) -> int:
+        """Run; should the state prove damaged half-way, drop it and run again."""
+        try:
+            result: int = super().execute(params, args)
+        except DAMAGE as error:
+            session: Session = self.loader.session
+            session.drop_state(error)
+            session.project.close()
+            self.dep_manager = None
+            result = super().execute(params, args)
         return result
 
     def _execute(  # noqa: PLR0913, PLR0917 - doit hands over its options by these names
@@ -80,15 +96,8 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 Stream(verbosity, force_verbosity),
             )
             runner.session, runner.size = session, num_process
-            return self._run(runner)
-
-    def _run(self, runner: BuildRunner) -> int:
-        try:
             result: int = runner.run_all(self.control.task_dispatcher())
-        except KeyboardInterrupt:
-            print("Stopped. What was finished is kept.", file=sys.stderr)
-            return INTERRUPTED
-        return result
+            return result
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:
@@ -122,11 +131,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 self.session.build.close()
 
     def _make_pool(self) -> Any:
-        if self.size < 1 or self.session.build is None:
+        if self.session.build is None:
             return None
-        from pipeline.pool import Pool
+        from pipeline.pool import Pool, prepare_process
 
-        return Pool(self.size, self.session.project.root)
+        if self.size > 0:
+            return Pool(self.size, self.session.project.root)
+        prepare_process(self.session.project.root)
+        return None
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from pipeline.front.command import PlainCommand
@@ -32,13 +33,14 @@ class Watch(PlainCommand):
         from watchfiles import watch
 
         root = os.getcwd()
-        build(pos_args)
-        print("Watching; Ctrl-C ends it.", flush=True)
-        for changes in watch(root, debounce=SETTLE_MS, watch_filter=None, raise_interrupt=False):
-            paths = {os.path.relpath(path, root).replace(os.sep, "/") for _, path in changes}
-            stems = concerned(root, pos_args, paths)
-            if stems:
-                build(stems)
+        with suppress(KeyboardInterrupt):
+            build(pos_args)
+            print("Watching; Ctrl-C ends it.", flush=True)
+            for changes in watch(root, debounce=SETTLE_MS, watch_filter=None):
+                paths = {os.path.relpath(path, root).replace(os.sep, "/") for _, path in changes}
+                stems = concerned(root, pos_args, paths)
+                if stems:
+                    build(f"{stem}:*" for stem in stems)
         return 0
 
 

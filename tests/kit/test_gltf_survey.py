@@ -64,6 +64,21 @@ def test_refs_are_external_uris_as_written_once_and_sorted():
     assert survey["images"][2] == {"name": "in", "uri": None, "buffer_view": 0, "mime": ""}
 
 
+def test_survey_says_which_slot_an_image_is_for():
+    document = {
+        "asset": {"version": "2.0"},
+        "images": [{"uri": "a.png"}, {"uri": "data:,"}, {"uri": "n.png"}],
+        "textures": [{"source": 0}, {"source": 1}, {"source": 2}, {}, {"source": 9}],
+        "materials": [
+            {"pbrMetallicRoughness": {"baseColorTexture": {"index": number}}}
+            for number in (0, 0, 1, 3, 4, 9)
+        ]
+        + [{"normalTexture": {"index": 2}}],
+    }
+    survey = survey_gltf(json.dumps(document).encode(), "a.gltf")
+    assert survey["maps"] == {"base_color": ["a.png"], "normal": ["n.png"]}
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-5, 5, width=32), min_size=3, max_size=3),

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.mesh import Attribute, Mesh, Part, compact, first_use, select, weld
+from encoders.kit.mesh import Attribute, Mesh, Part, compact, first_use, prune, select, weld
 
 
 def make_mesh(position_rows: list[list[int]], uv_rows: list[list[int]]) -> Mesh:
@@ -51,6 +51,13 @@ def test_compact_prunes_and_merges_by_bits_with_minus_zero_as_zero() -> None:
     assert packed.values.tolist() == [[2, 2], [1, 0]]
     assert not np.signbit(packed.values).any()
     assert packed.corner.tolist() == [[0, 1, 1], [-1, 1, 0]]
+
+
+def test_pruning_keeps_equal_values_apart_and_orders_by_first_use() -> None:
+    values = np.array([[9, 9], [1, 0], [1, 0], [2, 2]], np.float32)
+    pruned = prune(Attribute(values, np.array([[3, 2, 1], [-1, 1, 3]], np.int32)))
+    assert pruned.values.tolist() == [[2, 2], [1, 0], [1, 0]]
+    assert pruned.corner.tolist() == [[0, 1, 2], [-1, 2, 0]]
 
 
 def test_selection_keeps_triangles_with_all_that_is_theirs() -> None:

@@ -117,6 +117,11 @@ def test_survey_lists_every_file_once_as_written() -> None:
     text = BARREL + b"map_Kd z.png\nmap_Kd a\\b.png\nrefl -type cube_top top.png\nbump bump.png\n"
     assert survey_mtl(text, "barrel.mtl") == {
         "refs": ["a\\b.png", "bump.png", "textures/old wood.png", "top.png", "z.png"],
+        "maps": {
+            "base_color": ["a\\b.png", "textures/old wood.png"],
+            "bump": ["bump.png"],
+            "reflection": ["top.png"],
+        },
         "materials": ["dark oak", "glass"],
     }
 

@@ -96,7 +96,7 @@ class Game:
             encoders.__path__[:] = before[2]
             for name in [name for name in sys.modules if name.startswith(("encoders.toy", "dodo"))]:
                 del sys.modules[name]
-        return Ran(code, out.getvalue(), err.getvalue())
+        return Ran(code or 0, out.getvalue(), err.getvalue())
 
     @staticmethod
     def _into(out: io.StringIO, arguments: tuple[str, ...]) -> tuple[str, ...]:

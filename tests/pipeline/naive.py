@@ -61,8 +61,8 @@ class Naive:
         nodes, failed = [], set()
         for source in sources:
             name, _, suffix = source.removeprefix("assets/").rpartition(".")
-            options = {"case": case, "times": 1}
-            asset = Asset(name, name, (source,), (kinds["." + suffix],), options)
+            options = {"case": case, "times": 1, "beside": ""}
+            asset = Asset(name, name, (source,), (kinds["." + suffix],), options, name)
             try:
                 data = self.game.read(source)
                 surveys = {source: toy["survey_lines"](data, source) if suffix != "bst" else {}}
@@ -92,7 +92,9 @@ class Naive:
         files = {}
         for role, data in outputs.items():
             place = node.outputs.get(role, node.outputs.get(role.rpartition("/")[0]))
-            if isinstance(place, Family):
+            if isinstance(place, Family) and role in node.outputs:
+                place = place.alone
+            elif isinstance(place, Family):
                 place = f"{place.prefix}{role.rpartition('/')[2]}{place.suffix}"
             if place is not None:
                 files[f"build/toy/{place}"] = data

@@ -99,10 +99,20 @@ def test_a_removed_source_takes_its_outputs_along(village):
 
 
 def test_fewer_members_of_a_family_leave_no_stale_file(village):
-    village.write("assets/w.bst", "x")
+    village.write("assets/w.bst", "x y")
     village.doit()
-    assert [name for name in village.outputs() if name.endswith(".part")] == ["build/toy/w_0.part"]
-    assert village.read("build/toy/parts.pack") == b"x"
+    parts = [name for name in village.outputs() if name.endswith(".part")]
+    assert parts == ["build/toy/w_0.part", "build/toy/w_1.part"]
+    assert village.read("build/toy/parts.pack") == b"x|y"
+
+
+def test_a_family_can_shrink_to_the_one_file_that_stands_alone_and_grow_again(village):
+    for text, files in (("x", ["w.part"]), ("x y", ["w_0.part", "w_1.part"])):
+        village.write("assets/w.bst", text)
+        village.doit()
+        parts = [name for name in village.outputs() if name.endswith(".part")]
+        assert parts == [f"build/toy/{name}" for name in files]
+        assert village.read("build/toy/parts.pack") == text.replace(" ", "|").encode()
 
 
 def test_fewer_nodes_of_an_asset_leave_no_stale_file(village):
@@ -230,6 +240,17 @@ def test_a_missing_reference_counts_as_absent_and_its_arrival_as_a_change(villag
     ran = village.doit()
     assert ran.restored == ["toy:a", "toy:pack"]
     assert village.read("build/toy/a.out") == b"REF MORE.INC\n"
+
+
+def test_a_source_that_no_survey_leads_to_is_watched_all_the_same(village):
+    village.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "data/x.dat"\n')
+    for text in ("first", "second", None, "third"):
+        if text is None:
+            village.remove("data/x.dat")
+        else:
+            village.write("data/x.dat", text)
+        assert village.doit().code == 0
+        assert village.read("build/toy/a.out") == b"HELLO" + (text or "").upper().encode()
 
 
 def test_a_vanished_manifest_takes_its_outputs_along(village):

@@ -1,7 +1,7 @@
 """A target to test the engine with: one to one, one to as many as the content says, many to one."""
 
 from encoders.kit.error import EncodeError
-from encoders.kit.option import Choice, Number, Option
+from encoders.kit.option import Choice, Number, Option, Text
 from encoders.kit.plan import Family, Kind, Node, Product, Reader, Source, Target
 
 
@@ -21,13 +21,15 @@ def plan(asset, surveys, settings):
         for ref in refs:
             folder = asset.source.rpartition("/")[0]
             inputs[f"ref/{ref}"] = Source(f"{folder}/{ref}")
+        if asset.options["beside"]:
+            inputs["ref/beside"] = Source(asset.options["beside"])
         params = {"case": asset.options["case"], "times": asset.options["times"]}
         yield Node(
             asset.name,
             "encoders.toy:encode_text",
             inputs,
             params,
-            {"text": f"{asset.name}.out", "length": None},
+            {"text": f"{asset.place}.out", "length": None},
         )
     if asset.kind == "list":
         for number in range(surveys[asset.source]["lines"]):
@@ -36,7 +38,7 @@ def plan(asset, surveys, settings):
                 "encoders.toy:encode_line",
                 {"source": source},
                 {"number": number},
-                {"line": f"{asset.name}/{number}.line"},
+                {"line": f"{asset.place}/{number}.line"},
             )
     if asset.kind == "burst":
         yield Node(
@@ -44,7 +46,7 @@ def plan(asset, surveys, settings):
             "encoders.toy:encode_burst",
             {"source": source},
             {},
-            {"part": Family(f"{asset.name}_", ".part"), "count": None},
+            {"part": Family(f"{asset.place}_", ".part", f"{asset.place}.part"), "count": None},
         )
 
 
@@ -81,6 +83,8 @@ def encode_line(inputs, params):
 
 def encode_burst(inputs, params):
     words = inputs["source"].decode().split()
+    if len(words) == 1:
+        return {"count": b"1", "part": words[0].encode()}
     return {"count": str(len(words)).encode()} | {
         f"part/{number}": word.encode() for number, word in enumerate(words)
     }
@@ -108,6 +112,7 @@ TARGET = Target(
             {
                 "case": Option(Choice(("upper", "lower")), "upper", "how letters come out"),
                 "times": Option(Number(1, 9, whole=True), 1, "how often"),
+                "beside": Option(Text(), "", "a file that no survey leads to"),
             },
         ),
         "list": Kind((".lst",)),

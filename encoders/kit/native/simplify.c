@@ -1,0 +1,501 @@
+/* Collapse edges, cheapest first: the kernel of encoders/kit/simplify.py.
+ *
+ * The names, the rules and the order of every floating-point operation are those of the reference
+ * in collapse.py, which also says why.
+ */
+#include "kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_COSINE 0.5
+#define LENGTH_COST 1e-5
+#define MAX_RING 48
+#define MAX_SPOKES (2 * MAX_RING)
+#define PLACE_ROW 15
+#define QUADRIC 11
+
+typedef struct {
+    double cost, error;
+    int32_t target, wedge[2], onto[2];
+    int wedge_count;
+} Move;
+
+/* One edge at a place: the wedge here and the one there, as one of its triangles has them. */
+typedef struct {
+    int32_t place, wedge, onto;
+} Spoke;
+
+typedef struct {
+    double cost;
+    int32_t place;
+} Entry;
+
+typedef struct {
+    int32_t *corners;
+    const int32_t *place;
+    double *places, *wedges;
+    int32_t triangle_count, place_count;
+    int attributes, wedge_row;
+    /* The corners at a place are a list: the first one, and the one after each. */
+    int32_t *first, *after, *mark;
+    int32_t marks;
+    uint8_t *is_alive;
+    double max_error, *current;
+    /* Where each triangle faced at first. */
+    double *normals;
+    Entry *heap;
+    size_t heap_count, heap_room;
+} Mesh;
+
+static void mesh_free(Mesh *mesh)
+{
+    free(mesh->first);
+    free(mesh->after);
+    free(mesh->mark);
+    free(mesh->is_alive);
+    free(mesh->current);
+    free(mesh->normals);
+    free(mesh->heap);
+}
+
+static void triangle_normal(const double *a, const double *b, const double *c, double *normal)
+{
+    double ux = b[0] - a[0], uy = b[1] - a[1], uz = b[2] - a[2];
+    double vx = c[0] - a[0], vy = c[1] - a[1], vz = c[2] - a[2];
+    normal[0] = uy * vz - uz * vy;
+    normal[1] = uz * vx - ux * vz;
+    normal[2] = ux * vy - uy * vx;
+}
+
+static void fill_normals(const Mesh *mesh)
+{
+    for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++) {
+        const double *points[3];
+        for (int i = 0; i < 3; i++)
+            points[i] =
+                mesh->places + (size_t)mesh->place[mesh->corners[3 * triangle + i]] * PLACE_ROW;
+        triangle_normal(points[0], points[1], points[2], mesh->normals + 3 * triangle);
+    }
+}
+
+static int mesh_fill(Mesh *mesh)
+{
+    size_t places = (size_t)mesh->place_count, triangles = (size_t)mesh->triangle_count;
+    mesh->first = malloc(places * sizeof(int32_t));
+    mesh->after = malloc(3 * triangles * sizeof(int32_t));
+    mesh->mark = calloc(places, sizeof(int32_t));
+    mesh->is_alive = malloc(triangles);
+    mesh->current = malloc(places * sizeof(double));
+    mesh->normals = malloc(3 * triangles * sizeof(double));
+    mesh->heap_room = 2 * places + 64;
+    mesh->heap = malloc(mesh->heap_room * sizeof(Entry));
+    if (!mesh->first || !mesh->after || !mesh->mark || !mesh->is_alive || !mesh->current ||
+        !mesh->normals || !mesh->heap)
+        return 0;
+    memset(mesh->first, -1, places * sizeof(int32_t));
+    memset(mesh->is_alive, 1, triangles);
+    for (size_t i = 0; i < places; i++)
+        mesh->current[i] = -1.0;
+    for (int32_t corner = 3 * mesh->triangle_count - 1; corner >= 0; corner--) {
+        int32_t at = mesh->place[mesh->corners[corner]];
+        mesh->after[corner] = mesh->first[at];
+        mesh->first[at] = corner;
+    }
+    fill_normals(mesh);
+    return 1;
+}
+
+/* Collect the corners left at a place, dropping dead ones; return their number, or -1 for many. */
+static int ring(Mesh *mesh, int32_t one, int32_t *found)
+{
+    int count = 0;
+    int32_t *link = &mesh->first[one];
+    while (*link >= 0) {
+        if (!mesh->is_alive[*link / 3]) {
+            *link = mesh->after[*link];
+            continue;
+        }
+        if (count == MAX_RING)
+            return -1;
+        found[count++] = *link;
+        link = &mesh->after[*link];
+    }
+    return count;
+}
+
+static int32_t corner_beside(int32_t corner, int step)
+{
+    return corner / 3 * 3 + (corner % 3 + step) % 3;
+}
+
+static double quadric_at(const double *q, const double *point)
+{
+    double x = point[0], y = point[1], z = point[2];
+    double squares = q[0] * x * x + q[1] * y * y + q[2] * z * z;
+    double mixed = q[3] * x * y + q[4] * x * z + q[5] * y * z;
+    double linear = q[6] * x + q[7] * y + q[8] * z;
+    return squares + 2.0 * mixed + 2.0 * linear + q[9];
+}
+
+static double attribute_error(const Mesh *mesh, int32_t wedge, int32_t onto, const double *point)
+{
+    const double *values = mesh->wedges + (size_t)onto * mesh->wedge_row;
+    const double *g = mesh->wedges + (size_t)wedge * mesh->wedge_row + mesh->attributes;
+    const double *quadric = g + 4 * mesh->attributes;
+    double error = quadric_at(quadric, point);
+    for (int n = 0; n < mesh->attributes; n++, g += 4) {
+        double expected = g[0] * point[0] + g[1] * point[1] + g[2] * point[2] + g[3];
+        error += values[n] * (values[n] * quadric[QUADRIC - 1] - 2.0 * expected);
+    }
+    return error;
+}
+
+static void price(const Mesh *mesh, int32_t one, Move *move)
+{
+    const double *point = mesh->places + (size_t)move->target * PLACE_ROW;
+    const double *here = mesh->places + (size_t)one * PLACE_ROW;
+    double shape = quadric_at(here + 4, point), looks = 0.0, weight = here[4 + QUADRIC - 1];
+    shape = shape > 0.0 ? shape : 0.0;
+    for (int i = 0; i < move->wedge_count; i++)
+        looks += attribute_error(mesh, move->wedge[i], move->onto[i], point);
+    looks = looks > 0.0 ? looks : 0.0;
+    move->cost = move->error = 0.0;
+    if (weight <= 0.0)
+        return;
+    double dx = point[0] - here[0], dy = point[1] - here[1], dz = point[2] - here[2];
+    double length = LENGTH_COST * weight * (dx * dx + dy * dy + dz * dz);
+    double scale = sqrt(weight) * sqrt(sqrt(weight));
+    move->cost = (shape + looks + length) / scale;
+    move->error = shape / weight;
+}
+
+static int turns_over(const double *n, const double *m)
+{
+    double before = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    double after = m[0] * m[0] + m[1] * m[1] + m[2] * m[2];
+    double both = n[0] * m[0] + n[1] * m[1] + n[2] * m[2];
+    if (before == 0.0)
+        return 0;
+    return both <= 0.0 || both * both < MIN_COSINE * MIN_COSINE * before * after;
+}
+
+/* Does the triangle of a corner survive the move of that corner to the target the right way up? */
+static int keeps_its_side(const Mesh *mesh, int32_t corner, int32_t target)
+{
+    const double *points[3];
+    double after[3];
+    for (int i = 0; i < 3; i++) {
+        int32_t at = mesh->place[mesh->corners[corner / 3 * 3 + i]];
+        if (at == target)
+            return 1;
+        points[i] = mesh->places + (size_t)at * PLACE_ROW;
+    }
+    points[corner % 3] = mesh->places + (size_t)target * PLACE_ROW;
+    triangle_normal(points[0], points[1], points[2], after);
+    return !turns_over(mesh->normals + corner / 3 * 3, after);
+}
+
+/* Count the places that are neighbours of both; at most the ring's size. */
+static int common_neighbours(Mesh *mesh, const int32_t *here, int here_count,
+                             const int32_t *there, int there_count)
+{
+    int common = 0;
+    int32_t near = ++mesh->marks, counted = ++mesh->marks;
+    for (int i = 0; i < here_count; i++)
+        for (int step = 1; step < 3; step++)
+            mesh->mark[mesh->place[mesh->corners[corner_beside(here[i], step)]]] = near;
+    for (int i = 0; i < there_count; i++)
+        for (int step = 1; step < 3; step++) {
+            int32_t *mark = &mesh->mark[mesh->place[mesh->corners[corner_beside(there[i], step)]]];
+            if (*mark == near) {
+                *mark = counted;
+                common++;
+            }
+        }
+    return common;
+}
+
+static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int32_t target)
+{
+    int32_t there[MAX_RING];
+    int there_count = ring(mesh, target, there);
+    if (there_count < 0 || common_neighbours(mesh, here, here_count, there, there_count) != 2)
+        return 0;
+    for (int i = 0; i < here_count; i++)
+        if (!keeps_its_side(mesh, here[i], target))
+            return 0;
+    return 1;
+}
+
+/* Collect the edges at a place, each once for each of its triangles. */
+static int find_spokes(const Mesh *mesh, const int32_t *here, int here_count, Spoke *spokes)
+{
+    int count = 0;
+    for (int i = 0; i < here_count; i++)
+        for (int step = 1; step < 3; step++) {
+            int32_t onto = mesh->corners[corner_beside(here[i], step)];
+            Spoke spoke = {mesh->place[onto], mesh->corners[here[i]], onto};
+            spokes[count++] = spoke;
+        }
+    return count;
+}
+
+static int count_wedges(const Mesh *mesh, const int32_t *here, int here_count)
+{
+    int32_t seen[3];
+    int count = 0;
+    for (int i = 0; i < here_count && count < 3; i++) {
+        int known = 0;
+        for (int n = 0; n < count; n++)
+            known |= seen[n] == mesh->corners[here[i]];
+        if (!known)
+            seen[count++] = mesh->corners[here[i]];
+    }
+    return count;
+}
+
+/* Make a move of an edge that has exactly two triangles, where both sides agree on it. */
+static int make_move(const Spoke *spokes, int count, int index, int wedge_count, Move *move)
+{
+    const Spoke *one = &spokes[index], *other = NULL;
+    for (int i = 0; i < count; i++) {
+        if (i == index || spokes[i].place != one->place)
+            continue;
+        if (i < index || other != NULL)
+            return 0;
+        other = &spokes[i];
+    }
+    if (other == NULL)
+        return 0;
+    move->target = one->place;
+    move->wedge[0] = one->wedge;
+    move->onto[0] = one->onto;
+    move->wedge[1] = other->wedge;
+    move->onto[1] = other->onto;
+    move->wedge_count = wedge_count;
+    if (one->wedge == other->wedge)
+        return wedge_count == 1 && one->onto == other->onto;
+    return wedge_count == 2;
+}
+
+static int is_cheaper(const Move *a, const Move *b)
+{
+    return a->cost < b->cost || (a->cost == b->cost && a->target < b->target);
+}
+
+/* Find the cheapest move of a place that breaks no rule; return whether there is one. */
+static int best_move(Mesh *mesh, int32_t one, Move *best)
+{
+    int32_t here[MAX_RING];
+    Spoke spokes[MAX_SPOKES];
+    Move moves[MAX_SPOKES];
+    int move_count = 0;
+    if (mesh->places[(size_t)one * PLACE_ROW + 3] != 0.0)
+        return 0;
+    int here_count = ring(mesh, one, here);
+    if (here_count <= 0)
+        return 0;
+    int wedge_count = count_wedges(mesh, here, here_count);
+    int spoke_count = find_spokes(mesh, here, here_count, spokes);
+    for (int i = 0; i < spoke_count; i++)
+        if (make_move(spokes, spoke_count, i, wedge_count, &moves[move_count])) {
+            price(mesh, one, &moves[move_count]);
+            move_count += moves[move_count].error <= mesh->max_error;
+        }
+    while (move_count > 0) {
+        int cheapest = 0;
+        for (int i = 1; i < move_count; i++)
+            if (is_cheaper(&moves[i], &moves[cheapest]))
+                cheapest = i;
+        *best = moves[cheapest];
+        if (is_allowed(mesh, here, here_count, best->target))
+            return 1;
+        moves[cheapest] = moves[--move_count];
+    }
+    return 0;
+}
+
+static int comes_before(const Entry *a, const Entry *b)
+{
+    return a->cost < b->cost || (a->cost == b->cost && a->place < b->place);
+}
+
+static int heap_push(Mesh *mesh, Entry entry)
+{
+    if (mesh->heap_count == mesh->heap_room) {
+        Entry *grown = realloc(mesh->heap, 2 * mesh->heap_room * sizeof(Entry));
+        if (grown == NULL)
+            return 0;
+        mesh->heap = grown;
+        mesh->heap_room *= 2;
+    }
+    size_t hole = mesh->heap_count++;
+    for (; hole > 0 && comes_before(&entry, &mesh->heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
+        mesh->heap[hole] = mesh->heap[(hole - 1) / 2];
+    mesh->heap[hole] = entry;
+    return 1;
+}
+
+static Entry heap_pop(Mesh *mesh)
+{
+    Entry top = mesh->heap[0], last = mesh->heap[--mesh->heap_count];
+    size_t hole = 0;
+    for (size_t child = 1; child < mesh->heap_count; child = 2 * hole + 1) {
+        if (child + 1 < mesh->heap_count &&
+            comes_before(&mesh->heap[child + 1], &mesh->heap[child]))
+            child++;
+        if (!comes_before(&mesh->heap[child], &last))
+            break;
+        mesh->heap[hole] = mesh->heap[child];
+        hole = child;
+    }
+    mesh->heap[hole] = last;
+    return top;
+}
+
+/* Queue the best move of a place where its cost has changed; return 0 where memory is out. */
+static int update(Mesh *mesh, int32_t one, Move *move)
+{
+    double cost = best_move(mesh, one, move) ? move->cost : -1.0;
+    Entry entry = {cost, one};
+    int is_new = cost >= 0.0 && cost != mesh->current[one];
+    mesh->current[one] = move->cost = cost;
+    return !is_new || heap_push(mesh, entry);
+}
+
+static void add_row(double *rows, size_t size, int32_t source, int32_t target, size_t from)
+{
+    for (size_t i = from; i < size; i++)
+        rows[(size_t)target * size + i] += rows[(size_t)source * size + i];
+}
+
+static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
+{
+    int32_t here[MAX_RING], vanished = 0;
+    int count = ring(mesh, one, here);
+    for (int i = 0; i < count; i++) {
+        int32_t *corner = &mesh->corners[here[i]];
+        if (mesh->place[mesh->corners[corner_beside(here[i], 1)]] == move->target ||
+            mesh->place[mesh->corners[corner_beside(here[i], 2)]] == move->target) {
+            mesh->is_alive[here[i] / 3] = 0;
+            vanished++;
+            continue;
+        }
+        *corner = move->onto[*corner == move->wedge[0] ? 0 : 1];
+        mesh->after[here[i]] = mesh->first[move->target];
+        mesh->first[move->target] = here[i];
+    }
+    mesh->first[one] = -1;
+    add_row(mesh->places, PLACE_ROW, one, move->target, 4);
+    for (int i = 0; i < move->wedge_count; i++)
+        add_row(mesh->wedges, (size_t)mesh->wedge_row, move->wedge[i], move->onto[i],
+                (size_t)mesh->attributes);
+    return vanished;
+}
+
+/* Collect the neighbours of a place, each once. */
+static int neighbours(Mesh *mesh, int32_t one, int32_t *found)
+{
+    int32_t here[MAX_RING], seen = ++mesh->marks;
+    int here_count = ring(mesh, one, here), count = 0;
+    for (int i = 0; i < here_count; i++)
+        for (int step = 1; step < 3; step++) {
+            int32_t near = mesh->place[mesh->corners[corner_beside(here[i], step)]];
+            if (mesh->mark[near] != seen)
+                found[count++] = near;
+            mesh->mark[near] = seen;
+        }
+    return count;
+}
+
+/* Collapse one place and queue its former neighbours anew; return 0 where memory is out. */
+static int step(Mesh *mesh, int32_t one, const Move *move, int32_t *left)
+{
+    int32_t touched[MAX_SPOKES];
+    Move ignored;
+    int count = neighbours(mesh, one, touched);
+    *left -= collapse(mesh, one, move);
+    for (int i = 0; i < count; i++)
+        if ((touched[i] == move->target || mesh->current[touched[i]] < 0.0) &&
+            !update(mesh, touched[i], &ignored))
+            return 0;
+    return 1;
+}
+
+static int simplify(Mesh *mesh, int target, double *reached)
+{
+    int32_t left = mesh->triangle_count;
+    Move move;
+    for (int32_t one = 0; one < mesh->place_count; one++)
+        if (!update(mesh, one, &move))
+            return 0;
+    while (left > target && mesh->heap_count > 0) {
+        Entry entry = heap_pop(mesh);
+        if (entry.cost != mesh->current[entry.place])
+            continue;
+        if (!update(mesh, entry.place, &move))
+            return 0;
+        if (move.cost != entry.cost)
+            continue;
+        mesh->current[entry.place] = -1.0;
+        *reached = move.error > *reached ? move.error : *reached;
+        if (!step(mesh, entry.place, &move, &left))
+            return 0;
+    }
+    return 1;
+}
+
+static int32_t compact(const Mesh *mesh)
+{
+    int32_t count = 0;
+    for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++)
+        if (mesh->is_alive[triangle])
+            memmove(mesh->corners + 3 * count++, mesh->corners + 3 * triangle,
+                    3 * sizeof(int32_t));
+    return count;
+}
+
+static int expect_all(Py_buffer *buffers, const Mesh *mesh, Py_ssize_t wedges)
+{
+    return kernel_expect(&buffers[0], (Py_ssize_t)3 * mesh->triangle_count, 4, "triangles") &&
+           kernel_expect(&buffers[1], wedges, 4, "place") &&
+           kernel_expect(&buffers[2], (Py_ssize_t)PLACE_ROW * mesh->place_count, 8, "places") &&
+           kernel_expect(&buffers[3], wedges * mesh->wedge_row, 8, "wedges") &&
+           kernel_expect(&buffers[4], 2, 8, "limits");
+}
+
+PyObject *kernel_simplify(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    Py_buffer buffers[5];
+    PyObject *result = NULL;
+    Mesh mesh = {0};
+    int target, has_memory;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(arguments, "w*y*w*w*iw*", &buffers[0], &buffers[1], &buffers[2],
+                          &buffers[3], &target, &buffers[4]))
+        return NULL;
+    Py_ssize_t wedges = buffers[1].len / 4;
+    mesh.triangle_count = (int32_t)(buffers[0].len / 12);
+    mesh.place_count = (int32_t)(buffers[2].len / (PLACE_ROW * 8));
+    mesh.wedge_row = wedges > 0 ? (int)(buffers[3].len / 8 / wedges) : QUADRIC;
+    mesh.attributes = (mesh.wedge_row - QUADRIC) / 5;
+    if (!expect_all(buffers, &mesh, wedges))
+        goto done;
+    mesh.corners = buffers[0].buf;
+    mesh.place = buffers[1].buf;
+    mesh.places = buffers[2].buf;
+    mesh.wedges = buffers[3].buf;
+    mesh.max_error = ((double *)buffers[4].buf)[0];
+    Py_BEGIN_ALLOW_THREADS
+    has_memory = mesh_fill(&mesh) && simplify(&mesh, target, (double *)buffers[4].buf + 1);
+    count = has_memory ? compact(&mesh) : 0;
+    Py_END_ALLOW_THREADS
+    result = has_memory ? PyLong_FromLong(count) : PyErr_NoMemory();
+done:
+    mesh_free(&mesh);
+    kernel_release(buffers, 5);
+    return result;
+}

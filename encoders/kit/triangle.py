@@ -1,0 +1,58 @@
+"""Indexed triangles: the one form in which meshes pass between the geometry modules.
+
+Positions are (vertices, 3), attributes (vertices, anything), indices (triangles, 3). Whatever
+takes indices takes them through `checked_triangles`, so that no loop ever leaves its arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.kit.error import EncodeError
+
+Indices = NDArray[np.int32]
+
+# Kernels number the six states of a triangle in 32 bits.
+MAX_TRIANGLES = (2**31 - 1) // 6
+
+
+def checked_triangles(indices: NDArray[np.integer], vertex_count: int) -> Indices:
+    """Return the indices as contiguous int32 triples that all name an existing vertex."""
+    if indices.size % 3 or (indices.ndim == 2 and indices.shape[1] != 3):
+        raise EncodeError("indices are not triangles", {"shape": indices.shape})
+    triangles = indices.reshape(-1, 3)
+    if len(triangles) > MAX_TRIANGLES:
+        raise EncodeError("too many triangles", {"found": len(triangles), "allowed": MAX_TRIANGLES})
+    if triangles.size and not 0 <= int(triangles.min()) <= int(triangles.max()) < vertex_count:
+        wrong = triangles[(triangles < 0) | (triangles >= vertex_count)]
+        raise EncodeError(
+            "a triangle names a vertex that does not exist",
+            {"found": int(wrong[0]), "allowed": f"0 to {vertex_count - 1}"},
+        )
+    return np.ascontiguousarray(triangles, dtype=np.int32)
+
+
+def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
+    """Tell, for each triangle, whether its three vertices differ, so that it can draw something."""
+    distinct: NDArray[np.bool_] = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
+    return distinct
+
+
+def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pairs of edges (start, end) that run against each other and meet no third one."""
+    low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
+    key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
+    order = np.argsort(key, kind="stable")
+    is_same = np.zeros(len(key) + 2, np.bool_)
+    is_same[1:-2] = key[order[1:]] == key[order[:-1]]
+    # A pair is an edge that equals the next one in order, but neither the one before nor after.
+    is_first = is_same[1:-1] & ~is_same[:-2] & ~is_same[2:]
+    one, other = order[is_first], order[np.flatnonzero(is_first) + 1]
+    is_pair = ends[one, 0] == ends[other, 1]
+    return one[is_pair], other[is_pair]
+
+
+def edges_of(triangles: Indices) -> NDArray[np.int32]:
+    """Return the edges of all triangles as (start, end), three for each."""
+    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)

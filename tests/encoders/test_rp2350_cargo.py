@@ -1,0 +1,173 @@
+"""The generated module in the hands of rustc, clippy and cargo, and the example firmware."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoders.rp2350.literal import NAMED
+from encoders.rp2350.module import Module
+from encoders.rp2350.reader import unpack_levels
+from encoders.rp2350.wrapper import Patch, PatchWrapper
+from encoders.rp2350.wrapper_text import parse_wrapper
+from tests.encoders.rp2350_game import ball, make_game, player, png, wood
+from tests.encoders.rp2350_second_reader import multiset
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLE = ROOT / "docs/examples/rp2350-firmware"
+OUT = "build/rp2350"
+PATH = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ.get("PATH", ""), str(Path.home() / ".cargo/bin")]
+)
+
+
+def need(tool: str) -> str:
+    found = shutil.which(tool, path=PATH)
+    if found is None:
+        pytest.skip(f"{tool} is not installed")
+    return found
+
+
+def run(*command: str, folder: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PATH": PATH, "PYTHONPATH": str(ROOT), "CARGO_TERM_COLOR": "never"}
+    environment.pop("CARGO_TARGET_DIR", None)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def game(tmp_path):
+    game = make_game(tmp_path / "game")
+    shutil.copytree(
+        EXAMPLE, game.path("firmware"), ignore=shutil.ignore_patterns("target", "*.lock")
+    )
+    return game
+
+
+@pytest.mark.parametrize("edition", ["2021", "2024"])
+def test_module_compiles_without_std_and_without_warnings(tmp_path, edition):
+    rustc = need("rustc")
+    game = make_game(tmp_path / "game")
+    game.doit()
+    lib = game.write("lib.rs", '#![no_std]\n#![deny(warnings)]\ninclude!("build/rp2350/mod.rs");\n')
+    for source in (lib, game.path(f"{OUT}/mod.rs")):
+        options = ["--crate-type=lib", f"--edition={edition}", "--emit=metadata", "-Dwarnings"]
+        done = run(rustc, *options, str(source), folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+def test_firmware_sees_the_sources_through_cargo_and_builds_again_only_for_changes(game):
+    need("cargo")
+    crate = game.path("firmware")
+    done = run("cargo", "build", "--offline", folder=crate)
+    assert done.returncode == 0, done.stderr
+    check_program(game, wood())
+    assert "Fresh firmware" in run("cargo", "build", "--offline", "-v", folder=crate).stderr
+    image = wood()[:, ::-1].copy()
+    game.write("assets/textures/wood.png", png(image))
+    done = run("cargo", "build", "--offline", "-v", folder=crate)
+    assert "Dirty firmware" in done.stderr
+    check_program(game, image)
+    (folder,) = crate.glob("target/debug/build/firmware-*/out/assets")
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
+    assert "meshes_ball_patch4.bin" in kept
+    game.write("assets/meshes/ball.obj", ball(4, 2))
+    assert run("cargo", "build", "--offline", folder=crate).returncode == 0
+    now = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
+    assert "meshes_ball_patch4.bin" not in now
+    assert now["textures_wood.rs"] == kept["textures_wood.rs"]
+
+
+def check_program(game, image) -> None:
+    """Run the example and compare what it prints with the sources."""
+    done = run(str(game.path("firmware/target/debug/firmware")), folder=game.root)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    textures = {(line[1], int(line[2])): line for line in lines if line[0] == "texture"}
+    expected = player() // 16 * 17
+    assert texels(textures["player", 0]).tolist() == expected.tolist()
+    wrapper = parse_wrapper(game.read(f"{OUT}/textures_wood.rs"), "x")
+    levels = unpack_levels(wrapper, game.read(f"{OUT}/textures_wood_bc1.bin"), "x")
+    for number, level in enumerate(levels):
+        assert np.array_equal(texels(textures["wood", number]), level)
+    assert np.abs(levels[0].astype(int) - image).mean() < 6
+    drawn = [
+        tuple(tuple(float(x) for x in corner.split(",")[:3]) for corner in line[2:])
+        for line in lines
+        if line[0] == "triangle"
+    ]
+    assert near(drawn) == near(source_triangles(game.read("assets/meshes/ball.obj").decode()))
+
+
+def texels(line):
+    width, height = int(line[3]), int(line[4])
+    return np.frombuffer(bytes.fromhex(line[5]), np.uint8).reshape(height, width, 4)
+
+
+def source_triangles(obj: str):
+    points = [line.split()[1:] for line in obj.splitlines() if line.startswith("v ")]
+    faces = [line.split()[1:] for line in obj.splitlines() if line.startswith("f ")]
+    return [
+        tuple(tuple(map(float, points[int(k.split("/")[0]) - 1])) for k in face) for face in faces
+    ]
+
+
+def near(triangles):
+    """Round to what the grid cannot blur, so that triangles can be compared with winding."""
+    rounded = [
+        tuple(tuple(round(x * 1000 + 0.25) for x in corner) for corner in triangle)
+        for triangle in triangles
+    ]
+    return multiset(rounded)
+
+
+def test_failed_assets_fail_the_crate_and_say_why(game):
+    need("cargo")
+    game.write("assets/textures/odd.png", png(np.zeros((12, 8, 4), np.uint8)))
+    done = run("cargo", "build", "--offline", folder=game.path("firmware"))
+    assert done.returncode != 0
+    assert "texture size is not a power of two" in done.stderr
+    assert "the assets could not be built" in done.stderr
+
+
+def test_clippy_finds_nothing_in_the_example_or_near_its_constants(game):
+    need("cargo-clippy")
+    crate = game.path("firmware")
+    done = run("cargo", "clippy", "--offline", "--", "-Dwarnings", folder=crate)
+    assert done.returncode == 0, done.stderr
+    write_literals(crate / "src")
+    done = run("cargo", "clippy", "--offline", "--", "-Dwarnings", folder=crate)
+    assert done.returncode == 0, done.stderr
+
+
+def write_literals(folder: Path) -> None:
+    """Replace the library by patches whose boxes are at well-known constants, however rounded."""
+    values = sorted(
+        {
+            float(np.float32(round(value, digits) + step * 10.0**-digits))
+            for value, _ in NAMED
+            for digits in range(1, 9)
+            for step in (-1, 0, 1)
+        }
+    )
+    files = []
+    for number, value in enumerate(values):
+        box = Patch(3, 3, (-value, 0.0, 0.0), (value, 1.0, 1.0))
+        wrapper = PatchWrapper("A", "a.obj", number, len(values), box)
+        files.append(f"a_patch{number}.rs")
+        (folder / files[-1]).write_text(wrapper.text())
+        (folder / wrapper.data_file).write_bytes(bytes(51))
+    text = Module("assets", [], files).text()
+    (folder / "lib.rs").write_text("#![no_std]\n#![deny(warnings)]\n" + text)
+    (folder / "main.rs").write_text("fn main() {}\n")

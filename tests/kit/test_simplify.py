@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from encoders.kit.error import EncodeError
+from encoders.kit.kernel import has_native, use_native
+from encoders.kit.quadric import add_columns
+from encoders.kit.simplify import Simplified, Surface, simplify
+from encoders.kit.triangle import Indices
+
+needs_native = pytest.mark.skipif(not has_native("simplify"), reason="the extension is not built")
+
+
+def grid(columns: int, rows: int) -> Indices:
+    corner = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).reshape(-1)
+    right, below = corner + 1, corner + columns + 1
+    quads = np.stack([corner, right, below + 1, corner, below + 1, below], axis=1)
+    return quads.reshape(-1, 3).astype(np.int32)
+
+
+def terrain(size: int, height: float = 0.1) -> Surface:
+    x, y = np.meshgrid(np.linspace(0, 1, size + 1), np.linspace(0, 1, size + 1))
+    z = height * np.sin(9 * x) * np.cos(7 * y)
+    positions = np.stack([x, y, z], axis=-1).reshape(-1, 3).astype(np.float32)
+    return Surface(positions, grid(size, size), None, positions[:, :2].copy())
+
+
+def tube(around: int, along: int) -> Surface:
+    """A tube whose UVs have a seam where u jumps from 1 to 0."""
+    turn, run = np.meshgrid(np.arange(around + 1), np.linspace(0, 3, along + 1))
+    angle = 2 * np.pi * (turn % around) / around
+    positions = np.stack([np.cos(angle), np.sin(angle), run], axis=-1).reshape(-1, 3)
+    normals = positions * [1, 1, 0]
+    uvs = np.stack([turn / around, run / 3], axis=-1).reshape(-1, 2)
+    triangles = grid(around, along)
+    return Surface(
+        *(a.astype(t) for a, t in ((positions, "f4"), (triangles, "i4"))),
+        normals.astype("f4"),
+        uvs.astype("f4"),
+    )
+
+
+def face_normals(surface: Surface, triangles: Indices) -> NDArray[np.float64]:
+    a, b, c = np.moveaxis(surface.positions[triangles].astype(np.float64), 1, 0)
+    return np.cross(b - a, c - a)
+
+
+def open_edges(triangles: Indices) -> set[tuple[int, int]]:
+    edges = {(a, b) for t in triangles.tolist() for a, b in zip(t, t[1:] + t[:1], strict=True)}
+    return {(a, b) for a, b in edges if (b, a) not in edges}
+
+
+@pytest.mark.parametrize("target", [800, 300])
+def test_what_is_left_of_a_terrain_looks_up_and_keeps_its_border(target: int) -> None:
+    surface = terrain(40)
+    result = simplify(surface, target)
+    assert len(result.indices) <= target
+    assert np.all(face_normals(surface, result.indices)[:, 2] > 0)
+    assert open_edges(result.indices) == open_edges(surface.indices)
+    assert 0 < result.error < 0.03
+
+
+def test_a_flat_sheet_loses_everything_but_its_border_without_error() -> None:
+    surface = terrain(12, height=0.0)
+    result = simplify(surface, 0)
+    # A triangulation of 48 border vertices has 46 triangles.
+    assert len(result.indices) <= 60
+    assert result.error < 1e-7
+    areas = np.linalg.norm(face_normals(surface, result.indices), axis=1) / 2
+    assert areas.sum() == pytest.approx(1.0)
+
+
+def test_a_locked_vertex_stays() -> None:
+    surface = terrain(12, height=0.0)
+    locked = np.zeros(169, np.bool_)
+    locked[[30, 84]] = True
+    used = np.unique(simplify(surface, 0, locked).indices)
+    assert {30, 84} <= set(used.tolist())
+    assert 84 not in np.unique(simplify(surface, 0).indices)
+
+
+def test_the_error_bound_is_kept_before_the_target() -> None:
+    surface = terrain(30)
+    result = simplify(surface, 0, max_error=0.001)
+    assert 0.0005 < result.error <= 0.001
+    assert len(simplify(surface, 0, max_error=0.01).indices) < len(result.indices) < 1800
+
+
+def test_a_seam_keeps_both_sides_in_their_places() -> None:
+    surface = tube(24, 30)
+    assert surface.uvs is not None
+    result = simplify(surface, 400)
+    assert len(result.indices) <= 400
+    # No triangle reaches across the seam, so u never varies by half the texture.
+    reach = np.ptp(surface.uvs[result.indices][:, :, 0], axis=1)
+    assert reach.max() < 0.5
+    # Both sides of the seam have their vertices at the same heights: there is no crack.
+    used = np.unique(result.indices)
+    left, right = used[surface.uvs[used, 0] == 0], used[surface.uvs[used, 0] == 1]
+    assert np.array_equal(surface.positions[left], surface.positions[right])
+    assert 2 < len(left) < 31
+
+
+def test_normals_decide_where_the_shape_does_not() -> None:
+    flat = terrain(16, height=0.0)
+    normals = np.tile(np.array([0, 0, 1], np.float32), (289, 1))
+    bent = np.flatnonzero(np.abs(flat.positions[:, 0] - 0.5) < 0.01)
+    normals[bent] = [0.6, 0, 0.8]
+    inner = bent[1:-1]
+    kept = np.unique(simplify(Surface(flat.positions, flat.indices, normals), 200).indices)
+    plain = np.unique(simplify(flat, 200).indices)
+    assert np.isin(inner, kept).sum() > np.isin(inner, plain).sum()
+
+
+def test_triangles_without_area_between_equal_positions_are_dropped() -> None:
+    positions = np.array([[0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]], np.float32)
+    result = simplify(Surface(positions, np.array([[0, 1, 2], [0, 2, 3]])), 10)
+    assert result.indices.tolist() == [[0, 2, 3]]
+
+
+def test_a_mesh_at_its_target_is_returned_as_it_is() -> None:
+    surface = terrain(6)
+    assert simplify(surface, 72).indices.tolist() == surface.indices.tolist()
+
+
+def test_no_triangles_stay_no_triangles() -> None:
+    empty = Surface(np.empty((0, 3), np.float32), np.empty((0, 3), np.int32))
+    assert len(simplify(empty, 0).indices) == 0
+
+
+def test_an_index_out_of_range_is_refused() -> None:
+    with pytest.raises(EncodeError, match="does not exist"):
+        simplify(Surface(np.zeros((3, 3), np.float32), np.array([[0, 1, 3]])), 0)
+
+
+def test_a_position_that_is_not_finite_is_refused() -> None:
+    positions = np.array([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]], np.float32)
+    with pytest.raises(EncodeError, match="finite"):
+        simplify(Surface(positions, np.array([[0, 1, 2]])), 0)
+
+
+def both(surface: Surface, target: int, max_error: float) -> tuple[Simplified, Simplified]:
+    native = simplify(surface, target, max_error=max_error)
+    before = use_native(False)
+    reference = simplify(surface, target, max_error=max_error)
+    use_native(before)
+    return native, reference
+
+
+@needs_native
+@pytest.mark.parametrize("surface", [terrain(14), tube(12, 14)], ids=["terrain", "tube"])
+@pytest.mark.parametrize("max_error", [np.inf, 0.01])
+def test_the_kernel_simplifies_as_its_reference_does(surface: Surface, max_error: float) -> None:
+    native, reference = both(surface, 60, max_error)
+    assert native.indices.tobytes() == reference.indices.tobytes()
+    assert native.error == reference.error
+
+
+coordinates = st.integers(0, 3).map(np.float32)
+
+
+@needs_native
+@settings(deadline=None, max_examples=60)
+@given(
+    arrays(np.float32, (24, 3), elements=coordinates),
+    arrays(np.float32, (24, 2), elements=coordinates),
+    arrays(np.int32, st.tuples(st.integers(0, 50), st.just(3)), elements=st.integers(0, 23)),
+)
+def test_kernel_and_reference_agree_on_any_soup(
+    positions: NDArray[np.float32], uvs: NDArray[np.float32], triangles: Indices
+) -> None:
+    native, reference = both(Surface(positions, triangles, None, uvs), 0, np.inf)
+    assert native.indices.tobytes() == reference.indices.tobytes()
+    assert native.error == reference.error
+
+
+@needs_native
+@given(arrays(np.float64, (3, 20), elements=st.floats(-1e3, 1e3)))
+def test_the_kernel_adds_columns_in_the_order_of_its_reference(
+    columns: NDArray[np.float64],
+) -> None:
+    owners = np.random.default_rng(3).integers(0, 5, (20, 2)).astype(np.int32)
+    native, reference = np.zeros((5, 3)), np.zeros((5, 3))
+    add_columns(columns, owners, native)
+    before = use_native(False)
+    add_columns(columns, owners, reference)
+    use_native(before)
+    assert native.tobytes() == reference.tobytes()

@@ -1,0 +1,88 @@
+"""Code as part of the key."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from pipeline import code
+from pipeline.code import Code, digest_source, find_source, library_versions, target_names
+from tests.pipeline.game import ROOT
+
+
+def digest(text: str) -> str:
+    return digest_source(text.encode(), "encoders.x", False).digest
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a):\n    return a + 1  # comment",
+        'def f(a):\n    """What it does."""\n    return a + 1',
+        '"""What it is."""\n\n\ndef f(a):\n\n    return (a + 1)',
+    ],
+)
+def test_comments_layout_and_docstrings_do_not_count(text):
+    assert digest(text) == digest("def f(a):\n    return a + 1")
+
+
+@pytest.mark.parametrize("text", ["def f(a):\n    return a + 2", "def f(b):\n    return b + 1"])
+def test_everything_else_counts(text):
+    assert digest(text) != digest("def f(a):\n    return a + 1")
+
+
+def test_a_text_that_is_no_docstring_counts():
+    assert digest("X = 'a'") != digest("X = 'b'")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_package", "expected"),
+    [
+        ("import numpy as np", "encoders.a", False, {"numpy"}),
+        ("from encoders.kit import pixel", "encoders.a", False, {"encoders.kit.pixel"}),
+        ("from . import mesh", "encoders.kac", True, {"encoders.kac.mesh"}),
+        ("from .mesh import pack", "encoders.kac.file", False, {"encoders.kac.mesh"}),
+        ("from ..kit.error import EncodeError", "encoders.kac.file", False, {"encoders.kit.error"}),
+        ("def f():\n    import lz4.block", "encoders.a", False, {"lz4.block"}),
+    ],
+)
+def test_imports_are_found_wherever_they_stand(text, name, is_package, expected):
+    assert expected <= set(digest_source(text.encode(), name, is_package).imports)
+
+
+def test_the_key_has_every_module_that_is_imported_and_the_libraries():
+    table = Code(lambda _: None, lambda *_: None).table("encoders.kit.bc1:encode_bc1")
+    assert {"encoders.kit.bc1", "encoders.kit.kernel", "encoders.kit.error"} <= set(table)
+    assert table["numpy"] == library_versions({"numpy"})["numpy"]
+    assert table["python"] == code.PYTHON
+    assert "encoders.kit.wav" not in table
+
+
+def test_all_imports_of_the_encoders_are_static():
+    """What is imported by a computed name would be missing from the key."""
+    for path in sorted((ROOT / "encoders").rglob("*.py")):
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call)
+            and ast.unparse(node.func) in ("import_module", "importlib.import_module", "__import__")
+        ]
+        for call in calls:
+            name = ast.unparse(call.args[0])
+            assert name == "'encoders.kit._native'", f"{path}: {name}"
+
+
+def test_targets_are_found_not_listed(game):
+    import encoders
+    from pipeline.code import add_project_encoders
+
+    before = list(encoders.__path__)
+    try:
+        add_project_encoders(str(game.root))
+        assert "toy" in target_names()
+        assert find_source("encoders.toy") == str(game.path("encoders/toy.py"))
+    finally:
+        encoders.__path__[:] = before
+    assert "toy" not in target_names()
+    assert "kit" not in target_names()

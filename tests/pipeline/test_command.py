@@ -1,0 +1,256 @@
+"""The commands: doit's own over the whole graph, and explain, inspect, gc, watch."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.pipeline.game import MANIFEST, Game
+
+
+@pytest.fixture
+def built(game: Game) -> Game:
+    game.write("assets/a.txt", "hello")
+    game.write("assets/sub/b.txt", "world")
+    game.write("assets/l.lst", "one\n")
+    game.doit()
+    return game
+
+
+def lines(game: Game, *names: str) -> list[str]:
+    ran = game.doit("explain", *names)
+    assert ran.code == 0, ran.err
+    return ran.out.splitlines()
+
+
+def test_explain_is_silent_when_there_is_nothing_to_do(built):
+    assert lines(built) == []
+
+
+def test_explain_names_the_source_that_changed_and_what_comes_through_it(built):
+    built.write("assets/a.txt", "other words")
+    assert lines(built) == [
+        "toy:a  source changed: assets/a.txt",
+        "toy:pack  source changed: assets/a.txt, through toy:a",
+    ]
+
+
+def test_explain_names_the_option_from_and_to(built):
+    built.write("manifests/toy.toml", MANIFEST + '[defaults.text]\ncase = "lower"\n')
+    assert lines(built)[0] == 'toy:a  option changed: `case` "upper" -> "lower"'
+
+
+def test_explain_names_the_module_that_changed(built):
+    code = built.read("encoders/toy.py").decode()
+    built.write("encoders/toy.py", code.replace("text.upper()", "text.title()"))
+    assert lines(built)[0] == "toy:a  code changed: encoders.toy"
+
+
+def test_explain_names_the_altered_output(built):
+    built.write("build/toy/a.out", "x")
+    assert lines(built)[0] == "toy:a  output altered: build/toy/a.out"
+
+
+def test_explain_calls_new_what_was_never_built(built):
+    built.write("assets/n.txt", "new")
+    assert lines(built) == ["toy:n  new", "toy:pack  source changed: toy:n"]
+
+
+def test_explain_names_a_reference_that_appeared(built):
+    built.write("assets/a.txt", "ref x.inc\n")
+    built.doit()
+    built.write("assets/x.inc", "x")
+    assert lines(built)[0] == "toy:a  source changed: assets/x.inc"
+
+
+def test_explain_builds_nothing_and_forgets_what_it_saw(built):
+    built.write("assets/a.txt", "other words")
+    before = built.outputs()
+    assert lines(built) == lines(built)
+    assert built.outputs() == before
+    assert built.doit().built == ["toy:a", "toy:pack"]
+
+
+def test_explain_takes_targets_tasks_and_patterns(built):
+    built.write("assets/a.txt", "x")
+    built.write("assets/sub/b.txt", "y")
+    assert len(lines(built, "toy")) == 3
+    assert [line.split()[0] for line in lines(built, "toy:a")] == ["toy:a"]
+    assert [line.split()[0] for line in lines(built, "toy:sub*")] == ["toy:sub/b"]
+    assert built.doit("explain", "nosuch").code == 3
+
+
+def test_list_and_info_show_the_whole_graph(built):
+    assert "toy" in built.doit("list").out
+    listed = built.doit("list", "--all", "--status").out
+    for task in ("toy:a", "toy:sub/b", "toy:l.0", "toy:pack"):
+        assert f"U {task}" in listed
+    info = built.doit("info", "toy:a").out
+    assert "from assets/a.txt" in info
+    assert "build/toy/a.out" in info
+    built.write("assets/a.txt", "changed")
+    assert "R toy:a" in built.doit("list", "--all", "--status").out
+
+
+def test_clean_removes_outputs_and_nothing_else(built):
+    built.write("build/toy/mine.txt", "mine")
+    assert built.doit("clean", "toy:a").code == 0
+    assert "build/toy/a.out" not in built.outputs()
+    assert "build/toy/sub/b.out" in built.outputs()
+    assert built.doit("clean").code == 0
+    assert list(built.outputs()) == ["build/toy/mine.txt"]
+    assert built.doit().built == []
+    assert built.read("build/toy/a.out") == b"HELLO"
+
+
+def test_forget_has_a_node_encoded_again(built):
+    assert "forgetting toy:a" in built.doit("forget", "toy:a").out
+    assert built.doit().built == ["toy:a"]
+    built.doit("forget", "toy")
+    assert len(built.doit().built) == 4
+    built.doit("forget", "--all")
+    assert len(built.doit().built) == 4
+
+
+def test_always_encodes_everything_that_was_chosen(built):
+    assert len(built.doit("-a").built) == 4
+    assert built.doit().built == []
+
+
+def test_an_ignored_node_is_left_alone(built):
+    built.doit("ignore", "toy:a")
+    built.write("assets/a.txt", "changed")
+    ran = built.doit()
+    assert ran.built == []
+    assert built.read("build/toy/a.out") == b"HELLO"
+    built.doit("forget", "toy:a")
+    assert "toy:a" in built.doit().built
+
+
+def test_tasks_can_be_chosen_by_target_by_name_by_pattern_and_by_file(built):
+    choices = [
+        ("toy", ["toy:a", "toy:pack", "toy:sub/b"]),
+        ("toy:a", ["toy:a"]),
+        ("toy:sub/*", ["toy:sub/b"]),
+        ("build/toy/a.out", ["toy:a"]),
+        ("toy:pack", ["toy:a", "toy:pack", "toy:sub/b"]),
+    ]
+    for length, (choice, expected) in enumerate(choices):
+        built.doit()
+        for name in ("a.txt", "sub/b.txt"):
+            built.write(f"assets/{name}", name + "x" * length)
+        ran = built.doit(choice)
+        assert ran.code == 0, ran.err
+        assert ran.built == expected, choice
+
+
+@pytest.mark.parametrize("name", ["toy", "toy:a", "toy:*", "build/toy/a.out"])
+def test_naming_what_is_up_to_date_is_no_error(built, name):
+    ran = built.doit(name)
+    assert (ran.code, ran.built) == (0, [])
+
+
+def test_inspect_decodes_what_a_target_writes(built):
+    assert "entries  2" in built.doit("inspect", "build/toy/all.pack").out
+    assert json.loads(built.doit("inspect", "build/toy/all.pack", "--json").out) == {"entries": 2}
+    assert json.loads(built.doit("inspect", "--json", "build/toy/all.pack").out) == {"entries": 2}
+
+
+def test_inspect_refuses_an_invalid_file_with_the_reason(built):
+    built.write("bad.pack", "cut")
+    ran = built.doit("inspect", "bad.pack")
+    assert ran.code == 1
+    assert "pack is cut off" in ran.err
+    built.write("x.what", "what")
+    assert built.doit("inspect", "x.what").code == 1
+    assert built.doit("inspect", "missing.pack").code == 3
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "inspect", "gc", "watch"])
+def test_every_command_has_help(built, command):
+    assert "USAGE" in built.doit("help", command).out
+    assert "USAGE" in built.doit(command, "--help").out
+    assert f" {command} " in built.doit("help").out
+
+
+def test_a_project_has_tasks_of_its_own_beside_the_content(built):
+    dodo = built.read("dodo.py").decode()
+    built.write(
+        "dodo.py",
+        dodo
+        + """
+
+def _count(targets):
+    import pathlib
+    pathlib.Path(targets[0]).write_text(str(len(pathlib.Path("build/toy/all.pack").read_bytes())))
+
+
+def task_count():
+    return {"actions": [_count], "file_dep": ["build/toy/all.pack"], "targets": ["count.txt"]}
+""",
+    )
+    assert built.doit().code == 0
+    first = built.read("count.txt")
+    built.write("assets/new.txt", "new")
+    assert built.doit().code == 0
+    built.doit()
+    assert built.read("count.txt") > first
+    assert "count" in built.doit("list").out
+
+
+def test_a_forgotten_doit_cfg_is_an_error_that_says_so(built):
+    built.remove("doit.cfg")
+    ran = built.doit()
+    assert ran.code == 3
+    assert "doit.cfg is missing" in ran.err
+
+
+def test_lint_catches_an_encoder_that_opens_a_file(game):
+    code = game.read("encoders/toy.py").decode()
+    peek = '    open("/etc/hostname", "rb").close()\n    text = inputs'
+    game.write("encoders/toy.py", code.replace("    text = inputs", peek, 1))
+    game.write("assets/a.txt", "a")
+    ran = game.process("--lint")
+    assert ran.code == 1
+    assert "an encoder may not do this: open" in ran.out
+    assert game.process().code == 0
+
+
+def test_watch_builds_again_when_a_source_changes_and_only_what_it_concerns(built):
+    built.write("other/x.txt", "x")
+    built.write(
+        "manifests/second.toml",
+        'target = "toy"\nsource_root = "other"\n[[asset]]\nsource = "other/*.txt"\n',
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "doit", "watch"],
+        cwd=built.root,
+        env=built.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said = []
+        while "Watching" not in (said[-1] if said else ""):
+            said.append(process.stdout.readline())
+        time.sleep(0.3)  # the watcher starts after it says so
+        built.write("assets/a.txt", "seen by the watcher")
+        for _ in range(1000):
+            if built.read("build/toy/a.out") == b"SEEN BY THE WATCHER":
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("it was not built")
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        rest = process.communicate(timeout=20)[0]
+    assert "second:" not in rest
+    assert "Traceback" not in rest

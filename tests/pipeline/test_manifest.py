@@ -1,0 +1,286 @@
+"""Manifests: what they may say, and what is said about their mistakes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from encoders.kit.plan import Asset
+from pipeline.asset import find_assets
+from pipeline.manifest import parse_toml, read_manifest
+from pipeline.mistake import Check
+from pipeline.photo import Tree
+from tests.pipeline import toy_target
+from tests.pipeline.game import Game
+
+
+def assets_of(game: Game, text: str) -> dict[str, Asset]:
+    check = Check("manifests/toy.toml")
+    document = parse_toml(text.encode(), check)
+    manifest = read_manifest("toy", document, "toy", toy_target.TARGET, check)
+    finding = find_assets(manifest, toy_target.TARGET, Tree(str(game.root)).listing, check)
+    assert check.mistakes == []
+    return {asset.name: asset for asset in finding.assets}
+
+
+@pytest.fixture
+def sources(game: Game) -> Game:
+    for name in ("a.txt", "b.txt", "wip/c.txt", "deep/er/d.txt", ".hidden.txt", "l.lst"):
+        game.write(f"assets/{name}", name)
+    return game
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("assets/*.txt", ["a", "b"]),
+        ("assets/**/*.txt", ["a", "b", "deep/er/d", "wip/c"]),
+        ("assets/?.txt", ["a", "b"]),
+        ("assets/[b-z].txt", ["b"]),
+        ("assets/*/*.txt", ["wip/c"]),
+        ("**/d.txt", ["deep/er/d"]),
+        ("assets/.h*.txt", [".hidden"]),
+        ("assets/a.txt", ["a"]),
+    ],
+)
+def test_a_pattern_finds_exactly_these(sources, pattern, names):
+    found = assets_of(sources, f'target = "toy"\n[[asset]]\nsource = "{pattern}"')
+    assert sorted(found) == names
+
+
+def test_a_list_of_sources_and_exclude(sources):
+    text = '[[asset]]\nsource = ["assets/**/*.txt", "assets/l.lst"]\nexclude = ["assets/wip/*"]'
+    assert sorted(assets_of(sources, text)) == ["a", "b", "deep/er/d", "l"]
+
+
+def test_later_entries_win_and_defaults_come_first(sources):
+    text = """
+    [defaults.text]
+    case = "lower"
+    times = 3
+    [[asset]]
+    source = "assets/*.txt"
+    times = 2
+    [[asset]]
+    source = "assets/a.txt"
+    times = 4
+    """
+    found = assets_of(sources, text)
+    assert found["a"].options == {"case": "lower", "times": 4, "beside": ""}
+    assert found["b"].options == {"case": "lower", "times": 2, "beside": ""}
+
+
+def test_entries_with_different_ids_make_an_asset_each(sources):
+    text = """
+    [[asset]]
+    source = "assets/*.txt"
+    case = "lower"
+    [[asset]]
+    source = "assets/a.txt"
+    id = "red"
+    times = 2
+    [[asset]]
+    source = "assets/a.txt"
+    id = "blue"
+    """
+    found = assets_of(sources, text)
+    assert sorted(found) == ["b", "blue", "red"]
+    assert found["red"].options == {"case": "lower", "times": 2, "beside": ""}
+    assert found["blue"].options == {"case": "lower", "times": 1, "beside": ""}
+    assert found["b"].id == "b"
+
+
+def test_sources_of_one_stem_have_tasks_of_their_own(game):
+    game.write("assets/a.txt", "text")
+    game.write("assets/a.lst", "line\n")
+    assert sorted(assets_of(game, '[[asset]]\nsource = "assets/*"')) == ["a.lst", "a.txt"]
+
+
+def test_a_name_with_an_equals_sign_can_be_built(game):
+    game.write("assets/a=b.txt", "text")
+    assert game.doit().code == 0
+    assert game.read("build/toy/a=b.out") == b"TEXT"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('target = "toi"', ["target", '"toi"', 'did you mean "toy"?']),
+        ("", ["target", "missing"]),
+        ('target = "toy"\nouput = "x"', ["ouput", 'did you mean "output"?']),
+        ('target = "toy"\n[defaults.txt]\n', ["defaults.txt", 'did you mean "text"?']),
+        ('target = "toy"\n[defaults.text]\ncsae = "x"', ["defaults.text.csae", '"case"']),
+        ('target = "toy"\n[[asset]]\n', ["asset[1].source", "missing"]),
+        ('target = "toy"\n[[asset]]\nsource = 3', ["asset[1].source", "found 3"]),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\ncase = "uper"',
+            ["asset[1].case", '"uper"', '"upper", "lower"'],
+        ),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\ntimes = 99',
+            ["asset[1].times", "found 99", "from 1 to 9"],
+        ),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\ntimes = true',
+            ["asset[1].times", "found true"],
+        ),
+        ('target = "toy"\n[[asset]]\nsource = "/etc/passwd"', ["asset[1].source", "not absolute"]),
+        ('target = "toy"\n[[asset]]\nsource = "../a.txt"', ["asset[1].source", "without .."]),
+        ('target = "toy"\n[[asset]]\nsource = "assets/x/../a.txt"', ["without .."]),
+        ('target = "toy"\n[[asset]]\nsource = "assets\\\\a.txt"', ["written with /"]),
+        ('target = "toy"\noutput = "/tmp/x"', ["output", "not absolute"]),
+        ('target = "toy"\noutput = "assets/out"', ["output", "a folder of their own"]),
+        ('target = "toy"\noutput = "."', ["output", "a folder of their own"]),
+        ('target = "toy"\nsource_root = "../x"', ["source_root", "without .."]),
+        ('target = "toy"\n[[asset]]\nsource = "assets/aa.txt"', ["no such file", '"assets/a.txt"']),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/l.lst"\ntimes = 2',
+            ["asset[1].times", "not an option of list"],
+        ),
+        ('target = "toy"\nasset = 3', ["asset", "[[asset]]"]),
+        ('target = = "toy"', ["TOML", "line 1"]),
+    ],
+)
+def test_a_mistake_is_an_error_that_says_where_and_what(game, text, said):
+    game.write("assets/a.txt", "a")
+    game.write("assets/l.lst", "l")
+    game.write("manifests/toy.toml", text)
+    ran = game.doit()
+    assert ran.code == 3
+    assert "Traceback" not in ran.err
+    for words in ["manifests/toy.toml", *said]:
+        assert words in ran.err
+    assert not game.path("build").exists()
+
+
+def test_all_mistakes_of_all_manifests_come_in_one_report(game):
+    game.write("manifests/toy.toml", 'target = "toy"\nouput = 1\nsourceroot = 2\n')
+    game.write("manifests/other.toml", 'target = "tyo"\n')
+    ran = game.doit()
+    assert ran.code == 3
+    for words in ("manifests/toy.toml  2 mistakes", "ouput", "sourceroot", "manifests/other.toml"):
+        assert words in ran.err
+
+
+def test_a_mistake_in_a_manifest_that_was_not_asked_for_does_not_matter(game):
+    game.write("assets/a.txt", "a")
+    game.write("manifests/other.toml", 'target = "tyo"\n')
+    assert game.doit("toy").code == 0
+
+
+def test_a_glob_that_matches_nothing_is_a_warning_every_time(game):
+    game.write("assets/a.txt", "a")
+    text = 'target = "toy"\n[[asset]]\nsource = ["assets/*.txt", "assets/none/*.txt"]\n'
+    game.write("manifests/toy.toml", text)
+    for _ in range(2):
+        ran = game.doit()
+        assert ran.code == 0
+        assert '"assets/none/*.txt" matches nothing' in ran.out
+
+
+def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
+    game.write("assets/pack.txt", "a")
+    game.write("assets/other/a.txt", "a")
+    game.write(
+        "manifests/toy.toml",
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/pack.txt"\nid = "x"\n'
+            '[[asset]]\nsource = "assets/other/a.txt"\n'
+        ),
+    )
+    code = game.read("encoders/toy.py").decode()
+    game.write("encoders/toy.py", code.replace('f"{asset.place}.out"', '"same.out"'))
+    ran = game.doit()
+    assert ran.code == 3
+    assert "toy:other/a and toy:x would both write build/toy/same.out" in ran.err
+
+
+def test_names_that_differ_only_in_case_are_a_collision(game):
+    game.write("assets/a.txt", "a")
+    game.write("assets/A.txt", "a")
+    if len(os.listdir(game.path("assets"))) == 1:
+        pytest.skip("this file system does not tell them apart")
+    ran = game.doit()
+    assert ran.code == 3
+    assert "toy:A and toy:a would both write" in ran.err
+
+
+def test_two_manifests_may_share_a_folder_but_not_a_file(game):
+    game.write("assets/a.txt", "a")
+    game.write("assets/b.lst", "b\n")
+    one = 'target = "toy"\noutput = "build/both"\n[[asset]]\nsource = "assets/{}"\n'
+    game.write("manifests/toy.toml", one.format("a.txt"))
+    game.write("manifests/zwei.toml", one.format("b.lst"))
+    assert game.doit().code == 0
+    assert sorted(game.outputs()) == [
+        "build/both/a.out",
+        "build/both/all.pack",
+        "build/both/b/0.line",
+    ]
+    game.write("manifests/zwei.toml", one.format("a.txt"))
+    ran = game.doit()
+    assert ran.code == 3
+    assert "toy:a" in ran.err
+    assert "zwei:a" in ran.err
+
+
+def test_links_that_lead_out_of_the_project_are_refused(game, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    game.write("assets/a.txt", "a")
+    game.path("assets/out").symlink_to(outside)
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/out/*.txt"\n')
+    assert "leads out of the project" in game.doit().err
+    game.path("assets/link.txt").symlink_to(outside / "secret.txt")
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/*.txt"\n')
+    ran = game.doit()
+    assert ran.code == 3
+    assert '"assets/link.txt" is a link that leads out of the project' in ran.err
+
+
+def test_links_inside_the_project_are_followed(game):
+    game.write("shared/a.txt", "shared")
+    game.path("assets").mkdir()
+    game.path("assets/a.txt").symlink_to(game.path("shared/a.txt"))
+    assert game.doit().code == 0
+    assert game.read("build/toy/a.out") == b"SHARED"
+    game.write("shared/a.txt", "edited")
+    game.doit()
+    assert game.read("build/toy/a.out") == b"EDITED"
+
+
+def test_a_folder_that_links_to_its_own_parent_ends(game):
+    game.write("assets/a.txt", "a")
+    game.path("assets/loop").symlink_to(game.path("assets"))
+    assert game.doit().built == ["toy:a", "toy:pack"]
+
+
+@pytest.mark.parametrize("ref", ["../../outside.inc", "/etc/passwd", "file:///etc/passwd", "C:\\x"])
+def test_a_reference_that_leads_out_fails_its_asset_only(game, ref):
+    game.write("assets/a.txt", f"ref {ref}\n")
+    game.write("assets/l.lst", "fine\n")
+    ran = game.doit()
+    assert ran.code == 1
+    assert "toy:a  reference leads out of the project" in ran.out
+    assert "assets/a.txt" in ran.out
+    assert game.read("build/toy/l/0.line") == b"fine"
+
+
+def test_outputs_are_no_sources(game):
+    game.write("assets/a.txt", "a")
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "**/*.txt"\n')
+    game.write("build/toy/stray.txt", "stray")
+    assert game.doit().built == ["toy:a", "toy:pack"]
+
+
+def test_a_target_can_have_several_manifests(game):
+    game.write("assets/a.txt", "a")
+    game.write("manifests/toy-demo.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
+    assert game.doit("toy").code == 0
+    assert {"build/toy/a.out", "build/toy-demo/a.out"} <= set(game.outputs())
+    game.write("assets/a.txt", "b")
+    game.doit("toy-demo")
+    assert game.read("build/toy-demo/a.out") == b"B"
+    assert game.read("build/toy/a.out") == b"A"

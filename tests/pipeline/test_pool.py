@@ -1,0 +1,66 @@
+"""Worker processes: answers, order, deaths."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from encoders.kit.error import EncodeError
+from pipeline.pool import Pool
+
+
+def double(number):
+    return 2 * number
+
+
+def die(code):
+    os._exit(code)
+
+
+def fail(text):
+    raise EncodeError(text)
+
+
+@pytest.fixture
+def pool(tmp_path):
+    pool = Pool(2, str(tmp_path))
+    yield pool
+    pool.close()
+
+
+def test_answers_come_back_in_order(pool):
+    assert list(pool.map(double, [(n,) for n in range(50)])) == [2 * n for n in range(50)]
+
+
+def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool):
+    for number in range(6):
+        pool.submit(number, die if number == 2 else double, number)
+    answers = {}
+    while pool.is_busy:
+        key, answer = pool.next_answer()
+        answers[key] = answer
+    assert isinstance(answers.pop(2), EncodeError)
+    assert answers == {0: 0, 1: 2, 3: 6, 4: 8, 5: 10}
+
+
+def test_an_error_in_a_call_is_its_answer(pool):
+    pool.submit("x", fail, "no")
+    key, answer = pool.next_answer()
+    assert key == "x"
+    assert isinstance(answer, EncodeError)
+    assert answer.problem == "no"
+
+
+def test_no_more_processes_are_started_than_there_is_work_for(pool):
+    pool.submit("x", double, 1)
+    assert len(pool._workers) == 1
+    assert pool.next_answer() == ("x", 2)
+
+
+def test_killed_workers_are_gone(tmp_path):
+    pool = Pool(2, str(tmp_path))
+    pool.submit("x", double, 1)
+    processes = [worker.process for worker in pool._workers]
+    pool.kill()
+    assert all(process.exitcode is not None for process in processes)

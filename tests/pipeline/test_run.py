@@ -1,0 +1,285 @@
+"""Running: failures, worker processes, interruptions, two builds at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.pipeline.game import Game
+from tests.pipeline.naive import Naive
+
+# An encoder that takes its time, so that there is a moment to be interrupted in.
+SLOW = "    for _ in range({rounds}):\n        sum(range(1000))\n    text = inputs"
+
+
+def make_slow(game: Game, rounds: int) -> None:
+    code = game.read("encoders/toy.py").decode()
+    game.write("encoders/toy.py", code.replace("    text = inputs", SLOW.format(rounds=rounds), 1))
+
+
+def fill(game: Game, count: int) -> None:
+    for number in range(count):
+        game.write(f"assets/{number:03}.txt", f"text {number} " * 20)
+    game.write("assets/w.bst", "x y z")
+
+
+def test_a_failing_node_fails_alone_and_says_what_and_why(game):
+    game.write("assets/a.txt", "boom")
+    game.write("assets/l.lst", "fine\n")
+    ran = game.doit()
+    assert ran.code == 1
+    assert ran.failed == ["toy:a", "toy:pack"]
+    assert game.read("build/toy/l/0.line") == b"fine"
+    story = "toy:a  it went boom\n  file  assets/a.txt\nTake the boom out.\n"
+    assert story in ran.out
+    assert "toy:pack  not built\n  needs  toy:a" in ran.out
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_a_failing_node_is_tried_again_until_it_is_mended(game):
+    game.write("assets/a.txt", "boom")
+    assert [game.doit().code for _ in range(2)] == [1, 1]
+    game.write("assets/a.txt", "calm")
+    assert game.doit().built == ["toy:a", "toy:pack"]
+
+
+def test_a_failure_keeps_what_was_built_before(game):
+    game.write("assets/a.txt", "fine")
+    game.doit()
+    game.write("assets/a.txt", "boom")
+    assert game.doit().code == 1
+    assert game.read("build/toy/a.out") == b"FINE"
+
+
+def test_an_asset_that_cannot_be_planned_keeps_what_it_had_made(game):
+    game.write("assets/l.lst", "one\ntwo\n")
+    game.doit()
+    game.write("assets/l.lst", b"\xff")
+    ran = game.doit()
+    assert ran.code == 1
+    assert "toy:l  not a text\n  file  assets/l.lst\nWrite it again." in ran.out
+    assert game.read("build/toy/l/1.line") == b"two"
+    game.write("assets/l.lst", "one\n")
+    assert game.doit().code == 0
+    assert not game.path("build/toy/l/1.line").exists()
+
+
+def test_a_bug_in_an_encoder_is_called_one(game):
+    game.write("assets/a.txt", "bug")
+    ran = game.doit()
+    assert ran.code == 1
+    assert "toy:a  ValueError: a bug" in ran.out
+    assert "a mistake in the encoder" in ran.out
+
+
+def test_an_encoder_that_breaks_its_promise_fails(game):
+    code = game.read("encoders/toy.py").decode()
+    game.write("encoders/toy.py", code.replace('"length": str(len(text)).encode()', '"size": b""'))
+    game.write("assets/a.txt", "a")
+    ran = game.doit()
+    assert ran.code == 1
+    assert "promised but not made: ['length']; made but not promised: ['size']" in ran.out
+    assert not game.path("build/toy/a.out").exists()
+
+
+def test_warnings_of_encoders_are_shown_in_the_summary(game):
+    game.write("assets/a.txt", "lossy")
+    ran = game.doit()
+    assert "warning: toy:a: something was lost" in ran.out
+    assert "1 warning" in ran.out
+
+
+def test_the_summary_counts_what_was_done(game):
+    game.write("assets/a.txt", "a")
+    game.write("assets/l.lst", "l\n")
+    assert "toy: 3 built, 0 unchanged, 6 B" in game.doit().out
+    assert "toy: 3 unchanged\nnothing to do" in game.doit().out
+
+
+def test_a_file_where_an_output_folder_should_be_fails_with_its_name(game):
+    game.write("assets/a.txt", "a")
+    game.write("build/toy", "a file")
+    ran = game.doit()
+    assert ran.code == 1
+    assert "build/toy" in ran.out
+    assert "Traceback" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "4"])
+def test_workers_give_the_same_bytes(game, tmp_path, workers):
+    fill(game, 12)
+    other = Game(tmp_path / "elsewhere" / "with another path")
+    fill(other, 12)
+    assert game.process(PYTHONHASHSEED="1").code == 0
+    ran = other.process("-n", workers, PYTHONHASHSEED="2")
+    assert ran.code == 0
+    assert other.outputs() == game.outputs()
+    assert len(ran.built) == 15
+
+
+def test_a_failure_in_a_worker_is_told_as_without(game):
+    game.write("assets/a.txt", "boom")
+    game.write("assets/b.txt", "fine")
+    ran = game.process("-n", "2")
+    assert ran.code == 1
+    assert "toy:a  it went boom\n  file  assets/a.txt\nTake the boom out.\n" in ran.out
+    assert game.read("build/toy/b.out") == b"FINE"
+
+
+def test_a_worker_that_dies_takes_only_its_own_node_along(game):
+    code = game.read("encoders/toy.py").decode()
+    dying = (
+        '    if b"die" in inputs["source"]:\n        __import__("os")._exit(9)\n    text = inputs'
+    )
+    game.write("encoders/toy.py", code.replace("    text = inputs", dying, 1))
+    fill(game, 8)
+    game.write("assets/003.txt", "die")
+    ran = game.process("-n", "2")
+    assert ran.code == 1
+    assert ran.failed == ["toy:003", "toy:pack"]
+    assert "toy:003  the worker process died" in ran.out
+    assert "exit code 9" in ran.out
+    assert game.read("build/toy/004.out").startswith(b"TEXT 4")
+
+
+def test_code_that_changes_during_a_build_is_never_taken_for_the_old(game):
+    """The encoder's file is edited by the first node that runs."""
+    path = game.path("encoders/late.py")
+    game.write(
+        "encoders/toy.py",
+        game.read("encoders/toy.py")
+        .decode()
+        .replace(
+            '    text = inputs["source"].decode()',
+            f'    open({str(path)!r}, "w").write("WORD = 2")\n    import encoders.late\n'
+            '    text = inputs["source"].decode() + str(encoders.late.WORD)',
+            1,
+        ),
+    )
+    game.write("encoders/late.py", "WORD = 1")
+    game.write("assets/a.txt", "a")
+    ran = game.process()
+    assert ran.code in (0, 1)
+    ran = game.process()
+    assert ran.code == 0
+    assert game.read("build/toy/a.out") == b"A2"
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_killed_build_loses_nothing_and_leaves_nothing_half_made(game, workers):
+    fill(game, 24)
+    make_slow(game, 150)
+    chance = random.Random(len(workers))
+    expected, _, _ = Naive(game).build("upper")
+    encoded = 0
+    for _ in range(6):
+        process = start(game, *workers)
+        time.sleep(0.25 + chance.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        done = game.outputs() if game.path("build").exists() else {}
+        assert all(data == expected[path] for path, data in done.items())
+        finished = sum(path.is_file() for path in game.path("cache/receipts").rglob("*"))
+        assert finished >= encoded
+        encoded = finished
+    ran = game.process(*workers)
+    assert ran.code == 0
+    assert game.outputs() == expected
+    assert len(ran.built) <= 27 - encoded
+    assert game.process().built == []
+
+
+def test_ctrl_c_stops_at_once_keeps_what_is_finished_and_leaves_no_process(game):
+    fill(game, 40)
+    make_slow(game, 1500)
+    process = start(game, "-n", "2")
+    wait_for(lambda: len(list(game.path("build").rglob("*.out"))) >= 4)
+    os.killpg(process.pid, signal.SIGINT)
+    err = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "What was finished is kept." in err
+    wait_for(lambda: not is_alive(process.pid))
+    finished = len(list(game.path("build").rglob("*.out")))
+    assert len(game.process("-n", "2").built) <= 43 - finished
+
+
+def test_workers_leave_when_the_driver_is_killed(game):
+    fill(game, 40)
+    make_slow(game, 1500)
+    process = start(game, "-n", "2")
+    wait_for(lambda: list(game.path("build").rglob("*.out")))
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: not is_alive(process.pid))
+
+
+def test_two_builds_at_once_both_end_right(game):
+    fill(game, 16)
+    make_slow(game, 400)
+    processes = [start(game), start(game, "-n", "2")]
+    stories = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], stories
+    assert any("waiting" in err for _, err in stories)
+    expected, _, _ = Naive(game).build("upper")
+    assert game.outputs() == expected
+    assert game.doit().built == []
+
+
+def test_two_first_builds_at_once_both_end_right(game):
+    fill(game, 3)
+    processes = [start(game) for _ in range(4)]
+    stories = [process.communicate(timeout=100) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, stories
+    assert game.outputs() == Naive(game).build("upper")[0]
+
+
+def test_many_new_sources_are_surveyed_in_worker_processes(game):
+    for number in range(300):
+        game.write(f"assets/{number:03}.lst", "line\n" * (number % 3))
+    game.write("assets/bad.lst", b"\xff")
+    ran = game.process()
+    assert ran.failed == ["toy:bad"]
+    assert len(ran.built) + len(ran.restored) == 300
+
+
+def test_an_unknown_task_is_an_error_of_the_command_line(game):
+    game.write("assets/a.txt", "a")
+    ran = game.doit("nosuch")
+    assert ran.code == 3
+    assert "nosuch" in ran.err
+
+
+def start(game: Game, *arguments: str) -> subprocess.Popen[str]:
+    """Start doit in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "doit", *arguments],
+        cwd=game.root,
+        env=game.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(condition) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come about")
+
+
+def is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

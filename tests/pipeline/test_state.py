@@ -1,0 +1,186 @@
+"""The state: whatever happens to it costs a re-check, never a wrong build and never a traceback."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+
+import pytest
+
+from pipeline.photo import (
+    FOLDER,
+    TICK_NS,
+    UNKNOWN,
+    differing_names,
+    digest_listing,
+    is_trusted,
+    pack_listing,
+    unpack_listing,
+    without_fresh,
+)
+from pipeline.state import State, StateDamagedError, dump
+from tests.pipeline.naive import Naive
+
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def built(game):
+    game.write("assets/a.txt", "hello")
+    game.write("assets/l.lst", "one\ntwo\n")
+    game.write("assets/w.bst", "x y z")
+    game.doit()
+    return game
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_damaged_state_costs_a_recheck_and_nothing_else(built, seed):
+    chance = random.Random(seed)
+    path = built.path(".cartwright/state.db")
+    data = bytearray(path.read_bytes())
+    for _ in range(1 + seed * 3):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data[: chance.randrange(len(data))] if seed % 3 == 0 else data)
+    built.write("assets/a.txt", "changed")
+    built.write("assets/l.lst", "one\n")
+    ran = built.doit()
+    assert ran.code == 0, ran.out + ran.err
+    assert "Traceback" not in ran.out + ran.err
+    assert built.outputs() == Naive(built).build("upper")[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database", b"SQLite format 3\0" + bytes(4000)])
+def test_a_state_that_is_no_state_is_made_anew(built, content):
+    built.path(".cartwright/state.db").write_bytes(content)
+    ran = built.doit()
+    assert (ran.code, ran.built) == (0, [])
+
+
+def test_a_lost_state_still_knows_its_own_outputs(built):
+    built.write("build/toy/mine.txt", "not made here")
+    built.remove("assets/l.lst")
+    for path in built.path(".cartwright").glob("state.db*"):
+        path.unlink()
+    assert built.doit().built == []
+    assert "build/toy/l/0.line" not in built.outputs()
+    assert built.read("build/toy/mine.txt") == b"not made here"
+
+
+def test_a_state_of_another_version_is_made_anew(built):
+    db = sqlite3.connect(built.path(".cartwright/state.db"))
+    db.execute("PRAGMA user_version=999")
+    db.close()
+    assert built.doit().code == 0
+
+
+def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch):
+    built.write("assets/a.txt", "changed")
+    rows = State.products_of
+    calls = []
+
+    def damaged_once(self, task):
+        calls.append(task)
+        if len(calls) == 1:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return rows(self, task)
+
+    monkeypatch.setattr(State, "products_of", damaged_once)
+    ran = built.doit()
+    assert ran.code == 0, ran.err
+    assert built.outputs() == Naive(built).build("upper")[0]
+
+
+def test_a_row_that_does_not_match_its_checksum_is_damage(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    state.set_rows([("toy:a", "toy", dump({"params": 1}), None, True)])
+    state.set_facts("source", {"a": [1]})
+    state.db.execute("UPDATE node SET plan=?", (dump({"params": 2}),))
+    state.db.execute("UPDATE fact SET record='[2]'")
+    with pytest.raises(StateDamagedError):
+        state.row("toy:a")
+    with pytest.raises(StateDamagedError):
+        state.fact("source", "a")
+    state.close()
+
+
+def note_and_fail(state):
+    with state.transaction():
+        state.set_facts("source", {"a": 1})
+        with state.transaction():
+            state.set_facts("source", {"b": 1})
+        raise ZeroDivisionError
+
+
+def test_a_transaction_happens_whole_or_not_at_all(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    with pytest.raises(ZeroDivisionError):
+        note_and_fail(state)
+    assert state.facts("source") == {}
+    state.close()
+
+
+def test_a_rehearsal_leaves_no_trace(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    with state.rehearsal():
+        with state.transaction():
+            state.set_facts("source", {"a": 1})
+        assert state.facts("source") == {"a": 1}
+    assert state.facts("source") == {}
+    state.close()
+
+
+def test_a_state_that_is_not_owned_is_never_touched(tmp_path):
+    path = tmp_path / "state.db"
+    state = State(str(path), is_owner=False)
+    state.set_facts("source", {"a": 1})
+    state.close()
+    assert not path.exists()
+    path.write_bytes(b"not a database")
+    State(str(path), is_owner=False).close()
+    assert path.read_bytes() == b"not a database"
+
+
+def test_old_surveys_are_forgotten_when_there_are_too_many(built, monkeypatch):
+    monkeypatch.setattr("pipeline.survey.MANY_OLD", -4)
+    for number in range(12):
+        built.write("assets/l.lst", f"{number}\n")
+        built.doit()
+    state = State(str(built.path(".cartwright/state.db")), is_owner=False)
+    assert state.count_facts("survey") < 6
+    state.close()
+
+
+def test_a_listing_survives_its_bytes_and_equal_listings_are_equal_bytes():
+    listing = {"b.txt": (1, 2, 3, 4), "a.txt": (5, 6, 7, 8), "sub/": FOLDER}
+    packed = pack_listing(listing)
+    assert unpack_listing(packed) == listing
+    assert pack_listing(dict(reversed(listing.items()))) == packed
+    assert digest_listing(packed) != digest_listing(pack_listing({}))
+    assert unpack_listing(pack_listing(None)) is None
+
+
+def test_a_stamp_is_trusted_only_when_the_file_had_been_at_rest():
+    stamp = (5 * SECOND + 1, 5 * SECOND + 1, 10, 1)
+    assert not is_trusted(stamp, 5 * SECOND + 1)
+    assert not is_trusted(stamp, 5 * SECOND + TICK_NS)
+    assert is_trusted(stamp, 5 * SECOND + 2 * TICK_NS)
+
+
+def test_a_clock_of_whole_seconds_needs_a_longer_rest():
+    stamp = (5 * SECOND, 5 * SECOND, 10, 1)
+    assert not is_trusted(stamp, 7 * SECOND)
+    assert is_trusted(stamp, 8 * SECOND)
+
+
+def test_fresh_stamps_are_not_kept():
+    old, fresh = (1, 2, 3, 4), (9 * SECOND + 5, 9 * SECOND + 5, 3, 4)
+    kept = without_fresh({"old": old, "new": fresh, "sub/": FOLDER}, 9 * SECOND + 6)
+    assert kept == {"old": old, "new": UNKNOWN, "sub/": FOLDER}
+    assert set(differing_names(kept, {"old": old, "new": fresh, "sub/": FOLDER})) == {"new"}
+
+
+def test_what_appears_goes_or_changes_differs():
+    old = {"same": (1, 1, 1, 1), "gone": (2, 2, 2, 2), "changed": (3, 3, 3, 3)}
+    new = {"same": (1, 1, 1, 1), "changed": (3, 3, 4, 3), "added": (5, 5, 5, 5)}
+    assert set(differing_names(old, new)) == {"gone", "changed", "added"}
+    assert set(differing_names(None, new)) == set(new)

@@ -1,0 +1,63 @@
+"""What CONTRIBUTING.md says about adding a target is done here, word for word."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.pipeline.game import ROOT, Game
+
+
+def manifest_in_the_text() -> str:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    return "\n".join(line.strip() for line in block[1].splitlines())
+
+
+def test_a_target_is_added_from_the_template_and_builds(tmp_path: Path) -> None:
+    game = Game(tmp_path / "game")
+    game.remove("manifests/toy.toml")
+    game.remove("encoders/toy.py")
+    shutil.copytree(ROOT / "docs/examples/shout", game.path("encoders/shout"))
+    game.write("manifests/shout.toml", manifest_in_the_text())
+    game.write("assets/hello.txt", "hello")
+    game.write("assets/deep/bye.txt", "bye")
+    ran = game.process()
+    assert ran.code == 0, ran.err
+    assert game.outputs() == {
+        "build/shout/deep/bye.shout": b"BYE!!!",
+        "build/shout/hello.shout": b"HELLO!!!",
+        "build/shout/index.shouts": b"SHOUTS 1\ndeep/bye 6\nhello 8\n",
+    }
+    assert game.process("inspect", "build/shout/index.shouts").code == 0
+    game.write("assets/hello.txt", "hullo")
+    assert game.process("shout").built == ["shout:hello"]
+    game.write("assets/hello.txt", b"\xff")
+    ran = game.process()
+    assert ran.code == 1
+    assert (
+        "shout:hello  not a text\n  file  assets/hello.txt\n  byte  0\nSave it as UTF-8." in ran.out
+    )
+
+
+def test_every_module_that_the_architecture_names_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for name in re.findall(r"`([a-z_/]+\.py)`", text):
+        assert (ROOT / name).exists() or (ROOT / "pipeline" / name).exists(), name
+    named = {name.rpartition("/")[2] for name in re.findall(r"`([a-z_/]+\.py)`", text)}
+    modules = {path.name for path in (ROOT / "pipeline").glob("*.py")} - {"__init__.py"}
+    helpers = {
+        "files.py",
+        "lock.py",
+        "mirror.py",
+        "outcome.py",
+        "project.py",
+        "purity.py",
+        "reader.py",
+        "session.py",
+        "source.py",
+        "speech.py",
+    }
+    assert modules - named == helpers
