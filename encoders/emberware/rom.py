@@ -31,6 +31,8 @@ ROM_VERSION = 1
 TICK_RATES = (30, 60, 120)
 WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
 TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1}
+# Keys of `[game]` that only layouts with netplay hold, and their defaults.
+NETPLAY = {"tick_rate": 60, "max_players": 4, "netplay": True}
 # Keys of `[game]` that go into the metadata as they are.
 METADATA = (
     "id", "title", "author", "version", "description", "tags", "platform_game_id",
@@ -48,6 +50,9 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
     layout = LAYOUTS[profile.layout]
     warnings: list[str] = []
     code = _code(inputs, files, warnings)
+    if not layout.has_netplay:
+        unused = [key for key, usual in NETPLAY.items() if game[key] != usual]
+        warnings += [f"`{key}` in [game] has no place in this profile's ROM" for key in unused]
     pack = _data_pack(inputs, params)
     value = {
         "version": ROM_VERSION,

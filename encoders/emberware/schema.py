@@ -132,5 +132,6 @@ LAYOUTS = {
         _layout("D", EWZX, RGBA_BC7),
         _layout("F", NCZX, (*RGBA_BC7, "Bc5"), TRACKER_F, has_netplay=True),
         _layout("E", NCZX, RGBA_BC7, TRACKER_E),
+        _layout("E without trackers", NCZX, RGBA_BC7),
     )
 }

@@ -235,6 +235,28 @@ def test_a_kind_that_the_model_lacks_is_an_error_only_when_asked_for(game: Game)
     assert "model has no skin" in ran.out + ran.err
 
 
+def test_a_model_with_files_beside_it_is_built_again_when_they_change(game: Game) -> None:
+    from tests.kit.glb_builder import quad
+
+    model = quad()
+    model.add("images", uri="skin.png")
+    game.write("assets/quad.gltf", model.gltf("quad.bin"))
+    manifest(game, '[[asset]]\nsource = "assets/*.gltf"\n')
+    ran = game.doit()
+    assert ran.code == 1
+    assert "file that the model refers to is missing" in ran.out + ran.err
+    assert "quad.bin" in ran.out + ran.err
+    game.write("assets/quad.bin", bytes(model.binary))
+    assert game.doit().code == 0
+    # Its image is no part of a mesh.
+    game.write("assets/skin.png", png())
+    assert game.doit().built == []
+    moved = bytearray(model.binary)
+    moved[3] = 0x40
+    game.write("assets/quad.bin", bytes(moved))
+    assert game.doit().built == ["emberware:quad.mesh", "emberware:quad.parts", "emberware:t.ewz"]
+
+
 def test_two_sources_of_one_id_are_refused(game: Game) -> None:
     game.write("assets/a.png", png())
     game.write("assets/b.png", png())

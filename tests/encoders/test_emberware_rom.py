@@ -157,6 +157,11 @@ def test_a_rom_of_the_newer_console_tells_the_hash_of_its_code() -> None:
     assert (netplay["tick_rate"], netplay["max_players"]) == (2, 1)
 
 
+def test_settings_that_a_profile_cannot_hold_are_warned_of() -> None:
+    assert b"`tick_rate` in [game] has no place" in link(tick_rate=30)["warnings"]
+    assert b"tick_rate" not in link(tick_rate=30, profile="nczx")["warnings"]
+
+
 def test_assets_of_every_kind_are_read_back_by_the_second_reader() -> None:
     texture = b"\1\0\2\0" + bytes(range(8))
     mesh = (DATA / "export/chain.ewzmesh").read_bytes()
@@ -514,6 +519,21 @@ def test_an_asset_that_does_not_fit_its_counts_is_refused(key: str, change) -> N
     value["data_pack"][key][0] |= change
     with pytest.raises(EncodeError, match="does not fit its counts"):
         unpack_rom(pack_rom(layout, value), "a")
+
+
+@pytest.mark.parametrize("name", sorted(set(LAYOUTS) - {"C", "F"}))
+def test_roms_of_older_layouts_are_told_apart(name: str) -> None:
+    layout = LAYOUTS[name]
+    _, value = unpack_rom((DATA / "rom/full.B.exact.ewz").read_bytes(), "a")
+    song = {"id": "song", "pattern_data": b"xm", "sample_ids": ["beep"]}
+    if "trackers" in layout.lists:
+        value["data_pack"]["trackers"] = [song]
+    data = pack_rom(layout, value)
+    found, again = unpack_rom(data, "a")
+    assert found.name == name
+    assert pack_rom(found, again) == data
+    if "trackers" in layout.lists:
+        assert extract_rom_file(data, "a")["trackers/song.xm"] == b"xm"
 
 
 def test_a_rom_with_one_id_twice_is_refused() -> None:
