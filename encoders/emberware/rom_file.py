@@ -8,6 +8,7 @@ size that does not fit its counts, or two assets of one id.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -110,7 +111,9 @@ def _mesh_fits(asset: Value, layout: RomLayout) -> bool:
 
 
 def _skeleton_fits(asset: Value, _layout: RomLayout) -> bool:
-    return bool(1 <= asset["bone_count"] == len(asset["inverse_bind_matrices"]))
+    matrices = asset["inverse_bind_matrices"]
+    values = [value for matrix in matrices for row in matrix.values() for value in row]
+    return 1 <= asset["bone_count"] == len(matrices) and all(map(math.isfinite, values))
 
 
 def _keyframes_fit(asset: Value, _layout: RomLayout) -> bool:

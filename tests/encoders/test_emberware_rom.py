@@ -500,6 +500,9 @@ def test_what_the_loader_refuses_is_refused(change, problem: str) -> None:
         unpack_rom(pack_rom(LAYOUTS["C"], value | change), "a")
 
 
+ROWS = ("row0", "row1", "row2")
+
+
 @pytest.mark.parametrize(
     ("key", "change"),
     [
@@ -509,6 +512,10 @@ def test_what_the_loader_refuses_is_refused(change, problem: str) -> None:
         ("meshes", {"index_data": [0, 1, 3]}),
         ("meshes", {"format": 16}),
         ("skeletons", {"bone_count": 3}),
+        (
+            "skeletons",
+            {"bone_count": 1, "inverse_bind_matrices": [dict.fromkeys(ROWS, [np.nan] * 4)]},
+        ),
         ("keyframes", {"frame_count": 3}),
         ("keyframes", {"bone_count": 0}),
         ("fonts", {"atlas_width": 2}),
