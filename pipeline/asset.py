@@ -49,13 +49,12 @@ def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check
 def _sources_of(
     entry: Entry, target: Target, lister: Lister, check: Check, warnings: list[str]
 ) -> list[str]:
-    suffixes = _suffixes(target, entry.table)
+    suffixes = _suffixes(target, entry)
     found: dict[str, None] = {}
     for pattern in entry.sources:
         if has_magic(pattern):
-            takes_any = any(ANY in target.kinds[kind].suffixes for kind in entry.kinds)
-            found_paths = expand(pattern, lister)
-            paths = [p for p in found_paths if takes_any or _suffix(p) in suffixes]
+            takes_any = bool(entry.kinds) and ANY in suffixes
+            paths = [p for p in expand(pattern, lister) if takes_any or _suffix(p) in suffixes]
             paths = [p for p in paths if not any(matches(one, p) for one in entry.exclude)]
             if not paths:
                 warnings.append(f'{check.file}: {entry.key}.source "{pattern}" matches nothing')
@@ -86,9 +85,11 @@ def _suffix(path: str) -> str:
     return posixpath.splitext(path)[1].lower()
 
 
-def _suffixes(target: Target, table: str) -> list[str]:
-    kinds = [kind for kind in target.kinds.values() if kind.table == table]
-    return sorted({suffix for kind in kinds for suffix in kind.suffixes})
+def _suffixes(target: Target, entry: Entry) -> list[str]:
+    """List the suffixes that the kinds of an entry read: those it asks for, or all of its table."""
+    kinds = {name: kind for name, kind in target.kinds.items() if kind.table == entry.table}
+    asked = entry.kinds or tuple(kinds)
+    return sorted({suffix for name in asked for suffix in kinds[name].suffixes})
 
 
 def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
