@@ -267,6 +267,23 @@ def test_two_sources_of_one_id_are_refused(game: Game) -> None:
     assert "would both write" in ran.out + ran.err
 
 
+def test_an_entry_for_one_kind_leaves_other_files_alone(game: Game) -> None:
+    game.write("assets/chain.glb", CHAIN)
+    game.write("assets/red.png", png())
+    manifest(game, ALL + '[[asset]]\nsource = "assets/*"\nkinds = ["mesh"]\n')
+    assert game.doit().code == 0
+    made = sorted(path.rpartition("/")[2] for path in game.outputs())
+    assert made == ["chain.ewzmesh", "red.ewztex", "t.ewz"]
+
+
+def test_a_file_of_another_kind_than_was_asked_for_is_a_mistake(game: Game) -> None:
+    game.write("assets/red.png", png())
+    manifest(game, '[[asset]]\nsource = "assets/red.png"\nkinds = ["mesh"]\n')
+    ran = game.doit()
+    assert ran.code == 3
+    assert "assets/red.png" in ran.out + ran.err
+
+
 def test_a_mesh_and_a_clip_of_two_files_may_share_an_id(game: Game) -> None:
     game.write("assets/a.glb", CHAIN)
     game.write("assets/b.glb", CHAIN)
