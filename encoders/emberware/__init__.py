@@ -44,6 +44,7 @@ MESH_OPTIONS = {
     "mesh": Option(CHOSEN, "*", "name or index of one mesh; else the whole scene"),
     "vertex_format": Option(FORMAT, "auto", "what a vertex holds"),
     "flip_v": Option(Either((Flag(), Choice(("auto",)))), "auto", "whether v is turned over"),
+    "weld": Option(Flag(), True, "whether equal corners of an OBJ share a vertex"),
     "skin": SKIN,
 }
 ANIMATION_OPTIONS = {

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.emberware.model import open_model
-from encoders.emberware.shape import Shape, keep_influences, make_shape
+from encoders.emberware.shape import Shape, Wish, keep_influences, make_shape
 from encoders.emberware.vertex import (
     FLAG_NAMES,
     FORMATS,
@@ -53,7 +53,8 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     primitives = model_primitives(gltf, placed=bool(params["placed"]))
     parts = tuple(Part() for _ in primitives)
     mesh = keep_influences(join_primitives(gltf, primitives, parts), gltf.warn)
-    shape = make_shape(mesh, _format(params), _flips(params, mesh), gltf.warn, gltf.name)
+    wish = Wish(_format(params), _flips(params, mesh))
+    shape = make_shape(mesh, wish, gltf.warn, gltf.name)
     return {"file": pack_mesh(shape), WARNINGS: "\n".join(gltf.warnings).encode()}
 
 
@@ -62,9 +63,8 @@ def encode_obj_mesh(inputs: Inputs, params: Params) -> Outputs:
     name = str(params["source"])
     obj = decode_obj(inputs["model"], name)
     warnings = dict.fromkeys(obj.warnings)
-    shape = make_shape(
-        obj.mesh, _format(params), _flips(params, obj.mesh), warnings.setdefault, name
-    )
+    wish = Wish(_format(params), _flips(params, obj.mesh), bool(params["weld"]))
+    shape = make_shape(obj.mesh, wish, warnings.setdefault, name)
     return {"file": pack_mesh(shape), WARNINGS: "\n".join(warnings).encode()}
 
 

@@ -32,7 +32,7 @@ LOOSE = {
     "animation": "loose:encode_loose_clip",
 }
 OPTIONS = {
-    "mesh": ("vertex_format", "flip_v"),
+    "mesh": ("vertex_format", "flip_v", "weld"),
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
 }

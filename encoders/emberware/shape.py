@@ -37,17 +37,26 @@ class Shape:
     triangles: npt.NDArray[np.int32]
 
 
-def make_shape(mesh: Mesh, form: int | None, flip_v: bool, warn: Warn, name: str) -> Shape:
-    """Bring a mesh to a format, or with None to that of what it has."""
+@dataclass(frozen=True)
+class Wish:
+    """What a manifest asks of a mesh: a format, or None for that of what it has, and how."""
+
+    format: int | None
+    flips_v: bool
+    welds: bool = True
+
+
+def make_shape(mesh: Mesh, wish: Wish, warn: Warn, name: str) -> Shape:
+    """Bring a mesh to the form that is asked for."""
     if not mesh.triangle_count:
         raise EncodeError("mesh has no triangles", {"file": name})
-    wanted = own_format(mesh) if form is None else form
+    wanted = own_format(mesh) if wish.format is None else wish.format
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
     mesh = _reduced(mesh, wanted, warn)
-    corners, triangles = _shared(mesh)
-    vertices = _vertices(mesh, corners, flip_v)
+    corners, triangles = _shared(mesh) if wish.welds else _apart(mesh)
+    vertices = _vertices(mesh, corners, wish.flips_v)
     _check(vertices, warn, name)
     return Shape(vertices, triangles)
 
@@ -130,6 +139,12 @@ def _shared(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArray[np.int
         return None, corner
     welded = weld(mesh)
     return welded.corners, welded.indices
+
+
+def _apart(mesh: Mesh) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+    """Give each corner of each triangle a vertex of its own."""
+    corners = np.arange(mesh.triangle_count * 3)
+    return corners, corners.reshape(-1, 3).astype(np.int32)
 
 
 def _vertices(mesh: Mesh, corners: npt.NDArray[np.intp] | None, flip_v: bool) -> Vertices:

@@ -39,7 +39,7 @@ def encode(model: bytes, meshes=(0,), skin=None, placed=True, **options) -> dict
 
 
 def encode_obj(text: bytes, **options) -> dict[str, bytes]:
-    params = {"source": "a.obj", "vertex_format": "auto", "flip_v": "auto", **options}
+    params = {"source": "a.obj", "vertex_format": "auto", "flip_v": "auto", "weld": True} | options
     with pure():
         return encode_obj_mesh({"model": text}, params)
 
@@ -130,6 +130,16 @@ def test_an_obj_without_shared_rows_is_welded() -> None:
     mesh = read_mesh(encode_obj(text)["file"])
     assert len(mesh["vertices"]) == 7
     assert len(mesh["indices"]) == 9
+
+
+def test_an_obj_comes_out_corner_by_corner_on_request() -> None:
+    """As the console's own exporter writes it: a vertex for each corner, v as it is."""
+    mesh = read_mesh(encode_obj(SQUARE, weld=False, flip_v=False)["file"])
+    assert mesh["indices"] == [0, 1, 2, 3, 4, 5]
+    corners = [0, 1, 2, 0, 2, 3]
+    places = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]
+    assert [v["position"] for v in mesh["vertices"]] == [places[corner] for corner in corners]
+    assert [v["uv"][1] for v in mesh["vertices"]] == [0, 0, 49151, 0, 49151, 49151]
 
 
 def test_asking_for_normals_computes_them_with_a_warning() -> None:
