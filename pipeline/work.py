@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
+from pipeline.apart import call_apart, is_apart
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import read_if_there
@@ -171,6 +172,9 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
             {"module": ", ".join(outdated)},
             "Run doit again.",
         )
+    if is_apart(job.encoder):
+        made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
+        return made
     with pure() if job.lint else nullcontext():
         outputs: dict[str, bytes] = encode(inputs, job.params)
     return outputs

@@ -193,7 +193,7 @@ def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
     game.write("encoders/toy.py", code.replace('f"{asset.place}.out"', '"same.out"'))
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:other/a and toy:x would both write build/toy/same.out" in ran.err
+    assert "toy:x and toy:other/a would both write build/toy/same.out" in ran.err
 
 
 def test_names_that_differ_only_in_case_are_a_collision(game):
