@@ -12,7 +12,7 @@ from pipeline.manifest import parse_toml, read_manifest
 from pipeline.mistake import Check
 from pipeline.photo import Tree
 from tests.pipeline import toy_target
-from tests.pipeline.game import Game
+from tests.pipeline.game import MANIFEST, Game
 
 
 def assets_of(game: Game, text: str) -> dict[str, Asset]:
@@ -238,6 +238,19 @@ def test_links_that_lead_out_of_the_project_are_refused(game, tmp_path):
     ran = game.doit()
     assert ran.code == 3
     assert '"assets/link.txt" is a link that leads out of the project' in ran.err
+
+
+def test_a_link_that_only_an_option_names_is_refused_too(game, tmp_path):
+    (tmp_path / "secret.dat").write_text("secret")
+    game.write("assets/a.txt", "a")
+    game.path("data").mkdir()
+    game.path("data/x.dat").symlink_to(tmp_path / "secret.dat")
+    game.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "data/x.dat"\n')
+    ran = game.doit()
+    assert ran.code == 3
+    assert '"data/x.dat" is a link that leads out of the project' in ran.err
+    game.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "../secret.dat"\n')
+    assert game.doit().code == 3
 
 
 def test_links_inside_the_project_are_followed(game):
