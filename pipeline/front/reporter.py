@@ -107,6 +107,8 @@ class Reporter:
                 _is_held_up(fail) and name.startswith(f"{stem}:") for name, fail in self.failures
             )
             self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
+        if not session.project.stems():
+            self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
         seconds = time.perf_counter() - self.began
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")

@@ -249,6 +249,13 @@ def test_many_new_sources_are_surveyed_in_worker_processes(game):
     assert len(ran.built) + len(ran.restored) == 300
 
 
+def test_a_project_without_manifests_says_so(game):
+    game.remove("manifests")
+    ran = game.doit()
+    assert ran.code == 0
+    assert "There are no manifests yet" in ran.out
+
+
 def test_an_unknown_task_is_an_error_of_the_command_line(game):
     game.write("assets/a.txt", "a")
     ran = game.doit("nosuch")
