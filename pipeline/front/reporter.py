@@ -22,7 +22,6 @@ class Reporter:
         self.failures: list[tuple[str, Any]] = []
         self.errors: list[str] = []
         self.bar: Any = None
-        self.began = time.perf_counter()
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
         """Show a bar where there is a terminal and something to do."""
@@ -109,7 +108,7 @@ class Reporter:
             self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
         if not session.project.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
-        seconds = time.perf_counter() - self.began
+        seconds = time.perf_counter() - session.began
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
 
