@@ -97,7 +97,7 @@ class Reporter:
         build = session.build
         warnings = [w for one in session.standings.values() for w in one.warnings]
         warnings += build.warnings if build else []
-        for task, lines in build.reports if build else ():
+        for task, lines in build.telling_reports().items() if build else ():
             self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
