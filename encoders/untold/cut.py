@@ -30,11 +30,9 @@ DEFAULTS = {"uv1": 0.0, "color": 1.0}
 def encode_cut(inputs: Inputs, params: Params) -> Outputs:
     """Merge a tile's pieces, weld their vertices and give each a tangent."""
     groups: dict[tuple[bytes, str], list[Piece]] = {}
-    objects: set[tuple[str, str]] = set()
     for name in sorted(name for name in inputs if name.startswith("piece/")):
         source = name.removeprefix("piece/")
         for piece in unpack_pieces(inputs[name]):
-            objects.add((source, piece.object))
             own = piece.object if piece.object.startswith(UNMERGED) else ""
             material = inputs.get(f"material/{source}/{piece.material:06}", b"")
             groups.setdefault((material, own), []).append(piece)
@@ -45,7 +43,7 @@ def encode_cut(inputs: Inputs, params: Params) -> Outputs:
     for material, own in sorted(groups):
         piece = _finish(groups[material, own], str(params["tile"]), warnings)
         merged.append(replace(piece, object=own, material=numbers[material]))
-    cut = Cut(tuple(merged), tuple(msgspec.json.decode(one) for one in materials), len(objects))
+    cut = Cut(tuple(merged), tuple(msgspec.json.decode(one) for one in materials))
     return {
         "cut": pack_cut(cut),
         **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),

@@ -26,6 +26,9 @@ from encoders.untold.writer import pack_untold
 HASH_DIGITS = 16
 # Where a cell has more the engine gives up batching it.
 VERTEX_LIMIT = 160_000
+# What is said of a texture or a material beside what a record holds.
+OPAQUE = "is_opaque"
+NOT_STORED = ("slots", "name", "is_alpha_in_image")
 
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
@@ -51,7 +54,6 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
         "bounds": {"min": bounds[0], "max": bounds[1]},
         "vertices": content.vertex_count,
         "triangles": content.triangle_count,
-        "objects": cut.object_count,
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
     if content.vertex_count > VERTEX_LIMIT:
@@ -108,8 +110,7 @@ class _Table:
 
     def index(self, key: str) -> int:
         """Return the number of a texture; those of one file are one, with the flags of all."""
-        fact = self.facts[key]
-        texture = Texture(**fact)
+        texture = Texture(**{name: one for name, one in self.facts[key].items() if name != OPAQUE})
         for number, other in enumerate(self.textures):
             if other.uri == texture.uri:
                 self.textures[number] = replace(other, flags=other.flags | texture.flags)
@@ -121,7 +122,11 @@ class _Table:
 def _material(record: dict[str, Any], table: _Table) -> Material:
     slots = record["slots"]
     indices = tuple(table.index(slots[slot]) if slot in slots else NONE for slot in SLOTS)
-    values = {key: value for key, value in record.items() if key not in ("slots", "name")}
+    values = {key: value for key, value in record.items() if key not in NOT_STORED}
+    # An MTL file does not say whether its image has holes; the image does.
+    base = slots.get("base_color")
+    if record["is_alpha_in_image"] and base is not None and table.facts[base][OPAQUE]:
+        values["alpha_mode"] = 0
     for key in ("base_color_factor", "emissive_factor"):
         values[key] = tuple(values[key])
     return Material(name=record["name"] or None, textures=indices, **values)

@@ -103,7 +103,6 @@ def _tile(
     return {
         **_entry(scene, name, fact),
         "grid_coord": dict(zip("xyz", place, strict=True)),
-        "object_count": fact["objects"],
         "hlod_levels": [_level(scene, facts[one], distance) for one, distance in hlods],
         "lod_levels": [_level(scene, facts[one], distance) for one, distance in levels],
     }

@@ -6,6 +6,8 @@ in the encoders. No arrays: this is read when a build is loaded.
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -60,3 +62,11 @@ def requests_of(images: Mapping[str, str]) -> dict[str, Request]:
 def embedded_name(source: str, image: int) -> str:
     """Name an image that is inside of a source."""
     return f"{source}#{image}"
+
+
+def image_stem(name: str) -> str:
+    """Give what a texture is called after its image: the file's stem, and a number inside of it."""
+    embedded = re.fullmatch(r"(.*\.(?:glb|gltf))#(\d+)", name, re.IGNORECASE)
+    path = embedded[1] if embedded else name
+    stem = posixpath.splitext(posixpath.basename(path))[0]
+    return f"{stem}_image{embedded[2]}" if embedded else stem

@@ -41,11 +41,10 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A tile: its pieces, merged, with `material` a number of `materials`, and its objects."""
+    """A tile: its pieces, merged, with `material` a number of `materials`."""
 
     pieces: tuple[Piece, ...]
     materials: tuple[dict[str, Any], ...]
-    object_count: int
 
 
 def pack_pieces(pieces: Sequence[Piece]) -> bytes:
@@ -62,17 +61,15 @@ def pack_cut(cut: Cut) -> bytes:
     """Write a tile; one without triangles is no bytes."""
     if not cut.pieces:
         return b""
-    return msgspec.msgpack.encode(
-        [[_to_data(piece) for piece in cut.pieces], cut.materials, cut.object_count]
-    )
+    return msgspec.msgpack.encode([[_to_data(piece) for piece in cut.pieces], cut.materials])
 
 
 def unpack_cut(data: bytes) -> Cut:
     """Read what `pack_cut` wrote."""
     if not data:
-        return Cut((), (), 0)
-    pieces, materials, object_count = msgspec.msgpack.decode(data)
-    return Cut(tuple(_from_data(one) for one in pieces), tuple(materials), object_count)
+        return Cut((), ())
+    pieces, materials = msgspec.msgpack.decode(data)
+    return Cut(tuple(_from_data(one) for one in pieces), tuple(materials))
 
 
 def _to_data(piece: Piece) -> list[Any]:

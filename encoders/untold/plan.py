@@ -14,7 +14,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.untold.grid import Box, Grid, Span, assign, auto_size, places_of, tile_name
 from encoders.untold.origin import Origin, Thing, survey_origin
-from encoders.untold.picture import Request, embedded_name
+from encoders.untold.picture import Request, embedded_name, image_stem
 
 SHARED = "shared"
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
@@ -85,9 +85,6 @@ class _Planner:
         """Plan a node for each source, with a private output for each tile and material."""
         for number, origin in enumerate(self.origins):
             placed = self.places[number]
-            needs_floor = any(
-                spans is not None and spans[1][0] != spans[1][1] for _, spans in placed
-            )
             tiles = [
                 name for name, things in self._tiles() if any(t.source == number for t in things)
             ]
@@ -97,7 +94,8 @@ class _Planner:
             params: dict[str, Any] = {
                 "source": origin.path,
                 "tile_size": list(self.grid.size),
-                "floor": self.grid.floor if needs_floor else 0.0,
+                "floor": self.grid.floor,
+                "clip": self.options["clip"],
                 "objects": [[thing.key, _flat(spans)] for thing, spans in placed],
                 "tiles": list(tiles),
                 "materials": len(origin.materials),
@@ -255,10 +253,7 @@ def _distinct_stems(requests: list[Request]) -> dict[Request, str]:
     taken: set[str] = set()
     for request in requests:
         path = request.image or request.alpha
-        base, _, number = path.partition("#")
-        stem = posixpath.splitext(posixpath.basename(base))[0]
-        stem = (f"{stem}_image{number}" if number else stem) + request.suffix
-        stem = stem.replace(":", "_")
+        stem = image_stem(path).replace(":", "_") + request.suffix
         chosen, count = stem, 1
         while chosen.casefold() in taken:
             count += 1

@@ -31,7 +31,7 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     model = decode_model(inputs, source)
     groups, warnings = build_groups(model)
     spans = dict(known["objects"])
-    slicer = Slicer(known["tile_size"], known["floor"])
+    slicer = Slicer(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[Piece]] = {name: [] for name in known["tiles"]}
     numbers = _material_numbers(model, known["names"])
     for group in groups:
@@ -62,7 +62,8 @@ def _pieces(
     flat = spans[group.key]
     if flat is None:
         return [(SHARED, piece)]
-    slicer.check(piece, flat, source)
+    if slicer.clips:
+        slicer.check(piece, flat, source)
     return [(tile_name(place), part) for place, part in slicer.slices(piece, flat)]
 
 

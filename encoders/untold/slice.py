@@ -31,7 +31,8 @@ SIGNS = (UP, UP, DOWN)
 class Slicer:
     """Tiles of one size, as planes."""
 
-    def __init__(self, tile_size: Sequence[float], floor: float) -> None:
+    def __init__(self, tile_size: Sequence[float], floor: float, *, clips: bool) -> None:
+        self.clips = clips
         self.sizes = [float(size) for size in tile_size]
         self.origins = (0.0, floor, 0.0)
 

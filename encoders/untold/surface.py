@@ -39,6 +39,7 @@ UNUSED: tuple[Slot, ...] = (
 
 def describe_material(model: Model, material: Material) -> dict[str, Any]:
     """Give a material as the plain value that tiles take it in; `slots` are textures by key."""
+    is_mtl = material.file.lower().endswith(".mtl")
     images = {str(slot): image_key(model, material, slot) for slot in material.textures}
     red, green, blue, alpha = material.rgba
     if max(red, green, blue) < LEAST_COLOR:
@@ -53,6 +54,7 @@ def describe_material(model: Model, material: Material) -> dict[str, Any]:
         "roughness_factor": _factor(material, "roughness", HALF_ROUGH),
         "occlusion_strength": _strength(material, "occlusion"),
         "alpha_cutoff": material.alpha_cutoff,
+        "is_alpha_in_image": is_mtl and material.alpha_mode == "mask",
         "slots": {slot: request.key for slot, request in sorted(requests_of(images).items())},
     }
 

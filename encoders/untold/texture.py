@@ -57,7 +57,6 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     if "missing" in known:
         raise _missing(known)
     suffix, data, picture = _image_file(inputs, known)
-    warnings = []
     form, levels = IMAGE_FILE, 1
     if known["textures"] == "astc":
         suffix, form = "utex", ASTC_6X6 if known["kind"] in GREY else ASTC_4X4
@@ -73,11 +72,23 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "width": width,
         "height": height,
         "mip_count": levels,
+        "is_opaque": bool((picture[..., 3] == 255).all()),
     }
-    if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
-        warnings.append(f"{known['alpha']}: resized to the size of {known['image']}")
+    warnings = _losses(inputs, known)
     outputs = {f"{suffix}/{digest}": data, "facts": msgspec.json.encode(facts)}
     return outputs | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
+
+
+def _losses(inputs: Inputs, known: Any) -> list[str]:
+    """Say what an image had to give up."""
+    lost = [
+        f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
+        for name, content in inputs.items()
+        if image_format(content, name) == "png" and _depth(content, name) == 16
+    ]
+    if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
+        lost.append(f"{known['alpha']}: resized to the size of {known['image']}")
+    return lost
 
 
 def _missing(known: Any) -> EncodeError:
@@ -114,6 +125,10 @@ def _is_loadable(data: bytes, name: str) -> bool:
     header = decode_png_header(*next(chunks), name)
     has_key = any(kind == "tRNS" for kind, _ in chunks)
     return header.depth == 8 and header.colour_type != PALETTE and not has_key
+
+
+def _depth(data: bytes, name: str) -> int:
+    return decode_png_header(*next(walk_chunks(data, name)), name).depth
 
 
 def _grey_picture(grey: npt.NDArray[np.uint8]) -> Rgba8:
