@@ -65,8 +65,12 @@ def embedded_name(source: str, image: int) -> str:
 
 
 def image_stem(name: str) -> str:
-    """Give what a texture is called after its image: the file's stem, and a number inside of it."""
+    """Give what a texture is called after its image: the file's stem, and a number inside of it.
+
+    The name becomes part of an address, so it has only what needs no escape there.
+    """
     embedded = re.fullmatch(r"(.*\.(?:glb|gltf))#(\d+)", name, re.IGNORECASE)
     path = embedded[1] if embedded else name
     stem = posixpath.splitext(posixpath.basename(path))[0]
+    stem = re.sub(r"[^A-Za-z0-9.-]", "_", stem)
     return f"{stem}_image{embedded[2]}" if embedded else stem

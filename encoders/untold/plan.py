@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -22,6 +23,7 @@ FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan everything of one scene; its own node, which writes the manifest, comes last."""
+    _check_lods(asset)
     origins = [survey_origin(number, path, surveys) for number, path in enumerate(asset.sources)]
     things = [thing for origin in origins for thing in origin.things]
     boxes = [thing.box for thing in things if thing.box is not None]
@@ -35,6 +37,13 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     yield from planner.texture_nodes()
     yield from planner.tile_nodes()
     yield planner.manifest_node()
+
+
+def _check_lods(asset: Asset) -> None:
+    lods: Any = asset.options["lods"]
+    if any(one < other for one, other in pairwise(lods)):
+        facts = {"scene": asset.id, "lods": lods}
+        raise EncodeError("a LOD keeps more than the one before", facts, "Let the shares fall.")
 
 
 def _grid(asset: Asset, boxes: list[Box]) -> Grid:
@@ -253,7 +262,7 @@ def _distinct_stems(requests: list[Request]) -> dict[Request, str]:
     taken: set[str] = set()
     for request in requests:
         path = request.image or request.alpha
-        stem = image_stem(path).replace(":", "_") + request.suffix
+        stem = image_stem(path) + request.suffix
         chosen, count = stem, 1
         while chosen.casefold() in taken:
             count += 1

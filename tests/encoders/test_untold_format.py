@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
+from encoders.untold import OPTIONS
 from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     CHUNK,
@@ -29,6 +30,8 @@ from encoders.untold.format import (
 )
 from encoders.untold.piece import Piece
 from encoders.untold.reader import unpack_untold
+from encoders.untold.utex import HEADER as UTEX
+from encoders.untold.utex import MIP
 from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction
 from encoders.untold.writer import pack_untold
 from pipeline.purity import pure
@@ -37,6 +40,8 @@ from tests.kit.mutation import mutated
 
 DATA = Path(__file__).parent / "data/untold"
 VECTORS = sorted(DATA.glob("*.untold"))
+DOCUMENT = (Path(__file__).parents[2] / "docs/formats/untold.md").read_text()
+TABLES = (HEADER, CHUNK, ENTITY, MESH, MATERIAL_V1, MATERIAL_V4, TEXTURE, VERTEX, UTEX, MIP)
 TRIANGLE = (DATA / "golden_tri_v1.untold").read_bytes()
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -548,6 +553,17 @@ def test_lz4_block_that_lies_about_its_size_is_refused():
     for size in (14111, 14113, 1 << 40, 4684):
         struct.pack_into("<Q", data, entry + 24, size)
         problem_of(bytes(data))
+
+
+def test_documentation_has_the_tables_as_they_are():
+    for layout in TABLES:
+        assert layout.table() in DOCUMENT
+
+
+def test_documentation_has_every_option_as_it_is():
+    for name, option in OPTIONS.items():
+        assert f"| `{name}` | {option.rule.text} |" in DOCUMENT
+        assert f"| {option.doc} |" in DOCUMENT
 
 
 def test_nothing_is_opened_while_packing_and_reading():

@@ -262,6 +262,14 @@ def test_images_of_one_name_have_textures_of_two():
     assert names == ["city/Textures/wood", "city/Textures/wood-2"]
 
 
+def test_name_of_a_texture_needs_no_escape_in_an_address():
+    files = obj("map_Kd my wood & \u00e4.png")
+    files["assets/my wood & \u00e4.png"] = plain(2, 2)
+    (name,) = textures_of(build(files))
+    assert name.startswith("city/Textures/my_wood____")
+    assert name.isascii()
+
+
 def test_missing_image_is_told_as_the_user_knows_it():
     with pytest.raises(EncodeError) as caught:
         build(obj("Kd 1 1 1\nmap_Kd wood.png"))
