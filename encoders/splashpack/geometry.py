@@ -23,6 +23,7 @@ from encoders.splashpack.piece import UNTEXTURED
 from encoders.splashpack.reading import Reading
 from encoders.splashpack.surface import (
     SLOTS,
+    are_cut_off,
     describe_losses,
     reading_of,
     sampler_of,
@@ -101,8 +102,9 @@ def _colors(
     shares = np.repeat(base[mesh.material][:, None], 3, axis=1)
     if mesh.color is not None:
         shares = shares * mesh.color.at(flat, 1)[..., :3].astype(np.float64)
-        if (shares < 0).any() or (shares > 2).any():
-            warnings.append(f"{source}: vertex colours outside of 0 to 2 were cut off")
+    if are_cut_off(shares, is_linear=mesh.has_linear_color):
+        lost = "colours below black or brighter than twice a texture were cut off"
+        warnings.append(f"{source}: {lost}")
     return tint_of(shares, is_linear=mesh.has_linear_color)
 
 

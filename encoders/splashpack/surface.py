@@ -27,6 +27,13 @@ def tint_of(shares: npt.NDArray[np.float64], *, is_linear: bool) -> npt.NDArray[
     return np.clip(np.floor(shares * NEUTRAL + 0.5), 0, 255).astype(np.float32)
 
 
+def are_cut_off(shares: npt.NDArray[np.float64], *, is_linear: bool) -> bool:
+    """Tell whether there are factors that no tint shows."""
+    brightest = 255 / NEUTRAL
+    limit = linear_of(brightest) if is_linear else brightest
+    return bool((shares < 0).any() or (shares > limit).any())
+
+
 def reading_of(model: Model, material: Material) -> Reading | None:
     """Tell how a material reads its images, if it has any."""
     images = {slot: model.image_name(material, slot) for slot in SLOTS if slot in material.textures}
@@ -48,9 +55,6 @@ def describe_losses(material: Material) -> list[str]:
     """Say what the console cannot show of a material."""
     place = f"{material.file}: " if material.file else ""
     who = f'{place}material "{material.name}"'
-    lost = []
-    if material.alpha_mode == "blend":
-        lost.append(f"{who} is blended; it is drawn where its image is half opaque, elsewhere not")
-    if any(share * NEUTRAL > 255 for share in material.rgba[:3]):
-        lost.append(f"{who} is brighter than twice its texture, which was cut off")
-    return lost
+    if material.alpha_mode != "blend":
+        return []
+    return [f"{who} is blended; it is drawn where its image is half opaque, elsewhere not"]
