@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from encoders.kit.option import Value
-from encoders.kit.plan import Asset, Target
+from encoders.kit.plan import ANY, Asset, Target
 from pipeline.glob import Lister, expand, has_magic, matches
 from pipeline.manifest import Entry, Manifest, complete
 from pipeline.mistake import Check
@@ -39,7 +40,7 @@ def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check
         for source in sources:
             matched.setdefault(source, []).append(entry)
         _check_options(entry, target, sources, check)
-    for source, entries in sorted(matched.items()):
+    for source, entries in matched.items():
         finding.assets += _assets_of(manifest, target, source, entries)
     finding.assets = _distinct_names(finding.assets)
     return finding
@@ -48,11 +49,12 @@ def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check
 def _sources_of(
     entry: Entry, target: Target, lister: Lister, check: Check, warnings: list[str]
 ) -> list[str]:
-    suffixes = _suffixes(target, entry.table)
+    suffixes = _suffixes(target, entry)
     found: dict[str, None] = {}
     for pattern in entry.sources:
         if has_magic(pattern):
-            paths = [p for p in expand(pattern, lister) if _suffix(p) in suffixes]
+            takes_any = bool(entry.kinds) and ANY in suffixes
+            paths = [p for p in expand(pattern, lister) if takes_any or _suffix(p) in suffixes]
             paths = [p for p in paths if not any(matches(one, p) for one in entry.exclude)]
             if not paths:
                 warnings.append(f'{check.file}: {entry.key}.source "{pattern}" matches nothing')
@@ -72,7 +74,7 @@ def _is_there(
         hint = f'; did you mean "{posixpath.join(folder, near[0])}"?' if near else ""
         check.add(f"{entry.key}.source", f'found "{path}"; there is no such file{hint}')
         return False
-    if _suffix(path) not in suffixes:
+    if _suffix(path) not in suffixes and ANY not in suffixes:
         allowed = ", ".join(suffixes)
         check.add(f"{entry.key}.source", f'found "{path}"; this target reads {allowed}')
         return False
@@ -83,23 +85,26 @@ def _suffix(path: str) -> str:
     return posixpath.splitext(path)[1].lower()
 
 
-def _suffixes(target: Target, table: str) -> list[str]:
-    kinds = [kind for kind in target.kinds.values() if kind.table == table]
-    return sorted({suffix for kind in kinds for suffix in kind.suffixes})
+def _suffixes(target: Target, entry: Entry) -> list[str]:
+    """List the suffixes that the kinds of an entry read: those it asks for, or all of its table."""
+    kinds = {name: kind for name, kind in target.kinds.items() if kind.table == entry.table}
+    asked = entry.kinds or tuple(kinds)
+    return sorted({suffix for name in asked for suffix in kinds[name].suffixes})
 
 
-def _kinds_of(target: Target, source: str) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name, kind in target.kinds.items()
-        if kind.table == "asset" and _suffix(source) in kind.suffixes
-    )
+def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
+    """Name the kinds that read a source: those that an entry asks for, or know its suffix."""
+    kinds = {name: kind for name, kind in target.kinds.items() if kind.table == "asset"}
+    known = tuple(name for name, kind in kinds.items() if _suffix(source) in kind.suffixes)
+    any_file = tuple(name for name, kind in kinds.items() if ANY in kind.suffixes)
+    if asked:
+        return tuple(name for name in kinds if name in asked and name in (*known, *any_file))
+    return known or any_file
 
 
 def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
     """Note options that none of the matched sources has a use for."""
-    kinds = {kind for source in sources for kind in _kinds_of(target, source)}
-    kinds &= set(entry.kinds) or kinds
+    kinds = {kind for source in sources for kind in _kinds_of(target, source, entry.kinds)}
     known = {name for kind in kinds for name in target.kinds[kind].options}
     for name in entry.options:
         if kinds and name not in known:
@@ -113,9 +118,8 @@ def _assets_of(
     assets = []
     for one in ids or [None]:
         chosen = [entry for entry in entries if entry.id in (None, one)]
-        kinds = _kinds_of(target, source)
-        asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), kinds)
-        kinds = tuple(kind for kind in kinds if kind in asked)
+        asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
+        kinds = _kinds_of(target, source, asked)
         options = _options(manifest, target, kinds, [entry.options for entry in chosen])
         path = _below(source, manifest.source_root)
         name = one or posixpath.splitext(posixpath.basename(path))[0]
@@ -155,11 +159,11 @@ def _below(path: str, root: str) -> str:
 
 
 def _distinct_names(assets: list[Asset]) -> list[Asset]:
-    """Tell sources of the same stem apart by their suffix, so that each has a task of its own."""
-    count: dict[str, int] = {}
-    for asset in assets:
-        count[asset.name] = count.get(asset.name, 0) + 1
-    return [
-        replace(asset, name=asset.name + _suffix(asset.source)) if count[asset.name] > 1 else asset
-        for asset in assets
-    ]
+    """Tell sources of one name apart by their suffix, or by all of their files' names."""
+    for more in (_suffix, lambda path: "." + posixpath.basename(path)):
+        count = Counter(asset.name for asset in assets)
+        assets = [
+            replace(asset, name=asset.name + more(asset.source)) if count[asset.name] > 1 else asset
+            for asset in assets
+        ]
+    return assets

@@ -18,6 +18,7 @@ class Book:
         self._rows: dict[str, Row | None] = {}
         self._planned: dict[str, Planned] = {}
         self._made: dict[str, Made | None] = {}
+        self._origins: dict[str, tuple[dict[str, str | None], str]] = {}
 
     def open_all(self, stem: str) -> None:
         """Open all nodes of a manifest at once, which is quicker when many will be asked for."""
@@ -46,6 +47,16 @@ class Book:
             self._made[task] = made_by(built) if built else None
         return self._made[task]
 
+    def origin(self, task: str, role: str) -> tuple[str | None, str]:
+        """Say which file a product is, if any, and in which receipt it is named."""
+        if task not in self._origins:
+            row = self.row(task)
+            built = row.built if row else None
+            paths = {name: path for name, _, _, path in built["made"]} if built else {}
+            self._origins[task] = (paths, built["fingerprint"] if built else "")
+        paths, fingerprint = self._origins[task]
+        return paths.get(role), fingerprint
+
     def maker(self, stem: str) -> Callable[[str], Made | None]:
         """Give a function that tells by a node's name what it last made."""
         return lambda name: self.made(f"{stem}:{name}")
@@ -54,6 +65,7 @@ class Book:
         """Note that a node was built and holds, in the caller's transaction."""
         self._note(row, dump(built), clean=True)
         self._made[row.task] = made_by(built)
+        self._origins.pop(row.task, None)
 
     def note_dirty(self, row: Row) -> None:
         """Note that a node no longer holds, in the caller's transaction."""

@@ -20,23 +20,30 @@ from pipeline.evaluate import Evaluator, input_digests, made_by
 from pipeline.fingerprint import fingerprint
 from pipeline.graph import edge_of
 from pipeline.ledger import Ledger
-from pipeline.outcome import FAILED, STARVED, UNCHANGED
+from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.project import Project
-from pipeline.receipt import place_of
 from pipeline.state import Row
 from pipeline.sweep import remove_output
 from pipeline.work import Input, Job, Result, do_job
+
+FEW_REPORTS = 5
 
 
 @dataclass(slots=True)
 class Tally:
     """What a run did for one manifest."""
 
-    outcomes: Counter[str] = field(default_factory=Counter)
+    by_task: dict[str, str] = field(default_factory=dict)
     bytes_made: int = 0
     removed: int = 0
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """Count the nodes by what became of them."""
+        return Counter(self.by_task.values())
 
 
 class Build:
@@ -51,7 +58,7 @@ class Build:
         self.lint = False
         self.tallies: dict[str, Tally] = {}
         self.warnings: list[str] = []
-        self.reports: list[tuple[str, tuple[str, ...]]] = []
+        self.reports: dict[str, tuple[str, ...]] = {}
         self._noted_code: set[str] = set()
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
@@ -65,6 +72,7 @@ class Build:
             return Result(FAILED, error=EncodeError(**node.params))  # type: ignore[arg-type]
         if task not in self.dirty and not self.encode_again:
             return Result(UNCHANGED)
+        self.project.state.flush()
         stem = task.partition(":")[0]
         digests = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
         if digests is None:
@@ -77,7 +85,7 @@ class Build:
         return Job(
             task=task,
             encoder=node.encoder,
-            code=project.code.table(node.encoder),
+            code=project.code.texts(node.encoder),
             params=node.params,
             inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
             outputs=node.outputs,
@@ -96,9 +104,8 @@ class Build:
         if isinstance(one, Source):
             return Input(one.path, sha)
         maker = f"{stem}:{one.node}"
-        planned = self.book.planned(maker)
-        role = one.role + name[len(base) :]
-        return Input(place_of(role, planned.node.outputs) if planned else None, sha, maker)
+        path, receipt = self.book.origin(maker, one.role + name[len(base) :])
+        return Input(path, sha, maker, receipt)
 
     def feed(self, task: str, starved: Result) -> Result:
         """Make again what a node needs and nobody has any more, then do the node."""
@@ -124,15 +131,23 @@ class Build:
     def take_in(self, task: str, result: Result) -> None:
         """Note what became of a node, and count it."""
         tally = self.tallies.setdefault(task.partition(":")[0], Tally())
-        tally.outcomes[result.outcome] += 1
+        if result.outcome != RESTORED or tally.by_task.get(task) != BUILT:
+            tally.by_task[task] = result.outcome
         self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
         row = self.book.row(task)
         if row is None or result.outcome in (FAILED, UNCHANGED):
             return
         self.warnings += [f"{task}: {line}" for line in result.receipt.warnings]
         if result.receipt.report:
-            self.reports.append((task, result.receipt.report))
+            self.reports[task] = result.receipt.report
         self._note(row, result)
+
+    def telling_reports(self) -> dict[str, tuple[str, ...]]:
+        """Give the reports that a user wants to see: of the whole, and of assets where few are."""
+        planned = {task: self.book.planned(task) for task in self.reports}
+        of_assets = [task for task, one in planned.items() if one and one.asset]
+        hidden = of_assets if len(of_assets) > FEW_REPORTS else []
+        return {task: lines for task, lines in self.reports.items() if task not in hidden}
 
     def _note(self, row: Row, result: Result) -> None:
         planned = self.book.planned(row.task)
@@ -143,7 +158,7 @@ class Build:
         state = self.project.state
         before = state.products_of(row.task)
         self.ledger.note({path: sha for path, (_, sha) in files.items()})
-        with state.transaction():
+        with state.batch():
             self._note_code(planned.node.encoder)
             self._mark_readers(row, built)
             self.book.note_built(row, built)
@@ -202,11 +217,13 @@ class Build:
 
     def close(self) -> None:
         """Photograph the folders that were written to, so that the next glance finds them known."""
+        self.project.state.flush(now=True)
         self.ledger.close()
         newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
         now_ns = self.project.lock.clock_ns()
-        if now_ns <= newest + TICK_NS:  # a moment's rest, and the stamps can be trusted
-            time.sleep(1.5 * TICK_NS / 1e9)
+        fresh_ns = newest + TICK_NS - now_ns
+        if 0 <= fresh_ns <= TICK_NS:  # a moment's rest, and the stamps can be trusted
+            time.sleep(fresh_ns / 1e9 + 0.001)
             now_ns = self.project.lock.clock_ns()
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():

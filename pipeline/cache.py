@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 
 from pipeline.files import read_if_there, write_whole
-from pipeline.receipt import Receipt, pack_receipt, unpack_receipt
+from pipeline.receipt import Made, Receipt, pack_receipt, unpack_receipt
 
 OBJECTS, RECEIPTS, DAMAGED, SCRATCH = "objects", "receipts", "damaged", "tmp"
 
@@ -47,6 +48,15 @@ class Cache:
         if not os.path.exists(path):
             write_whole(path, data, self.scratch)
 
+    def load_output(self, receipt: Receipt, one: Made) -> bytes | None:
+        """Give the bytes of an output that a receipt names, or None where they are lost."""
+        data = receipt.inline.get(one.role)
+        return self.load_object(one.sha) if data is None else data
+
+    def has_output(self, one: Made) -> bool:
+        """Tell whether the bytes of an output of a receipt at hand are there, unread."""
+        return one.is_inline or self.has_object(one.sha)
+
     def put_in_place(self, sha: str, data: bytes, path: str, scratch: str) -> None:
         """Make an output of an object: sharing its blocks where the file system can, else a copy.
 
@@ -69,8 +79,13 @@ class Cache:
             os.utime(path)
         return receipt
 
-    def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
-        """Keep a receipt, when all of its objects are there."""
+    def store_result(
+        self, fingerprint: str, receipt: Receipt, outputs: Mapping[str, bytes]
+    ) -> None:
+        """Keep the outputs of a node, then the receipt that names them."""
+        for one in receipt.made:
+            if not one.is_inline:
+                self.store_object(one.sha, outputs[one.role])
         write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
 
     def drop_receipt(self, fingerprint: str) -> None:

@@ -28,9 +28,10 @@ DISTRIBUTIONS = {"PIL": "pillow"}  # asking all packages who owns a module takes
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One encoder module: the digest of its syntax tree, and the names that it imports."""
+    """One encoder module: digests of its syntax tree and of its text, and what it imports."""
 
     digest: str
+    text: str
     imports: tuple[str, ...]
 
 
@@ -41,7 +42,7 @@ def digest_source(source: bytes, name: str, is_package: bool) -> Module:
     for node in ast.walk(tree):
         _strip_docstring(node)
     digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
-    return Module(digest, tuple(imports))
+    return Module(digest, xxhash.xxh3_128_hexdigest(source), tuple(imports))
 
 
 def _strip_docstring(node: ast.AST) -> None:
@@ -89,6 +90,11 @@ class Code:
         if start not in self._closures:
             self._closures[start] = self._closure(start)
         return self._closures[start]
+
+    def texts(self, encoder: str) -> Mapping[str, str]:
+        """Give the digests of the texts that the table was made from, by module."""
+        found = {name: self._modules.get(name) for name in self.table(encoder)}
+        return {name: module.text for name, module in found.items() if module}
 
     def _closure(self, start: str) -> dict[str, str]:
         waiting, table, libraries = [start], {}, set()
@@ -186,12 +192,11 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType | None:
         """Compile the source as it is now."""
         source = self.get_data(self.path)
-        is_package = os.path.basename(self.path) == "__init__.py"
-        loaded_digests[fullname] = digest_source(source, fullname, is_package).digest
+        loaded_texts[fullname] = xxhash.xxh3_128_hexdigest(source)
         return self.source_to_code(source, self.path)
 
 
-loaded_digests: dict[str, str] = {}
+loaded_texts: dict[str, str] = {}
 
 
 class SourceFinder:
@@ -217,10 +222,6 @@ def load_function(dotted: str) -> Callable[..., Any]:
     return loaded
 
 
-def changed_since(table: Mapping[str, str]) -> list[str]:
-    """Name the modules whose loaded code is not the code of the table."""
-    return [
-        name
-        for name, digest in table.items()
-        if name in loaded_digests and loaded_digests[name] != digest
-    ]
+def changed_since(texts: Mapping[str, str]) -> list[str]:
+    """Name the modules that were loaded from another text than the one that was digested."""
+    return [name for name, text in texts.items() if loaded_texts.get(name, text) != text]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset, Source, Target
+from encoders.kit.plan import Source, Target
 from encoders.kit.survey import SURVEYS
 from pipeline.asset import Finding, find_assets
 from pipeline.code import PACKAGE, load_function, target_names
@@ -54,12 +54,13 @@ class Draft:
     def work_out(self) -> None:
         """Find the assets, survey them and plan their nodes."""
         self.finding = find_assets(self.manifest, self.target, self._list, self.check)
-        self._refuse_links(self.finding.assets)
+        self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         self.project.sources.load_all()
         paths = [source for asset in self.finding.assets for source in asset.sources]
         self.surveys = self.surveyor.survey(paths, self.target.surveys)
         self._plan()
+        self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()
 
     def _plan(self) -> None:
@@ -89,22 +90,25 @@ class Draft:
             return None
         return self.project.tree.listing(folder)
 
-    def _refuse_links(self, assets: Iterable[Asset]) -> None:
-        for source in sorted({source for asset in assets for source in asset.sources}):
+    def _refuse_links(self, sources: Iterable[str]) -> None:
+        for source in sorted(set(sources)):
             stamp = self.project.tree.stamp(source)
             path = f"{self.project.root}/{source}"
             if stamp and is_link(stamp) and leads_out(path, self.project.root):
                 self.check.add("source", f'"{source}" is a link that leads out of the project')
 
-    def input_folders(self) -> set[str]:
-        """Name the folders on which the plan depends: by their files, or by what is not there."""
-        sources = {
+    def _planned_sources(self) -> set[str]:
+        return {
             one.path
             for planned in self.planned.values()
             for one in planned.node.inputs.values()
             if isinstance(one, Source)
         }
-        return self._listed | {posixpath.dirname(path) for path in sources | set(self.surveys)}
+
+    def input_folders(self) -> set[str]:
+        """Name the folders on which the plan depends: by their files, or by what is not there."""
+        sources = self._planned_sources() | set(self.surveys)
+        return self._listed | {posixpath.dirname(path) for path in sources}
 
     def code(self) -> dict[str, str]:
         """Give all code and libraries that decide the plan or its nodes."""

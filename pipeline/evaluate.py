@@ -14,8 +14,8 @@ from encoders.kit.plan import Node, Source
 from pipeline.code import Code
 from pipeline.files import read_if_there
 from pipeline.fingerprint import digest_code, fingerprint, fixed_part
+from pipeline.place import place_of
 from pipeline.planning import BROKEN
-from pipeline.receipt import place_of
 
 Made = Mapping[str, str]
 

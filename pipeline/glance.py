@@ -13,7 +13,7 @@ from typing import Any
 import xxhash
 
 from pipeline.code import PYTHON, library_versions
-from pipeline.photo import digest_listing, pack_listing, take_stamp
+from pipeline.photo import take_stamp
 from pipeline.project import Project
 
 
@@ -54,5 +54,5 @@ def changed_folders(project: Project, stem: str) -> list[str]:
     return [
         folder
         for folder, digest in project.state.photo_digests(stem).items()
-        if digest_listing(pack_listing(project.tree.listing(folder))) != digest
+        if project.tree.digest(folder) != digest
     ]

@@ -11,11 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
 from encoders.kit.plan import Family, Node, Product, Source
+from pipeline.mistake import path_problem
 
 
 def graph_problems(stem: str, nodes: Mapping[str, Node]) -> list[str]:
     """Say everything that keeps the nodes of one manifest from being a graph."""
-    problems = [*_dangling(stem, nodes), *_strays(stem, nodes)]
+    problems = [*_dangling(stem, nodes), *_strays(stem, nodes), *_foreign(stem, nodes)]
     return problems or list(_cycles(stem, nodes))
 
 
@@ -49,6 +50,14 @@ def _strays(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
         path = place if isinstance(place, str) else f"{place.prefix}0{place.suffix}"
         if path != posixpath.normpath(path) or "\\" in path or "\0" in path:
             yield f"{task} would write {path!r}, which is no file below the output folder"
+
+
+def _foreign(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
+    for node in nodes.values():
+        for one in node.inputs.values():
+            problem = path_problem(one.path) if isinstance(one, Source) else ""
+            if problem:
+                yield f'{stem}:{node.name} reads "{edge_of(one)}"; {problem}'
 
 
 def _roles(nodes: Mapping[str, Node], name: str) -> Iterable[str]:

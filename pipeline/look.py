@@ -20,6 +20,8 @@ from pipeline.replan import replan
 from pipeline.state import StateDamagedError
 from pipeline.survey import Mapper, Surveyor
 
+MANY = 500  # from so many files on, reading all that is remembered at once is quicker
+
 
 class Look:
     """One look at the project: what it finds is noted in the state, in one step a manifest."""
@@ -34,11 +36,12 @@ class Look:
         project, state = self.project, self.project.state
         record = state.manifest(stem)
         same = record is not None and same_setting(project, stem, record)
-        if not (same and self._judge_changes(stem, record)):
+        judged = same and self._judge_changes(stem, record)
+        if not judged:
             replan(self, stem)
         record = state.manifest(stem)
         with state.transaction():
-            project.sources.save()
+            project.sources.save(new_stamps=not judged)
         dirty = [row.task for row in state.rows(stem, only_dirty=True)]
         if sum(state.counts(stem)) != record["nodes"]:
             raise StateDamagedError("nodes are missing")
@@ -56,26 +59,35 @@ class Look:
             if is_input and any((name in (old or {})) != (name in (new or {})) for name in names):
                 return False
             changed |= {f"{folder}/{name}" if folder else name for name in names}
-        sources = [path for path in changed if state.fact(f"planned:{stem}", path) is not None]
-        if any(self._survey_differs(stem, path) for path in sources):
-            return False
         products = state.products(stem, changed)
-        tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
         with state.transaction():
+            sources = self._changed_sources(stem, changed - products.keys())
+            if sources is None:
+                return False
+            tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
         return True
 
-    def _survey_differs(self, stem: str, path: str) -> bool:
-        """Tell whether a plan would see a source otherwise than the last one did."""
-        project, target = self.project, load_target(self.project.state.manifest(stem)["target"])
+    def _changed_sources(self, stem: str, paths: set[str]) -> set[str] | None:
+        """Give the files whose content is not what the last plan saw; None when it shows there."""
+        project, state = self.project, self.project.state
+        seen = state.facts_of(f"planned:{stem}", paths)
+        if len(paths) > MANY:
+            project.sources.load_all()
+        now = {path: project.sources.digest(path) for path in seen}
+        changed = {path for path, one in now.items() if one is None or one.xxh != seen[path][1]}
         surveyor = Surveyor(
             project.tree, project.sources, project.state, project.code, self.in_parallel
         )
-        book = surveyor.survey([path], target.surveys)
+        target = load_target(state.manifest(stem)["target"])
+        book = surveyor.survey(changed, target.surveys)
         surveyor.save()
-        planned: str | None = project.state.fact(f"planned:{stem}", path)
-        return book.digest(path) != planned
+        if any(book.digest(path) != seen[path][0] for path in changed):
+            return None
+        noted = {path: [seen[path][0], one.xxh] for path, one in now.items() if one is not None}
+        state.set_facts(f"planned:{stem}", {path: noted[path] for path in changed & noted.keys()})
+        return changed | (paths - seen.keys())
 
     def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:
         state = self.project.state

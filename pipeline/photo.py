@@ -22,28 +22,47 @@ UNKNOWN: Stamp = (-1, -1, -1, -1)  # equal to no stamp that a file can have
 
 # The kernel's clock for files ticks every 10 ms at the slowest; some file systems count whole
 # or even seconds, and are known by stamps without a fraction.
-TICK_NS = 20_000_000
+TICK_NS = 12_000_000
 WHOLE_SECONDS_NS = 2_100_000_000
 
 
 def take_listing(folder: str) -> Listing | None:
     """List a folder with the stamp of every file, or give None where there is no such folder."""
     try:
-        with os.scandir(folder) as entries:
-            return dict(_stamped(entry) for entry in entries)
+        if os.scandir not in os.supports_fd:
+            with os.scandir(folder) as entries:
+                return _stamped(entries)
+        # From an open folder the system finds each file without walking its whole path.
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with os.scandir(handle) as entries:
+                return _stamped(entries)
+        finally:
+            os.close(handle)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _stamped(entry: os.DirEntry[str]) -> tuple[str, Stamp]:
-    if entry.is_dir():
-        return entry.name + "/", LINKED_FOLDER if entry.is_symlink() else FOLDER
+def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
+    """Stamp entries, all in one loop: every run passes here with every file there is."""
+    listing: Listing = {}
+    for entry in entries:
+        if entry.is_file(follow_symlinks=False):
+            stat = entry.stat(follow_symlinks=False)
+            listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+        elif entry.is_dir():
+            listing[entry.name + "/"] = LINKED_FOLDER if entry.is_symlink() else FOLDER
+        else:
+            listing[entry.name] = _link_stamp(entry)
+    return listing
+
+
+def _link_stamp(entry: os.DirEntry[str]) -> Stamp:
     try:
         stat = entry.stat()
-    except OSError:  # a link to nothing, or a file that has just gone
-        return entry.name, UNKNOWN
-    inode = -stat.st_ino if entry.is_symlink() else stat.st_ino
-    return entry.name, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, inode)
+    except OSError:  # a link to nothing
+        return UNKNOWN
+    return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, -stat.st_ino)
 
 
 def is_link(stamp: Stamp) -> bool:
@@ -63,14 +82,16 @@ def take_stamp(path: str) -> Stamp:
 
 def pack_listing(listing: Listing | None) -> bytes:
     """Serialise a listing in one canonical form, so that equal listings have equal bytes."""
+    names = sorted(listing) if listing is not None else None
+    stamps = [listing[name] for name in names or ()] if listing is not None else None
     # Version 0 of marshal has no references and no marks for interned strings.
-    return marshal.dumps(None if listing is None else sorted(listing.items()), 0)
+    return marshal.dumps((names, stamps), 0)
 
 
 def unpack_listing(data: bytes) -> Listing | None:
     """Read what `pack_listing` wrote; the caller has checked its digest."""
-    rows = marshal.loads(data)
-    return None if rows is None else dict(rows)
+    names, stamps = marshal.loads(data)
+    return None if names is None else dict(zip(names, stamps, strict=True))
 
 
 def digest_listing(packed: bytes) -> bytes:
@@ -111,6 +132,13 @@ class Tree:
     def __init__(self, root: str) -> None:
         self.root = root
         self._listings: dict[str, Listing | None] = {}
+        self._digests: dict[str, bytes] = {}
+
+    def digest(self, folder: str) -> bytes:
+        """Give the digest of a folder's listing."""
+        if folder not in self._digests:
+            self._digests[folder] = digest_listing(pack_listing(self.listing(folder)))
+        return self._digests[folder]
 
     def listing(self, folder: str) -> Listing | None:
         """Give the listing of a folder of the project."""
@@ -123,7 +151,3 @@ class Tree:
         """Give the stamp of a file of the project, or None where there is no such file."""
         folder, _, name = path.rpartition("/")
         return (self.listing(folder) or {}).get(name)
-
-    def forget(self, folder: str) -> None:
-        """Look at the folder again when it is next asked for."""
-        self._listings.pop(folder, None)

@@ -77,12 +77,13 @@ class Project:
         fact = self.state.fact("module", path)
         if fact is None or tuple(fact[0]) != take_stamp(path):
             return None
-        return Module(fact[1], tuple(fact[2]))
+        return Module(fact[1], fact[2], tuple(fact[3]))
 
     def _note_module(self, path: str, module: Module) -> None:
         stamp = take_stamp(path)
         if is_trusted(stamp, self.now_ns):
-            self.state.set_facts("module", {path: [stamp, module.digest, module.imports]})
+            fact = [stamp, module.digest, module.text, module.imports]
+            self.state.set_facts("module", {path: fact})
 
     def stems(self) -> list[str]:
         """Name the manifests on disk."""

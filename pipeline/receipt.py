@@ -1,13 +1,17 @@
-"""What a node produced: its outputs by role, with sizes and digests, and what it had to say."""
+"""What a node produced: its outputs by role, with sizes and digests, and what it had to say.
+
+Small outputs travel inside the receipt, so that a small node costs one file in the cache.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from encoders.kit.plan import Family, Place
+INLINE_BYTES = 1 << 14
+DIGITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,11 @@ class Made:
     size: int
     sha: str
 
+    @property
+    def is_inline(self) -> bool:
+        """Tell whether the bytes are kept in the receipt itself."""
+        return self.size <= INLINE_BYTES
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -26,36 +35,34 @@ class Receipt:
     made: tuple[Made, ...]
     warnings: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
+    inline: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def pack_receipt(receipt: Receipt) -> bytes:
     """Serialise a receipt, its own digest first, so that a damaged one is known."""
-    body = json.dumps(
-        {
-            "made": [[one.role, one.size, one.sha] for one in receipt.made],
-            "warnings": receipt.warnings,
-            "report": receipt.report,
-        },
-        separators=(",", ":"),
-    ).encode()
-    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    facts = [
+        [[one.role, one.size, one.sha] for one in receipt.made],
+        receipt.warnings,
+        receipt.report,
+    ]
+    text = json.dumps(facts, separators=(",", ":")).encode()
+    small = (receipt.inline[one.role] for one in receipt.made if one.is_inline)
+    body = b"%d\n%b%b" % (len(text), text, b"".join(small))
+    return hashlib.sha256(body).hexdigest().encode() + body
 
 
 def unpack_receipt(data: bytes) -> Receipt | None:
     """Read a receipt, or give None for bytes that are not one."""
-    head, _, body = data.partition(b"\n")
-    if hashlib.sha256(body).hexdigest().encode() != head:
+    body = data[DIGITS:]
+    if hashlib.sha256(body).hexdigest().encode() != data[:DIGITS]:
         return None
-    fields = json.loads(body)
-    made = tuple(Made(role, size, sha) for role, size, sha in fields["made"])
-    return Receipt(made, tuple(fields["warnings"]), tuple(fields["report"]))
-
-
-def place_of(role: str, outputs: Mapping[str, Place]) -> str | None:
-    """Say which file an output is put into, or None for a private one."""
-    if role in outputs:
-        place = outputs[role]
-        return place.alone if isinstance(place, Family) else place
-    name, _, member = role.rpartition("/")
-    family = outputs.get(name)
-    return f"{family.prefix}{member}{family.suffix}" if isinstance(family, Family) else None
+    count, _, rest = body.partition(b"\n")
+    end = int(count)
+    rows, warnings, report = json.loads(rest[:end])
+    made = tuple(Made(role, size, sha) for role, size, sha in rows)
+    inline = {}
+    for one in made:
+        if one.is_inline:
+            inline[one.role] = rest[end : end + one.size]
+            end += one.size
+    return Receipt(made, tuple(warnings), tuple(report), inline)

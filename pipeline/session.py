@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import groupby
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
 
 from pipeline.glance import Standing, glance
 from pipeline.project import Project
-from pipeline.state import Row, StateDamagedError
+from pipeline.state import StateDamagedError
 
 if TYPE_CHECKING:
-    from pipeline.book import Book
     from pipeline.build import Build
     from pipeline.look import Look
+    from pipeline.outline import Item, Part
     from pipeline.reason import Reason
     from pipeline.survey import Mapper
 
@@ -34,46 +34,12 @@ class UnknownTaskError(Exception):
     """The user named something that there is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A task to hand to doit: its name and the tasks that come before it."""
-
-    task: str
-    needs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A node of the whole graph: what comes before it, what it reads and makes, how it stands."""
-
-    task: str
-    needs: tuple[str, ...]
-    sources: tuple[str, ...]
-    files: tuple[str, ...]
-    clean: bool
-
-    @staticmethod
-    def of(book: Book, row: Row) -> Part:
-        """Describe a node."""
-        from encoders.kit.plan import Source
-        from pipeline.evaluate import files_of
-
-        planned = book.planned(row.task)
-        inputs = planned.node.inputs.values() if planned else ()
-        return Part(
-            row.task,
-            tuple(needs_of(book, row.task)),
-            tuple(one.path for one in inputs if isinstance(one, Source)),
-            tuple(sorted(files_of(row.built))) if row.built else (),
-            row.clean,
-        )
-
-
 class Session:
     """The project during one run."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.began = perf_counter()
         self.standings: dict[str, Standing] = {}
         self.build: Build | None = None
         self.whole = True
@@ -201,6 +167,7 @@ class Session:
     def whole_graph(self, in_parallel: Mapper) -> list[Part]:
         """Give all nodes of all manifests as they stand; nothing of this look is kept."""
         from pipeline.book import Book
+        from pipeline.outline import Part
 
         state, parts = self.project.state, []
         with state.rehearsal():
@@ -253,6 +220,7 @@ class Session:
     def items(self, build: Build, everything: bool = False) -> list[Item]:
         """List what is up, in order: dirty nodes and all that may change downstream of them."""
         from pipeline.graph import edges_from
+        from pipeline.outline import Item, needs_of
 
         state = self.project.state
         if everything or len(build.dirty) > MANY:
@@ -280,17 +248,6 @@ def _is_meant(task: str, names: Sequence[str], targets: Mapping[str, str]) -> bo
     return not names or any(
         name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names
     )
-
-
-def needs_of(book: Book, task: str) -> list[str]:
-    """Name the tasks that come before a task."""
-    from pipeline.graph import needed_nodes
-
-    planned = book.planned(task)
-    if planned is None:
-        raise StateDamagedError("an edge leads to no node")
-    names = {*needed_nodes(planned.node), *planned.needs}
-    return sorted(f"{stem_of(task)}:{name}" for name in names)
 
 
 def stem_of(task: str) -> str:

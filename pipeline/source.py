@@ -11,8 +11,12 @@ from typing import NamedTuple
 import xxhash
 
 from pipeline.files import read_if_there
-from pipeline.photo import UNKNOWN, Tree, is_trusted
+from pipeline.photo import UNKNOWN, Stamp, Tree, is_trusted
 from pipeline.state import State
+
+
+def _stamp_text(stamp: Stamp) -> str:
+    return "{} {} {} {}".format(*stamp)
 
 
 class Digest(NamedTuple):
@@ -28,8 +32,9 @@ class Sources:
     def __init__(self, root: str, tree: Tree, state: State, now_ns: int) -> None:
         self._root, self._tree, self._state, self._now_ns = root, tree, state, now_ns
         self._known: dict[str, Digest | None] = {}
-        self._facts: dict[str, list[object]] | None = None
-        self._new: dict[str, list[object]] = {}
+        self._facts: dict[str, str] | None = None
+        self._new: dict[str, str] = {}
+        self._touched: dict[str, str] = {}
 
     def load_all(self) -> None:
         """Read all that is remembered at once, which is quicker when most of it will be asked."""
@@ -51,31 +56,35 @@ class Sources:
         stamp = self._tree.stamp(path)
         if stamp is None:
             return None
-        fact = (
-            self._facts.get(path) if self._facts is not None else self._state.fact("source", path)
-        )
-        if fact and tuple(fact[:4]) == stamp:
-            return Digest(str(fact[4]), str(fact[5]))
+        known, xxh, sha = self._remembered(path)
+        if known == _stamp_text(stamp):
+            return Digest(xxh, sha)
         try:
             data = read_if_there(f"{self._root}/{path}")
         except OSError:  # whoever has to read it will say why that can't be
             data = None
         if data is None:
             return None
-        xxh = xxhash.xxh3_128_hexdigest(data)
-        same = fact is not None and fact[4] == xxh
-        digest = Digest(xxh, str(fact[5]) if same and fact else hashlib.sha256(data).hexdigest())
+        now = xxhash.xxh3_128_hexdigest(data)
+        digest = Digest(now, sha if now == xxh else hashlib.sha256(data).hexdigest())
         kept = stamp if is_trusted(stamp, self._now_ns) else UNKNOWN
-        self._new[path] = [*kept, digest.xxh, digest.sha]
+        notes = self._touched if now == xxh else self._new
+        notes[path] = f"{_stamp_text(kept)} {digest.xxh} {digest.sha}"
         return digest
 
-    def _remembered(self, path: str) -> list[object] | None:
+    def _remembered(self, path: str) -> list[str]:
+        """Give what is remembered of a file: its stamp and both digests, as texts."""
         if self._facts is not None:
-            return self._facts.get(path)
-        fact: list[object] | None = self._state.fact("source", path)
-        return fact
+            fact = self._facts.get(path)
+        else:
+            fact = self._state.fact("source", path)
+        return fact.rsplit(" ", 2) if fact else ["", "", ""]
 
-    def save(self) -> None:
-        """Remember what was found out, in the caller's transaction."""
-        self._state.set_facts("source", self._new)
-        self._new = {}
+    def save(self, new_stamps: bool) -> None:
+        """Remember what was found out, in the caller's transaction.
+
+        New stamps of old content may be left out: who has a photograph does not need them, and
+        who has none only reads the files once more.
+        """
+        self._state.set_facts("source", self._new | (self._touched if new_stamps else {}))
+        self._new, self._touched = {}, {}

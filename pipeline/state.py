@@ -13,13 +13,14 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any
 
 import xxhash
 
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 
-VERSION = 1
+VERSION = 3  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record TEXT, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
@@ -28,13 +29,13 @@ CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan TEXT, built TEXT, clea
                    crc INTEGER);
 CREATE TABLE edge (stem TEXT, input TEXT, task TEXT);
 CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT);
-CREATE INDEX edge_by_input ON edge (input);
-CREATE INDEX edge_by_stem ON edge (stem);
+CREATE INDEX edge_by_input ON edge (stem, input);
 CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX product_by_task ON product (task);
 CREATE INDEX product_by_stem ON product (stem);
 """
 CHUNK = 500  # how many values go into one statement
+BATCH_S = 0.1  # how long a batch may stay open
 BUSY_S = 60.0  # how long to wait for another process to finish its transaction
 
 
@@ -42,9 +43,12 @@ class StateDamagedError(Exception):
     """The state contradicts itself; it has to be made again from what is on disk."""
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
 def dump(value: object) -> str:
     """Serialise a record in one canonical form."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return _encode(value)
 
 
 def _crc(*texts: str | None) -> int:
@@ -99,6 +103,7 @@ class State:
         """
         self.path = path
         self._depth = 0
+        self._batch_began: float | None = None
         try:
             self.db = self._connect(is_owner)
         except sqlite3.DatabaseError:
@@ -108,7 +113,9 @@ class State:
 
     def _connect(self, is_owner: bool) -> sqlite3.Connection:
         here = is_owner or os.path.exists(self.path)
-        db = sqlite3.connect(self.path if here else ":memory:", BUSY_S, isolation_level=None)
+        db = sqlite3.connect(
+            self.path if here else ":memory:", timeout=BUSY_S, isolation_level=None
+        )
         try:
             if is_owner:
                 db.execute("PRAGMA journal_mode=WAL")
@@ -141,8 +148,9 @@ class State:
                 os.unlink(path + suffix)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, with whatever a batch still holds."""
         with suppress(sqlite3.Error):
+            self.flush(now=True)
             self.db.close()
 
     @contextmanager
@@ -157,6 +165,26 @@ class State:
             self.db = original
 
     @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Be a transaction that may be committed together with the next ones, but soon.
+
+        What a kill takes from a batch is found again in the cache.
+        """
+        if self._batch_began is None:
+            self.db.execute("BEGIN IMMEDIATE")
+            self._depth, self._batch_began = 1, monotonic()
+        with self.transaction():
+            yield
+        self.flush()
+
+    def flush(self, now: bool = False) -> None:
+        """Commit a batch that has been open for long enough, or any batch at once."""
+        if self._batch_began is not None and (now or monotonic() > self._batch_began + BATCH_S):
+            self._batch_began = None
+            self._depth = 0
+            self.db.execute("COMMIT")
+
+    @contextmanager
     def transaction(self) -> Iterator[None]:
         """Make everything inside happen together or not at all."""
         if self._depth == 0:
@@ -165,7 +193,7 @@ class State:
         try:
             yield
         except BaseException:
-            self._depth = 0
+            self._depth, self._batch_began = 0, None
             with suppress(sqlite3.Error):
                 self.db.execute("ROLLBACK")
             raise
@@ -185,6 +213,11 @@ class State:
         query = "SELECT record, crc FROM fact WHERE kind=? AND key=?"
         row = self.db.execute(query, (kind, key)).fetchone()
         return _load(*row) if row else None
+
+    def facts_of(self, kind: str, keys: Iterable[str]) -> dict[str, Any]:
+        """Give those facts of a kind that there are among the keys."""
+        query = "SELECT key, record, crc FROM fact WHERE kind=? AND key IN ({})"
+        return {key: _load(text, crc) for key, text, crc in self._chunked(query, (kind,), keys)}
 
     def count_facts(self, kind: str) -> int:
         """Count the facts of a kind."""
@@ -347,9 +380,11 @@ class State:
 
     def _chunked(
         self, query: str, first: tuple[str, ...], values: Iterable[str]
-    ) -> Iterator[tuple[Any, ...]]:
+    ) -> list[tuple[Any, ...]]:
         waiting = list(values)
+        found: list[tuple[Any, ...]] = []
         for start in range(0, len(waiting), CHUNK):
             chunk = waiting[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
-            yield from self.db.execute(query.format(marks), (*first, *chunk))
+            found += self.db.execute(query.format(marks), (*first, *chunk)).fetchall()
+        return found

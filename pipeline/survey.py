@@ -16,7 +16,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
 from encoders.kit.reference import resolve_reference
 from encoders.kit.survey import SURVEYS
-from pipeline.code import Code, load_function
+from pipeline.apart import call
+from pipeline.code import Code
 from pipeline.files import leads_out, read_file
 from pipeline.photo import Tree, is_link
 from pipeline.source import Sources
@@ -59,7 +60,7 @@ def error_record(error: EncodeError) -> dict[str, Any]:
 def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
     """Read one source and survey it; an error comes back as data."""
     try:
-        return {"survey": load_function(dotted)(read_file(path), name)}
+        return {"survey": call(dotted, read_file(path), name)}
     except EncodeError as error:
         return {"error": error_record(error)}
     except OSError as error:

@@ -43,8 +43,9 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
     vanished = set(state.product_stems()) - set(state.stems()) if whole else set()
     if all(state.manifest(stem)["swept"] for stem in chosen) and not vanished:
         return swept
-    claims = Claims(project, state.stems())
-    for stem, task, path, sha in state.all_products():
+    products = state.all_products()
+    claims = Claims(project, state.stems() if products else ())
+    for stem, task, path, sha in products:
         if stem in chosen | vanished and not claims.covers(task, path):
             if evaluator.file_holds(path, sha):
                 remove_output(project, path)

@@ -10,27 +10,33 @@ import hashlib
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
+from pipeline.apart import call_apart, is_apart
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import read_if_there
 from pipeline.fingerprint import fingerprint
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
+from pipeline.place import place_of
 from pipeline.purity import pure
-from pipeline.receipt import Made, Receipt, place_of
+from pipeline.receipt import Made, Receipt
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Where an input's bytes are: a source by path, or a product by digest and perhaps a file."""
+    """Where an input's bytes are: a source by path, or a product by digest.
+
+    A product may be a file too, and is named in the receipt of the task that made it.
+    """
 
     path: str | None
     sha: str | None
     node: str | None = None
+    receipt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +103,17 @@ def _restore(job: Job, cache: Cache) -> Result | None:
     for made in receipt.made:
         place = place_of(made.role, job.outputs)
         if place is None:
-            if not cache.has_object(made.sha):
+            if not cache.has_output(made):
                 return None
             continue
         if not _has_bytes(f"{job.root}/{place}", made.sha):
-            data = cache.load_object(made.sha)
+            data = cache.load_output(receipt, made)
             if data is None:
                 return None
             cache.put_in_place(made.sha, data, f"{job.root}/{place}", job.scratch)
         stamps[place] = take_stamp(f"{job.root}/{place}")
     inputs = {name: one.sha for name, one in job.inputs.items()}
-    return Result(RESTORED, job.fingerprint, inputs, receipt, stamps)
+    return Result(RESTORED, job.fingerprint, inputs, without_bytes(receipt), stamps)
 
 
 def _has_bytes(path: str, sha: str) -> bool:
@@ -133,20 +139,28 @@ def _encode(job: Job, cache: Cache) -> Result:
     receipt = _receipt(job, outputs)
     # A source may have been saved again since it was looked at: what counts is what was read.
     actual = fingerprint(job.fixed, digests)
-    stamps = _keep(job, cache, receipt, outputs)
-    cache.store_receipt(actual, receipt)
-    return Result(BUILT, actual, digests, receipt, stamps)
+    cache.store_result(actual, receipt, outputs)
+    stamps = _put_in_place(job, cache, receipt, outputs)
+    return Result(BUILT, actual, digests, without_bytes(receipt), stamps)
+
+
+def without_bytes(receipt: Receipt) -> Receipt:
+    """Give a receipt that is light enough to travel to the driver."""
+    return replace(receipt, inline={})
 
 
 def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
+    """Read an input wherever it is; what another node made must have the bytes that it made."""
     if one.node is None:
         return read_if_there(f"{job.root}/{one.path}")
-    data = cache.load_object(one.sha or "")
-    if data is None and one.path is not None:
-        data = read_if_there(f"{job.root}/{one.path}")
-        if data is not None and hashlib.sha256(data).hexdigest() != one.sha:
-            return None
-    return data
+    data = read_if_there(f"{job.root}/{one.path}") if one.path is not None else None
+    if data is not None and hashlib.sha256(data).hexdigest() == one.sha:
+        return data
+    receipt = cache.load_receipt(one.receipt)
+    for made in receipt.made if receipt else ():
+        if receipt and made.sha == one.sha:
+            return cache.load_output(receipt, made)
+    return cache.load_object(one.sha or "")
 
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -158,6 +172,9 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
             {"module": ", ".join(outdated)},
             "Run doit again.",
         )
+    if is_apart(job.encoder):
+        made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
+        return made
     with pure() if job.lint else nullcontext():
         outputs: dict[str, bytes] = encode(inputs, job.params)
     return outputs
@@ -174,7 +191,8 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     made = tuple(
         Made(role, len(outputs[role]), hashlib.sha256(outputs[role]).hexdigest()) for role in roles
     )
-    return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT))
+    inline = {one.role: bytes(outputs[one.role]) for one in made if one.is_inline}
+    return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
 
 def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
@@ -190,14 +208,13 @@ def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
     return tuple(outputs.get(role, b"").decode().splitlines())
 
 
-def _keep(
+def _put_in_place(
     job: Job, cache: Cache, receipt: Receipt, outputs: Mapping[str, bytes]
 ) -> dict[str, Stamp]:
-    """Store the outputs and put the public ones in place; what is there already stays untouched."""
+    """Put the public outputs in place; what is there already stays untouched."""
     stamps = {}
     for made in receipt.made:
         data = outputs[made.role]
-        cache.store_object(made.sha, data)
         place = place_of(made.role, job.outputs)
         if place is not None:
             path = f"{job.root}/{place}"

@@ -53,10 +53,10 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
         "lock.py",
         "mirror.py",
         "outcome.py",
+        "place.py",
         "project.py",
         "purity.py",
         "reader.py",
-        "session.py",
         "source.py",
         "speech.py",
     }

@@ -108,6 +108,11 @@ class Node:
     stands_on: tuple[str, ...] | None = None
 
 
+# The suffix of a kind that reads any file: where an entry asks for it by name, or names a file
+# that no other kind reads. A pattern alone never reaches it.
+ANY = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What a target makes from some sources: their suffixes and the options that apply.

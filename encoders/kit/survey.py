@@ -13,5 +13,6 @@ SURVEYS = {
     ".mtl": "encoders.kit.mtl_survey:survey_mtl",
     ".gltf": "encoders.kit.gltf_survey:survey_gltf",
     ".glb": "encoders.kit.gltf_survey:survey_gltf",
+    ".fbx": "encoders.kit.fbx_survey:survey_fbx",
     ".wav": "encoders.kit.wav_survey:survey_wav",
 }

@@ -13,11 +13,14 @@ from doit.exceptions import InvalidCommand
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
 from encoders.kit.survey import SURVEYS
+from pipeline.apart import call
 from pipeline.code import add_project_encoders, load_function
 from pipeline.files import leads_out, read_file, read_if_there
 from pipeline.front.command import PlainCommand
 from pipeline.reader import find_readers
 
+# What a line shows of a long text; --json has all of it.
+TEXT_LIMIT = 64
 EXPORTS = {
     "render": "draw it to this PNG file",
     "obj": "write its geometry to this OBJ file",
@@ -85,7 +88,7 @@ def survey_source(data: bytes, path: str) -> Mapping[str, Any]:
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SURVEYS:
         raise EncodeError("no target knows this kind of file", {"file": path})
-    found: Mapping[str, Any] = load_function(SURVEYS[suffix])(data, path)
+    found: Mapping[str, Any] = call(SURVEYS[suffix], data, path)
     return found
 
 
@@ -132,4 +135,5 @@ def _lines(found: Any, indent: str = "") -> list[str]:
 def _short(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_short(one) for one in value[:8])}{', …' if len(value) > 8 else ''}]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"

@@ -6,6 +6,7 @@ whole graph. Naming a task that is up to date is no error.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session = session = Session(Project(os.getcwd(), say_waiting))
         names = [name for name in pos_args if not name.startswith("-")]
         backend = cmd.dep_manager.backend
+        gc.disable()  # what is loaded stays: looking through it again and again takes a tenth
         try:
             nodes = session.safely(
                 lambda: self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
@@ -69,6 +71,9 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             session.project.close()
             self._explain_mistakes(error)
             raise
+        finally:
+            gc.freeze()
+            gc.enable()
         stems = set(session.standings)
         backend.is_node = lambda task: stem_of(task) in stems and ":" in task
         if cmd.name in ("forget", "clean"):

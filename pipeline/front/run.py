@@ -146,6 +146,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             self._start_what_is_ready(dispatcher, completed)
             if self._pool is None or not self._pool.is_busy:
                 return
+            self.session.project.state.flush()
             node, answer = self._pool.next_answer()
             self._finish(node, answer)
             completed = node

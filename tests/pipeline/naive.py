@@ -43,6 +43,7 @@ class Naive:
                 failed.add(node.name)
                 continue
             outputs.pop("warnings", None)
+            outputs.pop("report", None)
             made[node.name] = outputs
             files |= self._files(node, outputs)
             key = self._key(code, node, inputs)
@@ -61,7 +62,7 @@ class Naive:
         nodes, failed = [], set()
         for source in sources:
             name, _, suffix = source.removeprefix("assets/").rpartition(".")
-            options = {"case": case, "times": 1}
+            options = {"case": case, "times": 1, "beside": ""}
             asset = Asset(name, name, (source,), (kinds["." + suffix],), options, name)
             try:
                 data = self.game.read(source)

@@ -11,11 +11,12 @@ import pytest
 
 from pipeline import files
 from pipeline.cache import Cache
-from pipeline.receipt import Made, Receipt, pack_receipt, unpack_receipt
+from pipeline.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
 from pipeline.trim import GRACE_S, trim_cache
 from tests.pipeline.game import ROOT, Game
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
+LARGE = 2 * INLINE_BYTES
 
 
 @pytest.fixture
@@ -27,20 +28,20 @@ def store(cache: Cache, data: bytes, used: int = LONG_AGO) -> tuple[str, str]:
     """Store a result of one object; its fingerprint and its digest come back."""
     sha = hashlib.sha256(data).hexdigest()
     fingerprint = hashlib.sha256(b"fingerprint of " + data).hexdigest()
-    cache.store_object(sha, data)
-    cache.store_receipt(fingerprint, Receipt((Made("out", len(data), sha),)))
+    cache.store_result(fingerprint, Receipt((Made("out", len(data), sha),)), {"out": data})
     for path in (cache._path("objects", sha), cache._path("receipts", fingerprint)):
         os.utime(path, (used, used))
     return fingerprint, sha
 
 
 def test_a_receipt_survives_its_bytes():
-    receipt = Receipt((Made("a", 3, "f" * 64), Made("b/0", 0, "0" * 64)), ("warned",), ("said",))
+    made = (Made("a", 3, "f" * 64), Made("b/0", 0, "0" * 64), Made("c", LARGE, "1" * 64))
+    receipt = Receipt(made, ("warned",), ("said",), {"a": b"\n\0x", "b/0": b""})
     assert unpack_receipt(pack_receipt(receipt)) == receipt
 
 
 def test_every_damaged_receipt_is_known_as_such():
-    data = pack_receipt(Receipt((Made("a", 3, "f" * 64),)))
+    data = pack_receipt(Receipt((Made("a", 3, "f" * 64),), inline={"a": b"abc"}))
     for position in range(len(data)):
         assert unpack_receipt(data[:position]) is None
         flipped = bytes([*data[:position], data[position] ^ 1, *data[position + 1 :]])
@@ -48,26 +49,40 @@ def test_every_damaged_receipt_is_known_as_such():
 
 
 def test_a_damaged_object_is_set_aside_and_counts_as_missing(cache):
-    _, sha = store(cache, b"content")
-    with open(cache._path("objects", sha), "wb") as file:
+    content = b"content" * LARGE
+    _, sha = store(cache, content)
+    with open(cache._path("objects", sha), "r+b") as file:
         file.write(b"c0ntent")
     assert cache.load_object(sha) is None
     assert not cache.has_object(sha)
     assert os.path.exists(f"{cache.folder}/damaged/{sha}")
-    cache.store_object(sha, b"content")
-    assert cache.load_object(sha) == b"content"
+    cache.store_object(sha, content)
+    assert cache.load_object(sha) == content
 
 
 def test_a_damaged_object_is_encoded_again_with_a_warning(game):
-    game.write("assets/a.txt", "a")
+    game.write("assets/a.txt", "a" * LARGE)
     game.doit()
-    sha = hashlib.sha256(b"A").hexdigest()
+    sha = hashlib.sha256(b"A" * LARGE).hexdigest()
     game.write(f"cache/objects/{sha[:2]}/{sha[2:]}", "damaged")
     game.remove("build")
     ran = game.doit()
     assert ran.code == 0
     assert ran.built == ["toy:a"]
     assert f"set aside: {sha}" in ran.out
+    assert game.read("build/toy/a.out") == b"A" * LARGE
+
+
+def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
+    game.write("assets/a.txt", "a")
+    game.doit()
+    receipts = [path for path in game.path("cache/receipts").rglob("*") if path.is_file()]
+    for path in receipts:
+        path.write_bytes(path.read_bytes()[:-1])
+    game.remove("build")
+    ran = game.doit()
+    assert (ran.code, ran.built) == (0, ["toy:a", "toy:pack"])
+    assert ran.out.count("set aside: ") == len(receipts)
     assert game.read("build/toy/a.out") == b"A"
 
 
@@ -156,30 +171,30 @@ def test_a_copy_is_made_where_blocks_cannot_be_shared(tmp_path, monkeypatch):
 
 
 def test_a_trim_takes_the_least_recently_used_first(cache):
-    old, _ = store(cache, b"o" * 1000, LONG_AGO)
-    new, _ = store(cache, b"n" * 1000, LONG_AGO + 5)
-    trim_cache(cache, 1500, set(), NOW)
+    old, _ = store(cache, b"o" * LARGE, LONG_AGO)
+    new, _ = store(cache, b"n" * LARGE, LONG_AGO + 5)
+    trim_cache(cache, 3 * LARGE // 2, set(), NOW)
     assert cache.load_receipt(old) is None
     assert cache.load_receipt(new) is not None
 
 
 def test_a_trim_never_takes_what_is_needed(cache):
-    needed, sha = store(cache, b"needed" * 100)
-    other, _ = store(cache, b"other" * 100)
+    needed, sha = store(cache, b"needed" * LARGE)
+    other, _ = store(cache, b"other" * LARGE)
     trimmed = trim_cache(cache, 0, {needed, sha}, NOW)
-    assert cache.load_object(sha) == b"needed" * 100
+    assert cache.load_object(sha) == b"needed" * LARGE
     assert cache.load_receipt(needed) is not None
     assert cache.load_receipt(other) is None
     assert trimmed.removed_files == 2
 
 
 def test_a_trim_keeps_objects_that_another_receipt_names(cache):
-    data = b"shared" * 100
+    data = b"shared" * LARGE
     sha = hashlib.sha256(data).hexdigest()
     store(cache, data)
-    cache.store_receipt("1" * 64, Receipt((Made("out", len(data), sha),)))
+    cache.store_result("1" * 64, Receipt((Made("out", len(data), sha),)), {"out": data})
     os.utime(cache._path("receipts", "1" * 64), (NOW, NOW))
-    trim_cache(cache, 1000, set(), NOW)
+    trim_cache(cache, len(data) + 300, set(), NOW)
     assert cache.load_object(sha) == data
 
 
@@ -196,9 +211,9 @@ def test_a_trim_leaves_young_orphans_alone_because_a_build_may_be_about_to_name_
 
 def test_a_trim_takes_no_more_than_it_must(cache):
     for number in range(10):
-        store(cache, bytes([number]) * 1000, LONG_AGO + number)
-    trimmed = trim_cache(cache, 6000, set(), NOW)
-    assert 4500 < trimmed.kept_bytes <= 6000
+        store(cache, bytes([number]) * LARGE, LONG_AGO + number)
+    trimmed = trim_cache(cache, 6 * LARGE, set(), NOW)
+    assert 4.5 * LARGE < trimmed.kept_bytes <= 6 * LARGE
 
 
 def test_gc_keeps_the_current_build_whole(game):

@@ -69,6 +69,12 @@ def test_families_that_could_share_a_member_are_a_collision():
     assert clashes(one, node("b", patch=Family("x", ".rs"))) == []
 
 
+def test_a_source_outside_of_the_project_is_refused():
+    for path in ("/etc/passwd", "../x", "a/../../x", "a\\b"):
+        problems = graph_problems("t", graph(node("a", {"x": Source(path)}, out="b/a")))
+        assert len(problems) == 1, path
+
+
 def test_a_place_outside_of_the_output_folder_is_refused():
     for path in ("b/../../x", "b//x", "b/./x", "b\\x"):
         assert len(graph_problems("t", graph(node("a", out=path)))) == 1, path

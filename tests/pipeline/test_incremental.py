@@ -242,6 +242,17 @@ def test_a_missing_reference_counts_as_absent_and_its_arrival_as_a_change(villag
     assert village.read("build/toy/a.out") == b"REF MORE.INC\n"
 
 
+def test_a_source_that_no_survey_leads_to_is_watched_all_the_same(village):
+    village.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "data/x.dat"\n')
+    for text in ("first", "second", None, "third"):
+        if text is None:
+            village.remove("data/x.dat")
+        else:
+            village.write("data/x.dat", text)
+        assert village.doit().code == 0
+        assert village.read("build/toy/a.out") == b"HELLO" + (text or "").upper().encode()
+
+
 def test_a_vanished_manifest_takes_its_outputs_along(village):
     village.write("manifests/second.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
     village.doit()

@@ -12,7 +12,7 @@ from pipeline.manifest import parse_toml, read_manifest
 from pipeline.mistake import Check
 from pipeline.photo import Tree
 from tests.pipeline import toy_target
-from tests.pipeline.game import Game
+from tests.pipeline.game import MANIFEST, Game
 
 
 def assets_of(game: Game, text: str) -> dict[str, Asset]:
@@ -67,8 +67,8 @@ def test_later_entries_win_and_defaults_come_first(sources):
     times = 4
     """
     found = assets_of(sources, text)
-    assert found["a"].options == {"case": "lower", "times": 4}
-    assert found["b"].options == {"case": "lower", "times": 2}
+    assert found["a"].options == {"case": "lower", "times": 4, "beside": ""}
+    assert found["b"].options == {"case": "lower", "times": 2, "beside": ""}
 
 
 def test_entries_with_different_ids_make_an_asset_each(sources):
@@ -86,8 +86,8 @@ def test_entries_with_different_ids_make_an_asset_each(sources):
     """
     found = assets_of(sources, text)
     assert sorted(found) == ["b", "blue", "red"]
-    assert found["red"].options == {"case": "lower", "times": 2}
-    assert found["blue"].options == {"case": "lower", "times": 1}
+    assert found["red"].options == {"case": "lower", "times": 2, "beside": ""}
+    assert found["blue"].options == {"case": "lower", "times": 1, "beside": ""}
     assert found["b"].id == "b"
 
 
@@ -193,7 +193,7 @@ def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
     game.write("encoders/toy.py", code.replace('f"{asset.place}.out"', '"same.out"'))
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:other/a and toy:x would both write build/toy/same.out" in ran.err
+    assert "toy:x and toy:other/a would both write build/toy/same.out" in ran.err
 
 
 def test_names_that_differ_only_in_case_are_a_collision(game):
@@ -238,6 +238,19 @@ def test_links_that_lead_out_of_the_project_are_refused(game, tmp_path):
     ran = game.doit()
     assert ran.code == 3
     assert '"assets/link.txt" is a link that leads out of the project' in ran.err
+
+
+def test_a_link_that_only_an_option_names_is_refused_too(game, tmp_path):
+    (tmp_path / "secret.dat").write_text("secret")
+    game.write("assets/a.txt", "a")
+    game.path("data").mkdir()
+    game.path("data/x.dat").symlink_to(tmp_path / "secret.dat")
+    game.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "data/x.dat"\n')
+    ran = game.doit()
+    assert ran.code == 3
+    assert '"data/x.dat" is a link that leads out of the project' in ran.err
+    game.write("manifests/toy.toml", MANIFEST + '[defaults.text]\nbeside = "../secret.dat"\n')
+    assert game.doit().code == 3
 
 
 def test_links_inside_the_project_are_followed(game):

@@ -1,7 +1,7 @@
 """A target to test the engine with: one to one, one to as many as the content says, many to one."""
 
 from encoders.kit.error import EncodeError
-from encoders.kit.option import Choice, Number, Option
+from encoders.kit.option import Choice, Number, Option, Text
 from encoders.kit.plan import Family, Kind, Node, Product, Reader, Source, Target
 
 
@@ -21,6 +21,8 @@ def plan(asset, surveys, settings):
         for ref in refs:
             folder = asset.source.rpartition("/")[0]
             inputs[f"ref/{ref}"] = Source(f"{folder}/{ref}")
+        if asset.options["beside"]:
+            inputs["ref/beside"] = Source(asset.options["beside"])
         params = {"case": asset.options["case"], "times": asset.options["times"]}
         yield Node(
             asset.name,
@@ -70,6 +72,8 @@ def encode_text(inputs, params):
             text += inputs[name].decode()
     text = text.upper() if params["case"] == "upper" else text.lower()
     outputs = {"text": (text * params["times"]).encode(), "length": str(len(text)).encode()}
+    if "tell" in text.lower():
+        outputs["report"] = b"told"
     if "lossy" in text.lower():
         outputs["warnings"] = b"something was lost"
     return outputs
@@ -110,6 +114,7 @@ TARGET = Target(
             {
                 "case": Option(Choice(("upper", "lower")), "upper", "how letters come out"),
                 "times": Option(Number(1, 9, whole=True), 1, "how often"),
+                "beside": Option(Text(), "", "a file that no survey leads to"),
             },
         ),
         "list": Kind((".lst",)),

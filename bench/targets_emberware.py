@@ -1,0 +1,124 @@
+"""Emberware measured: many clips from one GLB, and a full ROM linked and read. Run it alone."""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from encoders.emberware import GAME
+from encoders.emberware.animation import encode_animation
+from encoders.emberware.model import encode_parts
+from encoders.emberware.rom import encode_rom
+from encoders.emberware.rom_file import unpack_rom
+from encoders.emberware.sound import pack_sound
+from encoders.kit.gltf_survey import survey_gltf
+from tests.kit.glb_builder import Builder
+
+CLIPS, FRAMES, BONES = 50, 60, 40
+ROM_BYTES = 16 << 20
+PATHS = {"translation": 3, "rotation": 4, "scale": 3}
+
+
+def character() -> bytes:
+    """A chain of bones and clips that move every part of every bone."""
+    chance = np.random.default_rng(1)
+    builder = Builder()
+    for bone in range(BONES):
+        children = {"children": [bone + 1]} if bone + 1 < BONES else {}
+        builder.add("nodes", name=f"bone{bone}", translation=[0, 0.1, 0], **children)
+    builder.add("skins", joints=list(range(BONES)))
+    keys = builder.accessor(np.linspace(0, FRAMES / 30, 31), bounds=True)
+    for clip in range(CLIPS):
+        samplers, channels = [], []
+        for bone in range(BONES):
+            for path, width in PATHS.items():
+                values = chance.normal(1, 0.1, (31, width))
+                samplers.append({"input": keys, "output": builder.accessor(values)})
+                target = {"node": bone, "path": path}
+                channels.append({"sampler": len(samplers) - 1, "target": target})
+        builder.add("animations", name=f"clip{clip}", samplers=samplers, channels=channels)
+    return builder.glb()
+
+
+def encode_all(data: bytes, space: str) -> int:
+    """What a build does: cut the model into parts, then encode each clip from its part."""
+    parts = {f"clip{n}": {"skin": 0, "clip": n} for n in range(CLIPS)}
+    cut = encode_parts({"model": data}, {"source": "hero.glb", "parts": parts})
+    params = {"source": "hero.glb", "frame_rate": 30, "space": space, "include_last_frame": False}
+    return sum(len(encode_animation({"model": cut[role]}, params)["file"]) for role in parts)
+
+
+def full_rom() -> tuple[dict[str, bytes], dict]:
+    """Textures, clips and sounds that fill a ROM."""
+    chance = np.random.default_rng(1)
+    inputs: dict[str, bytes] = {}
+    assets: dict[str, list] = {"texture": [], "animation": [], "sound": []}
+    sizes = {"texture": 256 * 256 * 4, "animation": 40 * 60 * 16, "sound": 22050 * 4}
+    headers = {"texture": b"\0\1\0\1", "animation": b"\x28\0\x3c\0", "sound": b""}
+    left, number = ROM_BYTES - (64 << 10), 0
+    while left > max(sizes.values()):
+        kind = tuple(assets)[number % 3]
+        body = chance.integers(0, 256, sizes[kind], np.uint8).tobytes()
+        inputs[f"{kind}/{len(assets[kind]):05}"] = headers[kind] + body
+        assets[kind].append({"id": f"{kind}{number}", "node": "n"})
+        left, number = left - sizes[kind], number + 1
+    game = {name: option.default for name, option in GAME.items()}
+    game |= {"id": "t", "title": "T", "author": "A", "version": "1"}
+    files = {"wasm": None, "thumbnail": None, "screenshots": []}
+    params = {"profile": "ewz", "game": game, "files": files, "assets": assets}
+    return dict(sorted(inputs.items())), params | {"limit": {"rom_mib": 16}}
+
+
+def best(run: Callable[[], object], times: int = 3) -> float:
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        run()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def peak_bytes(run: Callable[[], object]) -> int:
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def main() -> None:
+    model = character()
+    inputs, params = full_rom()
+    rom = encode_rom(inputs, params)["rom"]
+    held = sum(map(len, inputs.values()))
+    peak = held + peak_bytes(lambda: encode_rom(inputs, params))
+    tone = (8000 * np.sin(np.arange(22050) * 0.1)).astype(np.int16)
+    what = f"{CLIPS} clips x {FRAMES} frames x {BONES} bones"
+    rows = [
+        (f"{what}, model space", best(lambda: encode_all(model, "model")), "goal 1.5 s"),
+        (f"{what}, local space", best(lambda: encode_all(model, "local")), ""),
+        (f"survey of the same, {len(model):,} bytes", best(lambda: survey_gltf(model, "a")), ""),
+        (
+            f"ROM of {len(rom):,} bytes linked",
+            best(lambda: encode_rom(inputs, params)),
+            "goal 0.5 s",
+        ),
+        ("the same read and checked", best(lambda: unpack_rom(rom, "a")), ""),
+        ("one second of sound as QOA", best(lambda: pack_sound(tone)), ""),
+    ]
+    print(f"{'emberware':<56} {'CPU s':>8}")
+    for name, seconds, note in rows:
+        print(f"{name:<56} {seconds:>8.3f}  {note}")
+    ratio = peak / len(rom)
+    print(f"{'memory for linking, inputs included':<56} {ratio:>6.2f} x  of the ROM, goal 4 x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Directions in 32 bits: a unit vector folded onto a square, two signed 16-bit numbers.
+
+Single precision, one rounding a step, and the numbers are cut off towards zero, as the console's
+own encoder does it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint32]
+
+ONE = np.float32(1)
+LARGEST = np.float32(32767)
+
+
+def pack_directions(vectors: Floats) -> Words:
+    """Return the words of vectors (n, 3); one of no length counts as +z."""
+    x, y, z = vectors.T
+    length = np.sqrt(x * x + y * y + z * z)
+    has_length = length > 0
+    factor = ONE / np.where(has_length, length, ONE)
+    x, y, z = vectors.T * factor
+    size = np.where(has_length, np.abs(x) + np.abs(y) + np.abs(z), ONE)
+    folded_u, folded_v = _folded(x / size, y / size, z < 0)
+    return _snorm16(folded_u) | (_snorm16(folded_v) << np.uint32(16))
+
+
+def unpack_directions(words: Words) -> Floats:
+    """Return the unit vectors (n, 3) of the words."""
+    pairs = np.ascontiguousarray(words).view(np.int16).reshape(-1, 2)
+    u, v = (np.maximum(pairs[:, k].astype(np.float32) / LARGEST, -ONE) for k in range(2))
+    z = ONE - np.abs(u) - np.abs(v)
+    x, y = _folded(u, v, z < 0)
+    length = np.sqrt(x * x + y * y + z * z)
+    vectors: Floats = np.stack((x, y, z), axis=1) / length[:, None]
+    return vectors
+
+
+def _folded(u: Floats, v: Floats, is_below: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Turn the corners of the square over, where the half below lies; twice is not at all."""
+    over_u = (ONE - np.abs(v)) * _sign(u)
+    over_v = (ONE - np.abs(u)) * _sign(v)
+    return np.where(is_below, over_u, u), np.where(is_below, over_v, v)
+
+
+def _sign(values: Floats) -> Floats:
+    return np.where(values < 0, -ONE, ONE)
+
+
+def _snorm16(values: Floats) -> Words:
+    cut = np.clip(values, -ONE, ONE) * LARGEST
+    return cut.astype(np.int32).astype(np.uint32) & np.uint32(0xFFFF)

@@ -1,0 +1,61 @@
+"""Rotations in 32 bits: the smallest three of a unit quaternion, ten bits each.
+
+All arithmetic is single precision, one rounding a step, because the console decodes what its own
+encoder would have written: in double precision a few codes in a million come out different. The
+one rule: the largest component is dropped, the later one on a tie, and made positive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Words = npt.NDArray[np.uint32]
+
+ONE = np.float32(1)
+SQRT2 = np.float32(1.41421354)
+HALF_RANGE = np.float32(511.5)
+LARGEST_CODE = np.float32(1023)
+# Which components stay, in x y z w order, for each one that is dropped.
+KEPT = np.array(((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)))
+
+
+def pack_quaternions(rotations: Floats) -> Words:
+    """Return the words of quaternions (..., 4), x y z w, that the caller brought to unit length."""
+    dropped = _largest(np.abs(rotations))
+    taken = np.take_along_axis(rotations, dropped[..., None], axis=-1)
+    turned = np.where(taken < 0, -rotations, rotations)
+    a, b, c = np.moveaxis(_codes(np.take_along_axis(turned, KEPT[dropped], axis=-1)), -1, 0)
+    words: Words = (a << 22) | (b << 12) | (c << 2) | dropped.astype(np.uint32)
+    return words
+
+
+def _largest(size: Floats) -> npt.NDArray[np.intp]:
+    """Return the place of the largest component; of equal ones the last."""
+    place: npt.NDArray[np.intp] = 3 - np.argmax(size[..., ::-1], axis=-1)
+    return place
+
+
+def _codes(parts: Floats) -> Words:
+    """Map -1/sqrt 2 to 1/sqrt 2 onto 0 to 1023, halves away from zero, the rest cut off."""
+    scaled = (parts * SQRT2 + ONE) * HALF_RANGE
+    # Adding a half could round up by itself; comparing what is left cannot.
+    whole = np.floor(scaled)
+    rounded = whole + (scaled - whole >= np.float32(0.5))
+    codes: Words = np.minimum(np.maximum(rounded, np.float32(0)), LARGEST_CODE).astype(np.uint32)
+    return codes
+
+
+def unpack_quaternions(words: Words) -> Floats:
+    """Return the quaternions (..., 4) as the console decodes them."""
+    shifts = np.array((22, 12, 2), np.uint32)
+    codes = ((words[..., None] >> shifts) & np.uint32(0x3FF)).astype(np.float32)
+    kept = (codes * (ONE / HALF_RANGE) - ONE) * (ONE / SQRT2)
+    a, b, c = np.moveaxis(kept, -1, 0)
+    square = np.maximum(ONE - a * a - b * b - c * c, np.float32(0))
+    dropped = (words & np.uint32(3)).astype(np.intp)
+    rotations = np.empty((*words.shape, 4), np.float32)
+    np.put_along_axis(rotations, KEPT[dropped], kept, axis=-1)
+    np.put_along_axis(rotations, dropped[..., None], np.sqrt(square)[..., None], axis=-1)
+    return rotations

@@ -1,0 +1,201 @@
+"""Textures and sounds: the encoder's own bytes, upright pictures, sounds that come back."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from encoders.emberware.qoa import pack_qoa, unpack_qoa
+from encoders.emberware.sound import (
+    decode_sound_file,
+    encode_sound,
+    extract_sound_file,
+    unpack_sound,
+    write_wav,
+)
+from encoders.emberware.texture import (
+    decode_texture_file,
+    encode_texture,
+    render_texture_file,
+    unpack_texture,
+)
+from encoders.kit.error import EncodeError
+from encoders.kit.wav import decode_wav
+from pipeline.purity import pure
+
+DATA = Path(__file__).parent / "data/emberware/export"
+SINE = np.frombuffer((DATA / "sine.s16le").read_bytes(), "<i2")
+SINE_FILE = (DATA / "sine.qoa.ewzsnd").read_bytes()
+
+Image.init()
+
+
+def png(image: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def encode_picture(image: np.ndarray, form: str = "rgba8") -> dict[str, bytes]:
+    with pure():
+        return encode_texture({"image": png(image)}, {"source": "a.png", "format": form})
+
+
+def encode_wav(data: bytes) -> dict[str, bytes]:
+    with pure():
+        return encode_sound({"sound": data}, {"source": "a.wav"})
+
+
+def wav(samples: np.ndarray, rate: int, channels: int) -> bytes:
+    data = samples.astype("<i2").tobytes()
+    align = 2 * channels
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * align, align, 16)
+    body = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+def test_a_texture_is_its_size_and_its_rows_from_the_top() -> None:
+    image = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+    made = encode_picture(image)["file"]
+    assert made == bytes.fromhex("0300 0200") + bytes(range(24))
+
+
+def test_a_rendered_texture_is_the_picture_that_went_in() -> None:
+    image = np.random.default_rng(1).integers(0, 256, (5, 7, 4), np.uint8)
+    made = encode_picture(image)["file"]
+    shown = np.array(Image.open(io.BytesIO(render_texture_file(made, "a")["texture.png"])))
+    assert (shown == image).all()
+    assert decode_texture_file(made, "a")["format"] == "rgba8"
+
+
+def test_every_truncated_texture_is_refused_unless_it_is_one_of_blocks() -> None:
+    made = encode_picture(np.zeros((4, 8, 4), np.uint8))["file"]
+    for size in range(len(made)):
+        if size == 4 + 32:
+            assert unpack_texture(made[:size], "a")["format"] == "bc7"
+            continue
+        with pytest.raises(EncodeError):
+            unpack_texture(made[:size], "a")
+    with pytest.raises(EncodeError):
+        unpack_texture(made + b"\0", "a")
+
+
+def test_blocks_without_their_library_say_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "etcpak", None)
+    with pytest.raises(EncodeError, match="etcpak is needed") as caught:
+        encode_picture(np.zeros((4, 4, 4), np.uint8), "bc7")
+    assert "cartwright[bc7]" in caught.value.hint
+
+
+def test_blocks_of_a_picture_that_does_not_divide_are_refused() -> None:
+    with pytest.raises(EncodeError, match="does not divide"):
+        encode_picture(np.zeros((4, 6, 4), np.uint8), "bc7")
+
+
+def test_blocks_look_like_the_picture() -> None:
+    pytest.importorskip("etcpak")
+    texture2ddecoder = pytest.importorskip("texture2ddecoder")
+    y, x = np.mgrid[0:32, 0:64]
+    image = np.stack([x * 4, y * 8, 255 - x * 4, 255 - y * 4], axis=-1).astype(np.uint8)
+    texture = unpack_texture(encode_picture(image, "bc7")["file"], "a")
+    assert texture["format"] == "bc7"
+    decoded = np.frombuffer(texture2ddecoder.decode_bc7(texture["pixels"], 64, 32), np.uint8)
+    shown = decoded.reshape(32, 64, 4)[:, :, [2, 1, 0, 3]]
+    assert np.abs(shown.astype(int) - image).max() <= 8
+
+
+def test_a_sine_is_encoded_as_the_consoles_encoder_does_it() -> None:
+    made = encode_wav(wav(SINE, 22050, 1))
+    assert made["file"] == SINE_FILE
+    assert made["samples"] == SINE.tobytes()
+    assert not made["warnings"]
+
+
+def test_a_sound_that_must_be_converted_is_warned_of() -> None:
+    stereo = np.stack([SINE, -SINE], axis=1)
+    made = encode_wav(wav(stereo, 44100, 2))
+    assert b"mixed to one channel" in made["warnings"]
+    assert b"resampled from 44100 to 22050" in made["warnings"]
+    assert len(made["samples"]) == 2 * (len(SINE) // 2)
+    assert not any(made["samples"])
+
+
+def test_frames_begin_with_the_state_that_the_last_one_left() -> None:
+    second = 8 + 21 + 256 * 8
+    assert SINE_FILE[8:13].hex() == "0114000815"
+    assert SINE_FILE[13:29].hex() == "0000" * 4 + "00000000e0004000"
+    assert SINE_FILE[second] == 1
+    assert struct.unpack_from(">H", SINE_FILE, second + 1) == (6001 - 5120,)
+
+
+def test_a_sound_is_heard_much_as_it_was() -> None:
+    heard = unpack_sound(SINE_FILE, "a")
+    noise = (heard.astype(float) - SINE).std()
+    assert 20 * np.log10(SINE.astype(float).std() / noise) > 40
+    assert decode_sound_file(SINE_FILE, "a")["total_samples"] == 6001
+
+
+def test_an_extracted_sound_is_a_wav_of_what_is_heard() -> None:
+    data = extract_sound_file(SINE_FILE, "a")["sound.wav"]
+    sound = decode_wav(data, "a.wav")
+    assert sound.rate == 22050
+    assert data == write_wav(unpack_sound(SINE_FILE, "a"))
+
+
+@given(st.lists(st.integers(-32768, 32767), min_size=1, max_size=70))
+@settings(max_examples=25, deadline=None)
+def test_any_sound_is_encoded_and_read_back_to_its_length(samples: list[int]) -> None:
+    values = np.array(samples, np.int16)
+    assert len(unpack_qoa(pack_qoa(values), len(values), 0, "a")) == len(values)
+
+
+@given(st.lists(st.integers(-20000, 20000), min_size=20, max_size=20))
+@settings(max_examples=10, deadline=None)
+def test_no_scale_errs_less_than_the_one_that_was_taken(samples: list[int]) -> None:
+    """Try all sixteen scales the long way: the first of the best is the slice's own."""
+    word = int.from_bytes(pack_qoa(np.array(samples, np.int16))[21:29], "big")
+    errors = [error_at(samples, scale) for scale in range(16)]
+    assert errors.index(min(errors)) == word >> 60
+
+
+def error_at(samples: list[int], scale: int) -> int:
+    size = (1, 7, 21, 45, 84, 138, 211, 304, 421, 562, 731, 928, 1157, 1419, 1715, 2048)[scale]
+    steps = [0.75, -0.75, 2.5, -2.5, 4.5, -4.5, 7.0, -7.0]
+    codes = (7, 7, 7, 5, 5, 3, 3, 1, 0, 0, 2, 2, 4, 4, 6, 6, 6)
+    history, weights, total = [0] * 4, [0, 0, -8192, 16384], 0
+    for sample in samples:
+        guess = sum(a * b for a, b in zip(history, weights, strict=True)) >> 13
+        units = max(-8, min(8, int((sample - guess) / size)))
+        exact = size * steps[codes[units + 8]]
+        step = int(abs(exact) + 0.5) * (1 if exact > 0 else -1)
+        heard = max(-32768, min(32767, guess + step))
+        total += (sample - heard) ** 2
+        weights = [
+            weight + (-(step >> 4) if value < 0 else step >> 4)
+            for weight, value in zip(weights, history, strict=True)
+        ]
+        history = [*history[1:], heard]
+    return total
+
+
+def test_every_truncated_sound_and_every_wrong_frame_is_refused() -> None:
+    short = encode_wav(wav(SINE[:50], 22050, 1))["file"]
+    for size in range(len(short)):
+        with pytest.raises(EncodeError):
+            unpack_sound(short[:size], "a")
+    with pytest.raises(EncodeError, match="behind its last frame"):
+        unpack_sound(short + b"\0", "a")
+    # Flags, padding, channels, the count of samples, the frame's size, and unused codes.
+    for place in (4, 5, 6, 7, 8, 9, 10, 11, 12, len(short) - 1):
+        flipped = bytearray(short)
+        flipped[place] ^= 1
+        with pytest.raises(EncodeError):
+            unpack_sound(bytes(flipped), "a")
