@@ -53,7 +53,7 @@ def decode_bodies(inputs: Inputs, source: str) -> Bodies:
     gltf = decode_gltf(inputs[source], source)
     gltf.resources = find_resources(gltf, inputs)
     placed = place_primitives(gltf)
-    if not placed:
+    if not any(len(place.primitive.triangles) for place in placed):
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
     nodes = [node for node in scene_nodes(gltf.document, source) if _has_mesh(gltf, node)]
     skinned = {place.node for place in placed if place.skin is not None}
