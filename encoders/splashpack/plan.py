@@ -208,35 +208,35 @@ def _mesh_nodes(asset: Asset, scene: Scene) -> Iterator[Node]:
 def _joining_nodes(
     asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
 ) -> Iterator[Node]:
-    """Plan what a scene's textures and meshes come together in."""
-    vram = dict(settings.tables["vram"][0])
-    shapes: dict[str, Input] = {
-        f"shape/{key}": Product(node.name, "shape") for key, node in textures.items()
-    }
-    uses: dict[str, Input] = {
-        f"uses/{number:05}": Product(node.name, "uses") for number, node in enumerate(meshes)
-    }
+    """Plan what a scene's textures and meshes come together in: the layout, then the link."""
+    params = {"scene": asset.id, **settings.tables["vram"][0]}
+    inputs = _products(textures, meshes, ("shape",), ("uses",))
     layout = f"{asset.name}/layout"
-    yield Node(
-        layout,
-        "encoders.splashpack.layout:encode_layout",
-        {**shapes, **uses},
-        {"scene": asset.id, **vram},
-        {"layout": None},
-    )
-    inputs = {**shapes, **uses, "layout": Product(layout, "layout")}
-    for key, node in textures.items():
-        inputs |= {f"{role}/{key}": Product(node.name, role) for role in ("words", "palette")}
-    for number, node in enumerate(meshes):
-        roles = ("objects", "triangles")
-        inputs |= {f"{role}/{number:05}": Product(node.name, role) for role in roles}
+    encoder = "encoders.splashpack.layout:encode_layout"
+    yield Node(layout, encoder, inputs, params, {"layout": None})
+    inputs |= _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
     yield Node(
         asset.name,
         "encoders.splashpack.link:encode_scene",
-        inputs,
-        {"scene": asset.id, **vram},
+        {**inputs, "layout": Product(layout, "layout")},
+        params,
         {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
     )
+
+
+def _products(
+    textures: Mapping[str, Node],
+    meshes: Sequence[Node],
+    of_textures: Sequence[str],
+    of_meshes: Sequence[str],
+) -> dict[str, Input]:
+    """Name roles of textures by their keys, and roles of meshes by their numbers."""
+    found: dict[str, Input] = {}
+    for key, node in textures.items():
+        found |= {f"{role}/{key}": Product(node.name, role) for role in of_textures}
+    for number, node in enumerate(meshes):
+        found |= {f"{role}/{number:05}": Product(node.name, role) for role in of_meshes}
+    return found
 
 
 def _label(reading: Reading, scene: Scene) -> str:
