@@ -214,11 +214,11 @@ def _joining_nodes(
     layout = f"{asset.name}/layout"
     encoder = "encoders.splashpack.layout:encode_layout"
     yield Node(layout, encoder, inputs, params, {"layout": None})
-    inputs |= _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
+    rest = _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
     yield Node(
         asset.name,
         "encoders.splashpack.link:encode_scene",
-        {**inputs, "layout": Product(layout, "layout")},
+        {**inputs, **rest, "layout": Product(layout, "layout")},
         params,
         {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
     )
