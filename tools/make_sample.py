@@ -8,20 +8,40 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 from pathlib import Path
 
 from PIL import Image
-from sample import land, prop, sheet, village
+from sample import hero, interface, land, prop, sheet, sound, village
 from sample.colour import Picture
 from sample.gltf import Document, turn_about_y
 from sample.wavefront import write_mtl, write_obj
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
+# A module of WebAssembly that exports init, update and render, which do nothing yet.
+CODE = bytes.fromhex(
+    "0061736d 01000000 01 04 01600000 03 04 03000000"
+    "07 1a 03 04 696e6974 0000 06 757064617465 0001 06 72656e646572 0002"
+    "0a 0a 03 02000b 02000b 02000b"
+)
+PEOPLE = {
+    "name": "Wheelwright's Green",
+    "people": [
+        {"name": "Ada", "home": "inn_1", "says": "The well has never been dry."},
+        {"name": "Tom", "home": "windmill_1", "says": "Wind from the west, flour by noon."},
+    ],
+}
 
 
 def make_files() -> dict[str, bytes]:
     """Return every file by its path below the folder of sources."""
-    return make_textures() | make_scenes() | make_props()
+    files = make_textures() | make_scenes() | make_props()
+    files |= {f"ui/{name}.png": png(one) for name, one in interface.paint_all().items()}
+    files |= {f"sounds/{name}.wav": sound.write_wav(name) for name in sound.SOUNDS}
+    files["characters/hero.glb"] = hero.write_hero()
+    files["code/game.wasm"] = CODE
+    files["data/village.json"] = json.dumps(PEOPLE, indent=1).encode() + b"\n"
+    return files
 
 
 def make_textures() -> dict[str, bytes]:
@@ -31,6 +51,7 @@ def make_textures() -> dict[str, bytes]:
         "prop": sheet.paint_prop(),
         "nature": sheet.paint_nature(),
         "flora": sheet.paint_flora(),
+        "hero": hero.paint_hero(),
     }
     pictures |= {f"ground_{name}": one for name, one in land.paint_ground().items()}
     return {f"textures/{name}.png": png(one) for name, one in pictures.items()}

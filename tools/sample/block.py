@@ -34,7 +34,7 @@ def box(
     skins: Mapping[str, tuple[str, str]] | tuple[str, str],
     bevel: float = 0,
 ) -> None:
-    """Add a box; `skins` names the surface of each face, or one for all, and absent faces stay open."""
+    """Add a box; `skins` names a surface for each face or one for all, others stay open."""
     half = (np.array(high, float) - np.array(low, float)) / 2
     middle = np.array(low, float) + half
     chosen = dict.fromkeys(FACES, skins) if isinstance(skins, tuple) else dict(skins)

@@ -6,6 +6,7 @@ sine never reach the file.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import struct
@@ -133,7 +134,7 @@ def index_corners(polygons: Sequence[Polygon]) -> tuple[npt.NDArray[Any], npt.ND
     indices: list[int] = []
     for polygon in polygons:
         found = [seen.setdefault(tuple(row), len(seen)) for row in corner_rows(polygon).tolist()]
-        for second, third in zip(found[1:], found[2:], strict=False):
+        for second, third in itertools.pairwise(found[1:]):
             indices += [found[0], second, third]
     return np.array(list(seen)), np.array(indices)
 

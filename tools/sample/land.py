@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -19,7 +20,8 @@ PATHS = [
     [(0, 0), (1.5, 8), (-2, 17), (0, 25), (-1, 33)],
     [(0, 0), (7, -3), (12, -9.5), (17.5, -14)],
     [(0, 0), (-8, 1), (-16, -2), (-24, 2), (-33, 0)],
-    [(0, 0), (-6, -5)], [(0, 0), (0.6, -7)], [(5, -2), (9, -0.5)], [(0, 3), (-6.5, 6.5)], [(1, 5), (7, 8.5)],
+    [(0, 0), (-6, -5)], [(0, 0), (0.6, -7)], [(5, -2), (9, -0.5)], [(0, 3), (-6.5, 6.5)],
+    [(1, 5), (7, 8.5)],
 ]
 # fmt: on
 FIELD = (-27.0, 10.0, -14.0, 24.0)
@@ -63,7 +65,7 @@ def away_from_paths(x: Field, z: Field) -> Field:
     """Return the distance from the nearest path."""
     best = np.full(np.shape(x), 99.0)
     for path in PATHS:
-        for (x0, z0), (x1, z1) in zip(path, path[1:], strict=False):
+        for (x0, z0), (x1, z1) in itertools.pairwise(path):
             dx, dz = x1 - x0, z1 - z0
             along = np.clip(((x - x0) * dx + (z - z0) * dz) / (dx * dx + dz * dz), 0, 1)
             off_x, off_z = x - x0 - along * dx, z - z0 - along * dz

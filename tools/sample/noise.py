@@ -1,4 +1,4 @@
-"""Noise and fields that painting starts from; whole-number hashes, so no generator's version counts."""
+"""Noise to paint with, made from hashes of whole numbers: no generator's version counts."""
 
 from __future__ import annotations
 

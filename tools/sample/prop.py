@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from sample.block import box
 from sample.shape import Model, disc, lathe
 
 PROP = "prop"
-CRATE, PLANKS, STAVES, IRON, RINGS, STONE, GLOW, WATER, SHINGLE, STRAW = (
-    (PROP, name)
-    for name in (
-        "crate",
-        "planks",
-        "staves",
-        "iron",
-        "rings",
-        "stone",
-        "glow",
-        "water",
-        "shingle",
-        "straw",
-    )  # fmt: skip
+CRATE, PLANKS, STAVES, IRON, RINGS = (
+    (PROP, name) for name in ("crate", "planks", "staves", "iron", "rings")
 )
+STONE, GLOW, WATER, STRAW = ((PROP, name) for name in ("stone", "glow", "water", "straw"))
 SIDES = ("right", "left", "front", "back")
 
 
@@ -103,7 +93,7 @@ def build_chest() -> Model:
     box(model, (-0.5, 0, -0.3), (0.5, 0.44, 0.3), dict.fromkeys(SIDES, PLANKS))
     arc = [math.radians(30 * step) for step in range(7)]
     rim = [(0.42 + 0.24 * math.sin(a), 0.31 * math.cos(a)) for a in arc]
-    for (y0, z0), (y1, z1) in zip(rim, rim[1:], strict=False):
+    for (y0, z0), (y1, z1) in itertools.pairwise(rim):
         for low, high, grow, skin in (
             (-0.5, 0.5, 1.0, "staves"),
             (-0.36, -0.26, 1.05, "iron"),

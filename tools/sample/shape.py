@@ -6,6 +6,7 @@ a place on the sheet; a polygon without normals is flat.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ def lathe(
     """
     u0, v0, u1, v1 = uv_rect(*skin)
     lengths = [0.0]
-    for (r0, y0), (r1, y1) in zip(profile, profile[1:], strict=False):
+    for (r0, y0), (r1, y1) in itertools.pairwise(profile):
         lengths.append(lengths[-1] + math.hypot(r1 - r0, y1 - y0))
     per = sides // repeat
     for ring in range(len(profile) - 1):

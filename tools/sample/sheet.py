@@ -38,8 +38,13 @@ FLORA: Mapping[str, Rect] = {
     "tuft": (0, 0, 32, 32), "poppy": (32, 0, 64, 32), "daisy": (0, 32, 32, 64),
     "wheat": (32, 32, 64, 64),
 }
+HERO: Mapping[str, Rect] = {
+    "face": (0, 0, 64, 48),      "hair": (64, 0, 128, 32),    "sleeve": (64, 32, 96, 64),
+    "skin": (96, 32, 128, 64),   "tunic": (0, 48, 64, 96),    "hose": (64, 64, 96, 96),
+    "boot": (96, 64, 128, 96),   "straw": (0, 96, 64, 128),   "scarf": (64, 96, 128, 128),
+}
 # fmt: on
-SHEETS = {"building": BUILDING, "prop": PROP, "nature": NATURE, "flora": FLORA}
+SHEETS = {"building": BUILDING, "prop": PROP, "nature": NATURE, "flora": FLORA, "hero": HERO}
 TIMBERS = [
     (0.0, 3, 128, 3), (0, 61, 128, 61), (0, 33, 128, 33), (3, 0, 3, 64), (125, 0, 125, 64),
     (44, 0, 44, 64), (84, 0, 84, 64), (6, 60, 40, 34), (122, 60, 88, 34),
@@ -49,7 +54,8 @@ GABLE_TIMBERS = [
 ]  # fmt: skip
 
 
-def _put(sheet: Picture, rect: Rect, picture: Picture) -> None:
+def put(sheet: Picture, rect: Rect, picture: Picture) -> None:
+    """Lay a surface where the sheet has it."""
     x0, y0, x1, y1 = rect
     sheet[y0:y1, x0:x1, :3] = picture[..., :3]
 
@@ -75,7 +81,7 @@ def paint_building() -> Picture:
         "sail": paint_stripes(square, 64),
     }
     for name, picture in pictures.items():
-        _put(sheet, BUILDING[name], picture)
+        put(sheet, BUILDING[name], picture)
     return sheet
 
 
@@ -129,7 +135,7 @@ def paint_prop() -> Picture:
         "straw": surface.thatch(square, 38),
     }
     for name, picture in pictures.items():
-        _put(sheet, PROP[name], picture)
+        put(sheet, PROP[name], picture)
     return sheet
 
 
@@ -159,7 +165,7 @@ def paint_nature() -> Picture:
         "autumn": surface.foliage((32, 64), 55, "autumn"),
     }
     for name, picture in pictures.items():
-        _put(sheet, NATURE[name], picture)
+        put(sheet, NATURE[name], picture)
     return sheet
 
 

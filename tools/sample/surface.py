@@ -62,7 +62,7 @@ def masonry(size: Size, seed: int, name: str, rows: int, columns: int) -> Pictur
     shifted = u * columns + (row % 2) * 0.5
     column = np.floor(shifted) % columns
     x, y = (shifted - np.floor(shifted)) * size[0] / columns, (v * rows - row) * size[1] / rows
-    wide, high = size[0] / columns, size[1] / rows
+    high = size[1] / rows
     value = 0.42 + scatter(column, row, seed) * 0.3 + rough(size, seed, 8, 0.35)
     value = value + (y < 2.2) * 0.2 - (y > high - 2) * 0.18 + (x < 2.2) * 0.08
     joint = (x < 1) | (y < 1) | ((scatter(column, row, seed + 9) < 0.4) & (x + y < 3.5))

@@ -1,4 +1,7 @@
-"""The village and the woods around it: which model stands where. Chance places trees and flowers, with a fixed seed."""
+"""The village and the woods around it: which model stands where.
+
+Chance places trees and flowers, always in the same way.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def place_all() -> tuple[list[Placed], list[Placed]]:
     taken += [(one.at[0], one.at[2], 1.2) for one in placed + fences if one.model not in _LARGE]
     chance = random.Random(2026)
     trees = _plant_trees(chance, taken)
-    near = [one for one in trees if math.hypot(one.at[0], one.at[2]) < 18]
+    near = [one for one in trees if math.hypot(one.at[0], one.at[2]) < 15]
     far = [one for one in trees if one not in near]
     return placed + near, fences + far + _plant_flowers(chance, taken)
 
@@ -112,7 +115,7 @@ def _plant_trees(chance: random.Random, taken: list[tuple[float, float, float]])
 
 
 def _plant_flowers(chance: random.Random, taken: list[tuple[float, float, float]]) -> list[Placed]:
-    x0, z0, x1, z1 = FIELD
+    x0, z0, *_ = FIELD
     placed = [
         _stand("wheat", x0 + 1.2 + 1.9 * column, z0 + 1.2 + 2.3 * row, 37 * (row + column), 1.2)
         for row in range(6)
