@@ -29,6 +29,8 @@ from pipeline.state import Row
 from pipeline.sweep import remove_output
 from pipeline.work import Input, Job, Result, do_job
 
+FEW_REPORTS = 5
+
 
 @dataclass(slots=True)
 class Tally:
@@ -56,7 +58,7 @@ class Build:
         self.lint = False
         self.tallies: dict[str, Tally] = {}
         self.warnings: list[str] = []
-        self.reports: list[tuple[str, tuple[str, ...]]] = []
+        self.reports: dict[str, tuple[str, ...]] = {}
         self._noted_code: set[str] = set()
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
@@ -137,8 +139,15 @@ class Build:
             return
         self.warnings += [f"{task}: {line}" for line in result.receipt.warnings]
         if result.receipt.report:
-            self.reports.append((task, result.receipt.report))
+            self.reports[task] = result.receipt.report
         self._note(row, result)
+
+    def telling_reports(self) -> dict[str, tuple[str, ...]]:
+        """Give the reports that a user wants to see: of the whole, and of assets where few are."""
+        planned = {task: self.book.planned(task) for task in self.reports}
+        of_assets = [task for task, one in planned.items() if one and one.asset]
+        hidden = of_assets if len(of_assets) > FEW_REPORTS else []
+        return {task: lines for task, lines in self.reports.items() if task not in hidden}
 
     def _note(self, row: Row, result: Result) -> None:
         planned = self.book.planned(row.task)

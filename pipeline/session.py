@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from itertools import groupby
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
@@ -38,6 +39,7 @@ class Session:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.began = perf_counter()
         self.standings: dict[str, Standing] = {}
         self.build: Build | None = None
         self.whole = True

@@ -113,7 +113,9 @@ class State:
 
     def _connect(self, is_owner: bool) -> sqlite3.Connection:
         here = is_owner or os.path.exists(self.path)
-        db = sqlite3.connect(self.path if here else ":memory:", BUSY_S, isolation_level=None)
+        db = sqlite3.connect(
+            self.path if here else ":memory:", timeout=BUSY_S, isolation_level=None
+        )
         try:
             if is_owner:
                 db.execute("PRAGMA journal_mode=WAL")

@@ -14,8 +14,9 @@ import numpy as np
 
 from encoders.kac.format import TEXEL, Texture
 from encoders.kac.material import Surface, is_clamped, texture_slot
+from encoders.kit.cover import join_alpha
 from encoders.kit.image import decode_image
-from encoders.kit.material import Material
+from encoders.kit.material import Material, Slot
 from encoders.kit.mip import full_level_count, mips_from_base
 from encoders.kit.model import Model
 from encoders.kit.option import Value
@@ -111,31 +112,12 @@ def _reading(
 
 def _decode(model: Model, material: Material, reading: Reading) -> Rgba8:
     """Decode the images of a reading into one picture."""
-    picture = None
-    if reading.color:
-        picture = decode_image(model.image_data(material, "base_color"), reading.color)
-    if not reading.alpha:
-        assert picture is not None
-        return picture
-    cover = _cover(decode_image(model.image_data(material, "alpha"), reading.alpha))
-    if picture is None:
-        picture = np.full((*cover.shape[:2], 4), 255, np.uint8)
-    height, width = picture.shape[:2]
-    share = resize_colour(cover, width, height)[..., 0].astype(np.uint32)
-    joined = picture.copy()
-    joined[..., 3] = (picture[..., 3] * share + 127) // 255
-    return joined
-
-
-def _cover(image: Rgba8) -> Rgba8:
-    """Give an alpha map as an opaque grey picture: its own alpha, or else its brightness."""
-    level = image[..., 3].astype(np.uint32)
-    if (level == 255).all():
-        red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
-        level = (299 * red + 587 * green + 114 * blue + 500) // 1000
-    grey = np.full(image.shape, 255, np.uint8)
-    grey[..., :3] = level[..., None].astype(np.uint8)
-    return grey
+    images: tuple[tuple[Slot, str], ...] = (("base_color", reading.color), ("alpha", reading.alpha))
+    color, alpha = (
+        decode_image(model.image_data(material, slot), name) if name else None
+        for slot, name in images
+    )
+    return join_alpha(color, alpha)
 
 
 def _encode(

@@ -46,7 +46,7 @@ def convert_fbx(data: bytes, name: str) -> bytes:
 
 def _library(name: str) -> ModuleType:
     try:
-        import ufbx  # type: ignore[import-not-found,unused-ignore]
+        import ufbx
     except ImportError as error:
         facts = {"file": name, "reason": error}
         raise EncodeError("ufbx is needed to read FBX", facts, INSTALL_HINT) from error

@@ -68,7 +68,7 @@ def decode_model(inputs: Inputs, source: str) -> Model:
         obj = _decode_obj(inputs, source)
         return Model(source, obj.mesh, obj.warnings, inputs)
     gltf = decode_gltf(inputs[source], source)
-    gltf.resources = _resources(gltf, inputs)
+    gltf.resources = find_resources(gltf, inputs)
     mesh = decode_world(gltf)
     if not mesh.triangle_count:
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
@@ -78,7 +78,7 @@ def decode_model(inputs: Inputs, source: str) -> Model:
     return Model(source, mesh, warnings, inputs, gltf)
 
 
-def _resources(gltf: Gltf, inputs: Inputs) -> dict[str, bytes]:
+def find_resources(gltf: Gltf, inputs: Inputs) -> dict[str, bytes]:
     """Find the files that a glTF file names, by URI as written."""
     uris = [record.uri for record in gltf.document.buffers]
     uris += [record.uri for record in gltf.document.images]

@@ -27,13 +27,20 @@ _Space: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Item:
-    """What is to be placed; its corner goes to multiples of `align_x` and `align_y`."""
+    """What is to be placed; its corner goes to multiples of `align_x` and `align_y`.
+
+    `within_x` of (step, reach) lets it end no further than `reach` from the multiple of `step`
+    at or before its corner, as a texture that is read through a window; `within_y` likewise. A
+    step is a multiple of the alignment.
+    """
 
     key: str
     width: int
     height: int
     align_x: int = 1
     align_y: int = 1
+    within_x: tuple[int, int] | None = None
+    within_y: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,20 @@ def _checked(items: Iterable[Item]) -> list[Item]:
         raise ValueError("two items have the same key")
     if any(min(item.width, item.height, item.align_x, item.align_y) < 1 for item in every):
         raise ValueError("an item has no area or no alignment")
+    if any(not _fits_windows(item) for item in every):
+        raise ValueError("an item is larger than its window, or its window is not aligned")
     return every
+
+
+def _fits_windows(item: Item) -> bool:
+    axes = (
+        (item.width, item.align_x, item.within_x),
+        (item.height, item.align_y, item.within_y),
+    )
+    return all(
+        within is None or (size <= within[1] and within[0] % align == 0)
+        for size, align, within in axes
+    )
 
 
 def _least_pages(items: list[Item], page: PageKind) -> int:
@@ -144,8 +164,8 @@ def _best_spot(item: Item, free: list[_Space]) -> tuple[int, int] | None:
     """Return the aligned corner that leaves least on the shorter side, then on the longer one."""
     best: tuple[int, int, int, int] | None = None
     for left, top, right, bottom in free:
-        x = -(-left // item.align_x) * item.align_x
-        y = -(-top // item.align_y) * item.align_y
+        x = _corner(left, item.width, item.align_x, item.within_x)
+        y = _corner(top, item.height, item.align_y, item.within_y)
         spare_x, spare_y = right - x - item.width, bottom - y - item.height
         if spare_x < 0 or spare_y < 0:
             continue
@@ -153,6 +173,14 @@ def _best_spot(item: Item, free: list[_Space]) -> tuple[int, int] | None:
         if best is None or score < best:
             best = score
     return None if best is None else (best[3], best[2])
+
+
+def _corner(edge: int, size: int, align: int, within: tuple[int, int] | None) -> int:
+    """Return the first place from an edge on where an item of this size may begin."""
+    place = -(-edge // align) * align
+    if within is not None and place % within[0] + size > within[1]:
+        return -(-place // within[0]) * within[0]
+    return place
 
 
 def _take(free: list[_Space], taken: _Space) -> list[_Space]:

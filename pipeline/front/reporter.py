@@ -22,7 +22,6 @@ class Reporter:
         self.failures: list[tuple[str, Any]] = []
         self.errors: list[str] = []
         self.bar: Any = None
-        self.began = time.perf_counter()
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
         """Show a bar where there is a terminal and something to do."""
@@ -98,7 +97,7 @@ class Reporter:
         build = session.build
         warnings = [w for one in session.standings.values() for w in one.warnings]
         warnings += build.warnings if build else []
-        for task, lines in build.reports if build else ():
+        for task, lines in build.telling_reports().items() if build else ():
             self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
@@ -107,7 +106,9 @@ class Reporter:
                 _is_held_up(fail) and name.startswith(f"{stem}:") for name, fail in self.failures
             )
             self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
-        seconds = time.perf_counter() - self.began
+        if not session.project.stems():
+            self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
+        seconds = time.perf_counter() - session.began
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
 

@@ -43,6 +43,7 @@ class Naive:
                 failed.add(node.name)
                 continue
             outputs.pop("warnings", None)
+            outputs.pop("report", None)
             made[node.name] = outputs
             files |= self._files(node, outputs)
             key = self._key(code, node, inputs)

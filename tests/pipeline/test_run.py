@@ -95,6 +95,16 @@ def test_warnings_of_encoders_are_shown_in_the_summary(game):
     assert "1 warning" in ran.out
 
 
+def test_reports_of_assets_are_shown_while_they_are_few(game):
+    game.write("assets/a.txt", "tell")
+    assert "\ntoy:a\n  told\n" in game.doit().out
+    for number in range(9):
+        game.write(f"assets/{number}.txt", f"tell {number}")
+    ran = game.doit()
+    assert len(ran.built) == 10
+    assert "told" not in ran.out
+
+
 def test_the_summary_counts_what_was_done(game):
     game.write("assets/a.txt", "a")
     game.write("assets/l.lst", "l\n")
@@ -247,6 +257,13 @@ def test_many_new_sources_are_surveyed_in_worker_processes(game):
     ran = game.process()
     assert ran.failed == ["toy:bad"]
     assert len(ran.built) + len(ran.restored) == 300
+
+
+def test_a_project_without_manifests_says_so(game):
+    game.remove("manifests")
+    ran = game.doit()
+    assert ran.code == 0
+    assert "There are no manifests yet" in ran.out
 
 
 def test_an_unknown_task_is_an_error_of_the_command_line(game):

@@ -72,6 +72,8 @@ def encode_text(inputs, params):
             text += inputs[name].decode()
     text = text.upper() if params["case"] == "upper" else text.lower()
     outputs = {"text": (text * params["times"]).encode(), "length": str(len(text)).encode()}
+    if "tell" in text.lower():
+        outputs["report"] = b"told"
     if "lossy" in text.lower():
         outputs["warnings"] = b"something was lost"
     return outputs

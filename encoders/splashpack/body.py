@@ -1,0 +1,115 @@
+"""The objects of a source: each mesh node of a glTF scene, each `o` of an OBJ file.
+
+A file holds a position and a pure rotation for an object, so what else a node does to its mesh -
+scale, shear, a mirror - is baked into the vertices. Units and axes are still the source's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.gltf.bake import bake
+from encoders.kit.gltf.matrix import compose, decompose, determinant
+from encoders.kit.gltf.node import scene_nodes
+from encoders.kit.gltf.rotation import to_matrix
+from encoders.kit.gltf.scene import PlacedPrimitive, place_primitives
+from encoders.kit.gltf.source import Gltf, decode_gltf
+from encoders.kit.gltf.world import join_primitives
+from encoders.kit.mesh import Part
+from encoders.kit.model import Model, decode_model, find_resources
+from encoders.kit.plan import Inputs
+
+Doubles = npt.NDArray[np.float64]
+# A matrix that its parts give back this well has no shear.
+SHEAR_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """An object: its name, where it is and how it is turned."""
+
+    name: str
+    position: Doubles
+    rotation: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """A source's triangles in the spaces of their objects; `number` tells each part's object."""
+
+    model: Model
+    bodies: tuple[Body, ...]
+    number: npt.NDArray[np.int64]
+
+
+def decode_bodies(inputs: Inputs, source: str) -> Bodies:
+    """Decode a source into objects."""
+    if source.lower().endswith(".obj"):
+        return _obj_bodies(inputs, source)
+    gltf = decode_gltf(inputs[source], source)
+    gltf.resources = find_resources(gltf, inputs)
+    placed = place_primitives(gltf)
+    if not placed:
+        raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
+    nodes = [node for node in scene_nodes(gltf.document, source) if _has_mesh(gltf, node)]
+    skinned = {place.node for place in placed if place.skin is not None}
+    bodies, local = [], {}
+    for node in nodes:
+        name = gltf.document.nodes[node].name or f"nodes[{node}]"
+        world = np.array(gltf.world[node]).reshape(4, 4)
+        if node in skinned:  # its joints place it in the world
+            bodies.append(Body(name, np.zeros(3), np.eye(3)))
+            continue
+        rotation, local[node] = take_apart(world)
+        bodies.append(Body(name, world[:3, 3], rotation))
+    baked = [bake(gltf, _at_rest(place, local)) for place in placed]
+    parts = tuple(Part(place.node_name, place.mesh_name) for place in placed)
+    mesh = join_primitives(gltf, baked, parts)
+    if gltf.document.animations:
+        gltf.warn("animations were ignored")
+    warnings = tuple(f"{source}: {warning}" for warning in gltf.warnings)
+    number = np.array([nodes.index(place.node) for place in placed], np.int64)
+    return Bodies(Model(source, mesh, warnings, {}, gltf), tuple(bodies), number)
+
+
+def _has_mesh(gltf: Gltf, node: int) -> bool:
+    return gltf.document.nodes[node].mesh is not None
+
+
+def _at_rest(place: PlacedPrimitive, local: dict[int, Doubles]) -> PlacedPrimitive:
+    return replace(place, matrix=local[place.node]) if place.node in local else place
+
+
+def take_apart(world: Doubles) -> tuple[Doubles, Doubles]:
+    """Split a node's matrix into a rotation, which a file holds, and what vertices have to take.
+
+    A matrix that mirrors or shears is not split: vertices take all of it but its translation.
+    """
+    local = np.eye(4)
+    if float(determinant(world)) > 0:
+        translation, turn, scale = decompose(world)
+        error = np.abs(compose(translation, turn, scale) - world)[:3, :3].max()
+        if error <= SHEAR_TOLERANCE * np.abs(world[:3, :3]).max():
+            local[:3, :3] = np.diag(scale)
+            return to_matrix(turn), local
+    local[:3, :3] = world[:3, :3]
+    return np.eye(3), local
+
+
+def _obj_bodies(inputs: Inputs, source: str) -> Bodies:
+    model = decode_model(inputs, source)
+    names = [part.object for part in model.mesh.parts]
+    order = list(dict.fromkeys(names))
+    bodies = tuple(Body(name, np.zeros(3), np.eye(3)) for name in order)
+    number = np.array([order.index(name) for name in names], np.int64)
+    return Bodies(replace(model, inputs={}), bodies, number)
+
+
+def in_order(bodies: Bodies) -> tuple[npt.NDArray[np.int64], Sequence[Body]]:
+    """Give the object of each triangle, and the objects."""
+    return bodies.number[bodies.model.mesh.part], bodies.bodies

@@ -1,0 +1,155 @@
+"""SPLASHPACK version 1 files: the writer and the reader.
+
+The runtime checks two letters and nothing else, so everything is checked here, on the way in and
+on the way out. The one rule: blocks follow one another without a gap in the order of their
+descriptors, and the size of the file is the sum of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.splashpack.check import check_splashpack
+from encoders.splashpack.table import (
+    ATLAS,
+    ATLAS_WIDTHS,
+    CLUT,
+    EXPORTER,
+    HEADER,
+    PAGE_HEIGHT,
+    TRIANGLE,
+    Atlas,
+    Clut,
+    Columns,
+    Splashpack,
+)
+
+
+def pack_splashpack(pack: Splashpack, name: str) -> bytes:
+    """Write a file, or refuse what no file can hold or the runtime would misread."""
+    check_splashpack(pack, name)
+    counts = pack.triangle_count.astype(np.int64)
+    total = int(counts.sum())
+    start = _metadata_end(len(counts), len(pack.atlases), len(pack.cluts))
+    meshes = start + TRIANGLE.size * (np.cumsum(counts) - counts)
+    sizes = np.array([2 * PAGE_HEIGHT * atlas.width for atlas in pack.atlases], np.int64)
+    offsets = start + TRIANGLE.size * total + np.cumsum(sizes) - sizes
+    header = {
+        "exporter_count": len(counts),
+        "atlas_count": len(pack.atlases),
+        "clut_count": len(pack.cluts),
+    }
+    objects = {"position": pack.position, "rotation": pack.rotation.reshape(-1, 9)}
+    return b"".join(
+        [
+            HEADER.pack(header),
+            EXPORTER.pack(
+                {**objects, "mesh_data_offset": meshes, "triangle_count": counts}, len(counts)
+            ),
+            *(_pack_atlas(*pair) for pair in zip(pack.atlases, offsets.tolist(), strict=True)),
+            *map(_pack_clut, pack.cluts),
+            TRIANGLE.pack(pack.triangles, total),
+            *(atlas.words.astype("<u2").tobytes() for atlas in pack.atlases),
+        ]
+    )
+
+
+def _metadata_end(objects: int, atlases: int, cluts: int) -> int:
+    return HEADER.size + EXPORTER.size * objects + ATLAS.size * atlases + CLUT.size * cluts
+
+
+def _pack_atlas(atlas: Atlas, offset: int) -> bytes:
+    place = {"width": atlas.width, "position_x": atlas.x, "position_y": atlas.y}
+    return ATLAS.pack({"atlas_data_offset": offset, **place})
+
+
+def _pack_clut(clut: Clut) -> bytes:
+    palette = np.zeros((1, 256), np.uint16)
+    palette[0, : len(clut.words)] = clut.words
+    place = {"clut_x": clut.x, "clut_y": clut.y, "palette_count": len(clut.words)}
+    return CLUT.pack({"palette": palette, **place})
+
+
+def unpack_splashpack(data: bytes, name: str) -> Splashpack:
+    """Read a file, or refuse it where the runtime would stop or draw garbage."""
+    header = HEADER.unpack_one(data, 0, name)
+    counts = [header[f"{kind}_count"] for kind in ("exporter", "atlas", "clut")]
+    at_atlases = HEADER.size + EXPORTER.size * counts[0]
+    at_cluts = at_atlases + ATLAS.size * counts[1]
+    objects = EXPORTER.unpack(data, counts[0], HEADER.size, name)
+    atlases = ATLAS.unpack(data, counts[1], at_atlases, name)
+    cluts = CLUT.unpack(data, counts[2], at_cluts, name)
+    start = _metadata_end(*counts)
+    triangles = objects["triangle_count"].astype(np.int64)
+    _refuse(triangles < 0, "a triangle count is negative", triangles, name)
+    end = start + TRIANGLE.size * int(triangles.sum())
+    meshes = start + TRIANGLE.size * (np.cumsum(triangles) - triangles)
+    _check_offsets(objects["mesh_data_offset"], meshes, "mesh data", name)
+    is_wrong = ~np.isin(atlases["width"], ATLAS_WIDTHS)
+    _refuse(is_wrong, "an atlas has a width that no depth has", atlases["width"], name)
+    sizes = atlases["width"].astype(np.int64) * (2 * PAGE_HEIGHT)
+    offsets = end + np.cumsum(sizes) - sizes
+    _check_offsets(atlases["atlas_data_offset"], offsets, "atlas data", name)
+    _check_size(data, end + int(sizes.sum()), name)
+    pack = Splashpack(
+        position=objects["position"],
+        rotation=objects["rotation"],
+        triangle_count=triangles,
+        triangles=TRIANGLE.unpack(data, int(triangles.sum()), start, name),
+        atlases=[_unpack_atlas(data, *row) for row in _rows(atlases, offsets)],
+        cluts=_unpack_cluts(cluts, name),
+    )
+    check_splashpack(pack, name)
+    return pack
+
+
+def _rows(atlases: Columns, offsets: npt.NDArray[np.int64]) -> Iterable[tuple[int, int, int, int]]:
+    columns = (atlases["position_x"], atlases["position_y"], atlases["width"], offsets)
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _unpack_atlas(data: bytes, x: int, y: int, width: int, offset: int) -> Atlas:
+    words = np.frombuffer(data, "<u2", PAGE_HEIGHT * width, offset).astype(np.uint16)
+    return Atlas(x, y, words.reshape(PAGE_HEIGHT, width))
+
+
+def _unpack_cluts(cluts: Columns, name: str) -> list[Clut]:
+    count = cluts["palette_count"].astype(np.int64)
+    is_wrong = (count < 2) | (count > 256) | (count % 2 == 1)
+    _refuse(is_wrong, "a palette count is not an even number from 2 to 256", count, name)
+    unused = np.arange(256)[None, :] >= count[:, None]
+    is_dirty = ((cluts["palette"] != 0) & unused).any(axis=1)
+    _refuse(is_dirty, "a palette has words behind its count", count, name)
+    places = zip(cluts["clut_x"].tolist(), cluts["clut_y"].tolist(), count.tolist(), strict=True)
+    return [
+        Clut(x, y, cluts["palette"][row, :used].copy()) for row, (x, y, used) in enumerate(places)
+    ]
+
+
+def _check_offsets(
+    found: npt.NDArray[Any], right: npt.NDArray[np.int64], kind: str, name: str
+) -> None:
+    wrong = np.flatnonzero(found.astype(np.int64) != right)
+    if len(wrong):
+        row = int(wrong[0])
+        facts = {"file": name, "row": row, "found": found[row], "allowed": right[row]}
+        raise EncodeError(f"the {kind} does not begin where it should", facts)
+
+
+def _check_size(data: bytes, size: int, name: str) -> None:
+    if len(data) != size:
+        facts = {"file": name, "bytes": len(data), "the parts together": size}
+        raise EncodeError("the file is not as long as its parts", facts)
+
+
+def _refuse(
+    is_wrong: npt.NDArray[np.bool_], problem: str, found: npt.NDArray[Any], name: str
+) -> None:
+    rows = np.flatnonzero(is_wrong)
+    if len(rows):
+        raise EncodeError(problem, {"file": name, "row": rows[0], "found": found[rows[0]]})

@@ -1,0 +1,22 @@
+"""Images that lie inside a glTF file, one by one.
+
+Each texture then reads its own image alone: an edit elsewhere in the file leaves it as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from encoders.kit.gltf.image import image_source
+from encoders.kit.gltf.source import decode_gltf
+from encoders.kit.model import find_resources
+from encoders.kit.plan import Inputs, Outputs, Params
+
+
+def encode_images(inputs: Inputs, params: Params) -> Outputs:
+    """Give the encoded images of these numbers, each as `image<number>`."""
+    source = str(params["source"])
+    gltf = decode_gltf(inputs[source], source)
+    gltf.resources = find_resources(gltf, inputs)
+    numbers = cast(list[Any], params["images"])
+    return {f"image{number}": image_source(gltf, number).data for number in numbers}

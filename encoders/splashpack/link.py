@@ -1,0 +1,146 @@
+"""The link: textures, meshes and the layout of a scene become one file and a picture of VRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
+from encoders.splashpack.format import pack_splashpack
+from encoders.splashpack.layout import WHITE, taken_areas
+from encoders.splashpack.piece import PIECE, UNTEXTURED, decode_json
+from encoders.splashpack.shape import Shape, decode_shape
+from encoders.splashpack.table import (
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    VRAM_HEIGHT,
+    VRAM_WIDTH,
+    Atlas,
+    Clut,
+    Splashpack,
+    Words,
+)
+from encoders.splashpack.view import draw_vram
+
+# More than this many are never drawn in one frame: the runtime's memory for them is full.
+FRAME_TRIANGLES = 3238
+# The console has 2 MB, and the runtime and its buffers take their part.
+COMFORTABLE_BYTES = 1_000_000
+WHITE_WORD = 0x7FFF
+PAGE_FIELDS = ("page_x", "page_y", "depth", "clut_x", "clut_y")
+
+Ints = npt.NDArray[np.int64]
+
+
+def encode_scene(inputs: Inputs, params: Params) -> Outputs:
+    """Write a scene as `pack`, and what VRAM holds with it as `picture`."""
+    layout = decode_json(inputs["layout"])
+    numbers = [name.partition("/")[2] for name in inputs if name.startswith("objects/")]
+    objects = [one for n in numbers for one in decode_json(inputs[f"objects/{n}"])]
+    columns = [_columns(inputs, number, layout) for number in numbers]
+    atlases, cluts = _place_textures(inputs, layout)
+    pack = Splashpack(
+        position=np.array([one["position"] for one in objects], np.int64).reshape(-1, 3),
+        rotation=np.array([one["rotation"] for one in objects], np.int64).reshape(-1, 9),
+        triangle_count=np.array([one["triangles"] for one in objects], np.int64),
+        triangles={key: np.concatenate([one[key] for one in columns]) for key in columns[0]},
+        atlases=atlases,
+        cluts=cluts,
+    )
+    data = pack_splashpack(pack, str(params["scene"]))
+    outputs = {"pack": data, "picture": draw_vram(pack, taken_areas(params))}
+    count = len(pack.triangles["depth"])
+    outputs[REPORT] = "\n".join(_report(len(objects), count, len(data))).encode()
+    warnings = "\n".join(_warnings(count, len(data)))
+    return {**outputs, WARNINGS: warnings.encode()} if warnings else outputs
+
+
+def _columns(inputs: Inputs, number: str, layout: Mapping[str, Any]) -> dict[str, Ints]:
+    """Point a mesh's triangles at the places of their textures."""
+    data = inputs[f"triangles/{number}"]
+    pieces = PIECE.unpack(data, len(data) // PIECE.size)
+    keys = decode_json(inputs[f"uses/{number}"])["textures"]
+    table = _texture_table(inputs, keys, layout)
+    texture = np.where(pieces["texture"] == UNTEXTURED, len(keys), pieces["texture"])
+    row = {key: values[texture] for key, values in table.items()}
+    texel = {}
+    for axis, side, start in ((0, "width", "u"), (1, "height", "v")):
+        share = pieces["uv"][..., axis].astype(np.float64)
+        inside = np.floor(share * (row[side] - 1)[:, None] + 0.5).astype(np.int64)
+        texel[axis] = inside + row[start][:, None]
+    colors = {f"color_{corner}": pieces["color"][:, corner] for corner in range(3)}
+    return {
+        "vertices": pieces["vertices"],
+        "normal": pieces["normal"],
+        **colors,
+        "uv": np.stack([texel[0], texel[1]], axis=2),
+        "dither": np.ones(len(texture), np.int64),
+        **{key: row[key] for key in PAGE_FIELDS},
+    }
+
+
+def _texture_table(inputs: Inputs, keys: list[str], layout: Mapping[str, Any]) -> dict[str, Ints]:
+    """Give a row for each texture of a mesh, and a last one for the white texel."""
+    rows = []
+    for key in [*keys, WHITE]:
+        place = layout["textures"].get(layout["same"].get(key, key))
+        if place is None:  # no triangle shows it
+            rows.append(dict.fromkeys(("u", "v", "width", "height", *PAGE_FIELDS), 0))
+            continue
+        shape = _shape(inputs, key, place["depth"])
+        left, top = PAGE_WIDTH * place["page_x"], PAGE_HEIGHT * place["page_y"]
+        start = {"u": (place["x"] - left) * shape.per_word, "v": place["y"] - top}
+        rows.append({**place, **start, "width": shape.width, "height": shape.height})
+    fields = ("u", "v", "width", "height", *PAGE_FIELDS)
+    return {key: np.array([row[key] for row in rows], np.int64) for key in fields}
+
+
+def _shape(inputs: Inputs, key: str, depth: int) -> Shape:
+    if key == WHITE:
+        return Shape(WHITE, 1, 1, 4 << depth, 0, "", "")
+    return decode_shape(inputs[f"shape/{key}"])
+
+
+def _place_textures(inputs: Inputs, layout: Mapping[str, Any]) -> tuple[list[Atlas], list[Clut]]:
+    """Copy every texture to its place and cut the atlases out."""
+    vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
+    for key, place in layout["textures"].items():
+        words = _words(inputs, key, place["depth"])
+        height, width = words.shape
+        vram[place["y"] : place["y"] + height, place["x"] : place["x"] + width] = words
+    atlases = [
+        Atlas(x, y, vram[y : y + PAGE_HEIGHT, x : x + width].copy())
+        for x, y, width in layout["atlases"]
+    ]
+    return atlases, [Clut(x, y, _palette(inputs, key)) for x, y, key in layout["cluts"]]
+
+
+def _words(inputs: Inputs, key: str, depth: int) -> Words:
+    if key == WHITE:  # entry 0 of its palette, or the colour itself
+        return np.full((1, 1), WHITE_WORD if depth == 2 else 0, np.uint16)
+    shape = decode_shape(inputs[f"shape/{key}"])
+    words = np.frombuffer(inputs[f"words/{key}"], "<u2").astype(np.uint16)
+    return words.reshape(shape.height, shape.width_words)
+
+
+def _palette(inputs: Inputs, key: str) -> Words:
+    if key == WHITE:
+        return np.array([WHITE_WORD, 0], np.uint16)
+    return np.frombuffer(inputs[f"palette/{key}"], "<u2").astype(np.uint16)
+
+
+def _report(objects: int, triangles: int, size: int) -> Iterable[str]:
+    yield f"objects {objects}, triangles {triangles:,}, {size:,} bytes"
+
+
+def _warnings(triangles: int, size: int) -> Iterable[str]:
+    if triangles > FRAME_TRIANGLES:
+        yield (
+            f"{triangles:,} triangles: the runtime stops when more than {FRAME_TRIANGLES:,} of "
+            "them are in view"
+        )
+    if size > COMFORTABLE_BYTES:
+        yield f"{size:,} bytes: the file lies in the console's memory of 2 MB, with all the rest"

@@ -1,0 +1,253 @@
+"""The nodes of one scene: images taken out of sources, textures, meshes, a layout, a link.
+
+Nothing heavy is imported here. What depends on content - which images a scene reads and how -
+comes from surveys.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from encoders.kit.error import EncodeError
+from encoders.kit.option import Value
+from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
+from encoders.kit.reference import resolve_reference
+from encoders.splashpack.reading import Reading, image_in
+
+DEFAULT = {"bpp": 8, "dither": False}
+Input = Source | Product
+
+
+@dataclass
+class Scene:
+    """What a scene's sources come to: their files, and the images that it reads."""
+
+    files: dict[str, dict[str, Input]] = field(default_factory=dict)
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    readings: set[Reading] = field(default_factory=set)
+    inside: dict[str, tuple[str, int, str]] = field(default_factory=dict)
+
+
+def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
+    """Plan every node of a scene, those that others stand on first."""
+    scene = Scene()
+    for source in asset.sources:
+        _add_source(scene, source, surveys)
+    there = [one for one in sorted(scene.readings) if _is_there(one, scene, surveys)]
+    images = _image_nodes(asset, scene, there)
+    textures = _texture_nodes(asset, scene, there, images, settings)
+    meshes = [*_mesh_nodes(asset, scene)]
+    yield from images.values()
+    yield from textures.values()
+    yield from meshes
+    yield from _joining_nodes(asset, textures, meshes, settings)
+
+
+def _add_source(scene: Scene, source: str, surveys: Surveys) -> None:
+    """Follow a source to its files and to the images of its materials."""
+    is_obj = source.lower().endswith(".obj")
+    found = _obj_readings if is_obj else _gltf_readings
+    files, readings = found(scene, source, surveys)
+    scene.files[source] = {path: Source(path) for path in files}
+    names = {name for one in readings for name in (one.color, one.alpha) if name}
+    missing = [name for name in sorted(names - scene.inside.keys()) if not _has(surveys, name)]
+    # An absent image is an input, so that its coming is noticed.
+    scene.files[source] |= {path: Source(path) for path in missing}
+    scene.missing[source] = missing
+    scene.readings |= readings
+
+
+def _has(surveys: Surveys, path: str) -> bool:
+    try:
+        return path in surveys
+    except EncodeError:  # it is there, and whoever decodes it will say what is wrong with it
+        return True
+
+
+def _obj_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
+    del scene
+    survey: Any = surveys[source]
+    used = set(survey["materials"])
+    files, readings = [source], set()
+    for library in survey["refs"]:
+        path = resolve_reference(source, library)
+        files.append(path)
+        looks: Any = surveys[path]["looks"] if path in surveys else []
+        for look in looks:
+            if look["material"] in used:
+                color, alpha = (
+                    resolve_reference(path, look[slot]) if look[slot] else ""
+                    for slot in ("color", "alpha")
+                )
+                readings.add(Reading(color, "" if alpha == color else alpha, look["shown"]))
+    return files, readings
+
+
+def _gltf_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
+    survey: Any = surveys[source]
+    images = survey["images"]
+    uris = {image["uri"] for image in images}
+    files = [source, *(resolve_reference(source, r) for r in survey["refs"] if r not in uris)]
+    readings = set()
+    for look in survey["looks"]:
+        number = look["image"]
+        image = images[number]
+        if image["uri"]:
+            name = resolve_reference(source, image["uri"])
+        else:
+            name = image_in(source, number)
+            stem = _plain(image["name"]) or f"{_stem(source)}.{number}"
+            scene.inside[name] = (source, number, stem)
+        readings.add(Reading(name, "", look["shown"]))
+    return files, readings
+
+
+def _is_there(reading: Reading, scene: Scene, surveys: Surveys) -> bool:
+    names = [name for name in (reading.color, reading.alpha) if name]
+    return all(name in scene.inside or _has(surveys, name) for name in names)
+
+
+def _image_nodes(asset: Asset, scene: Scene, readings: Sequence[Reading]) -> dict[str, Node]:
+    """Plan a node for each source with images inside, so that each texture reads its own alone."""
+    wanted: dict[str, set[int]] = {}
+    for one in readings:
+        if one.color in scene.inside:
+            source, number, _ = scene.inside[one.color]
+            wanted.setdefault(source, set()).add(number)
+    names = _distinct(f"{asset.name}/images/{_stem(source)}" for source in sorted(wanted))
+    return {
+        source: Node(
+            name,
+            "encoders.splashpack.image:encode_images",
+            scene.files[source],
+            {"source": source, "images": list[Value](sorted(wanted[source]))},
+            {f"image{number}": None for number in sorted(wanted[source])},
+        )
+        for source, name in zip(sorted(wanted), names, strict=True)
+    }
+
+
+def _texture_nodes(
+    asset: Asset,
+    scene: Scene,
+    readings: Sequence[Reading],
+    images: Mapping[str, Node],
+    settings: Settings,
+) -> dict[str, Node]:
+    names = _distinct(f"{asset.name}/texture/{_label(one, scene)}" for one in readings)
+    nodes = {}
+    for one, name in zip(readings, names, strict=True):
+        inputs = {
+            slot: _image_input(image, scene, images)
+            for slot, image in (("color", one.color), ("alpha", one.alpha))
+            if image
+        }
+        params: dict[str, Value] = {"color": one.color, "alpha": one.alpha}
+        params["threshold"] = one.threshold
+        nodes[one.key] = Node(
+            name,
+            "encoders.splashpack.texture:encode_texture",
+            inputs,
+            {**params, **_options(one, scene, settings.tables["texture"])},
+            {"shape": None, "words": None, "palette": None},
+        )
+    return nodes
+
+
+def _image_input(image: str, scene: Scene, images: Mapping[str, Node]) -> Input:
+    if image not in scene.inside:
+        return Source(image)
+    source, number, _ = scene.inside[image]
+    return Product(images[source].name, f"image{number}")
+
+
+def _options(reading: Reading, scene: Scene, rows: Sequence[Params]) -> dict[str, Value]:
+    """Give the depth and dithering of a texture; of rows that match, later ones win."""
+    options: dict[str, Value] = dict(DEFAULT)
+    for name in (reading.alpha, reading.color):
+        known = {name, posixpath.basename(name), _stem(name)} - {""}
+        if name in scene.inside:
+            known = {name, scene.inside[name][2]}
+        for row in rows:
+            if any(fnmatchcase(one, str(row["match"])) for one in known):
+                options |= {key: row[key] for key in DEFAULT if row[key] is not None}
+    return options
+
+
+def _mesh_nodes(asset: Asset, scene: Scene) -> Iterator[Node]:
+    names = _distinct(f"{asset.name}/mesh/{_stem(source)}" for source in asset.sources)
+    for source, name in zip(asset.sources, names, strict=True):
+        missing: list[Value] = [*scene.missing[source]]
+        yield Node(
+            name,
+            "encoders.splashpack.mesh:encode_mesh",
+            scene.files[source],
+            {"source": source, "missing": missing, **asset.options},
+            {"objects": None, "triangles": None, "uses": None},
+        )
+
+
+def _joining_nodes(
+    asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
+) -> Iterator[Node]:
+    """Plan what a scene's textures and meshes come together in."""
+    vram = dict(settings.tables["vram"][0])
+    shapes: dict[str, Input] = {
+        f"shape/{key}": Product(node.name, "shape") for key, node in textures.items()
+    }
+    uses: dict[str, Input] = {
+        f"uses/{number:05}": Product(node.name, "uses") for number, node in enumerate(meshes)
+    }
+    layout = f"{asset.name}/layout"
+    yield Node(
+        layout,
+        "encoders.splashpack.layout:encode_layout",
+        {**shapes, **uses},
+        {"scene": asset.id, **vram},
+        {"layout": None},
+    )
+    inputs = {**shapes, **uses, "layout": Product(layout, "layout")}
+    for key, node in textures.items():
+        inputs |= {f"{role}/{key}": Product(node.name, role) for role in ("words", "palette")}
+    for number, node in enumerate(meshes):
+        roles = ("objects", "triangles")
+        inputs |= {f"{role}/{number:05}": Product(node.name, role) for role in roles}
+    yield Node(
+        asset.name,
+        "encoders.splashpack.link:encode_scene",
+        inputs,
+        {"scene": asset.id, **vram},
+        {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
+    )
+
+
+def _label(reading: Reading, scene: Scene) -> str:
+    if reading.color in scene.inside:
+        return scene.inside[reading.color][2]
+    return _stem(reading.image)
+
+
+def _plain(name: str) -> str:
+    """Leave of a name that a source gives what a task can be called."""
+    return re.sub(r"[^\w.+-]+", "_", name)
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Spell names so that doit can have them and no two are alike."""
+    found: dict[str, None] = {}
+    for name in names:
+        plain = name.replace("=", "%3D")
+        number, unique = 2, plain
+        while unique in found:
+            unique, number = f"{plain}.{number}", number + 1
+        found[unique] = None
+    return list(found)

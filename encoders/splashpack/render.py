@@ -1,0 +1,136 @@
+"""The scene in software, by the console's rules: 320 x 240, no filtering, no depth buffer.
+
+Triangles are sorted by their mean depth and painted from back to front; textures are mapped
+without perspective; what the runtime or the graphics processor drops is not drawn here either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.pixel import expand_bits
+from encoders.kit.png_writer import encode_png
+from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.table import COLORS, Splashpack, Words
+from encoders.splashpack.view import build_vram, place_vertices, read_page
+
+WIDTH, HEIGHT = 320, 240
+CENTRE = np.array([160, 120])
+DISTANCE = 120
+# The geometry engine's quotient of distance and depth stops here.
+STEEPEST = 0x1FFFF / 0x10000
+SCREEN_LEAST, SCREEN_GREATEST = -1024, 1023
+WIDEST, TALLEST = 1023, 511
+FAR = 6144
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A triangle on the screen: corners, texels and tints (each (3, n)), and its texture page."""
+
+    screen: Ints
+    uv: Ints
+    color: Ints
+    page: Words
+
+
+def render_scene(data: bytes, name: str) -> dict[str, bytes]:
+    """Draw what the console shows first; where that is nothing, step back to see the scene."""
+    pack = unpack_splashpack(data, name)
+    world = place_vertices(pack)
+    view = world
+    if not find_visible(*project(view)).any() and len(world):
+        view = world - step_back(world)
+    return {"scene.png": encode_png(draw(pack, view))}
+
+
+def step_back(world: Ints) -> Ints:
+    """Find a place before the scene, level with its middle, from which all of it is in view."""
+    low, high = world.min(axis=(0, 1)), world.max(axis=(0, 1))
+    middle = (low + high) // 2
+    reach = max(int(high[0] - low[0]) * 3 // 8, int(high[1] - low[1]) // 2, DISTANCE // 2)
+    return np.array([middle[0], middle[1], low[2] - reach - 1])
+
+
+def project(view: Ints) -> tuple[Ints, Ints]:
+    """Give the screen (triangles, 3, 2) and the depth (triangles, 3) of all corners."""
+    depth = np.clip(view[..., 2], 0, 65535)
+    share = np.minimum(DISTANCE / np.maximum(depth, 1), STEEPEST)
+    screen = np.floor(view[..., :2] * share[..., None]).astype(np.int64) + CENTRE
+    return np.clip(screen, SCREEN_LEAST, SCREEN_GREATEST), depth
+
+
+def find_visible(screen: Ints, depth: Ints) -> npt.NDArray[np.bool_]:
+    """Tell which triangles are drawn: clockwise, near enough, not too large, on the screen."""
+    first, second = screen[:, 1] - screen[:, 0], screen[:, 2] - screen[:, 0]
+    is_front = first[:, 0] * second[:, 1] - second[:, 0] * first[:, 1] > 0
+    low, high = screen.min(axis=1), screen.max(axis=1)
+    extent = high - low
+    is_small = (extent[:, 0] <= WIDEST) & (extent[:, 1] <= TALLEST)
+    is_on = (high > 0).all(axis=1) & (low[:, 0] < WIDTH) & (low[:, 1] < HEIGHT)
+    is_between = (depth < FAR).all(axis=1) & (depth > 0).all(axis=1)
+    return np.asarray(is_front & is_small & is_on & is_between)
+
+
+def draw(pack: Splashpack, view: Ints) -> Bytes:
+    """Paint all visible triangles, the furthest first; of equally far ones the first is on top."""
+    picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    screen, depth = project(view)
+    rows = np.flatnonzero(find_visible(screen, depth))
+    mean = depth[rows].sum(axis=1) // 3
+    columns = {key: np.asarray(column).astype(np.int64) for key, column in pack.triangles.items()}
+    colors = np.stack([columns[key] for key in COLORS], axis=1)
+    vram = build_vram(pack)
+    pages: dict[tuple[int, ...], Words] = {}
+    for row in rows[np.lexsort((-rows, -mean))].tolist():
+        page = tuple(int(columns[key][row]) for key in ("page_x", "page_y", "depth"))
+        clut = (int(columns["clut_x"][row]), int(columns["clut_y"][row]))
+        if (*page, *clut) not in pages:
+            pages[*page, *clut] = read_page(vram, (page[0], page[1], page[2]), clut)
+        paint(picture, Drawn(screen[row], columns["uv"][row], colors[row], pages[*page, *clut]))
+    return picture
+
+
+def paint(picture: Bytes, drawn: Drawn) -> None:
+    """Fill a triangle; its right and bottom edges are not part of it, and word 0 is a hole."""
+    left, top = np.maximum(drawn.screen.min(axis=0), 0).tolist()
+    right, bottom = np.minimum(drawn.screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
+    y, x = np.mgrid[top:bottom, left:right]
+    shares = _shares(drawn.screen, x, y)
+    if shares is None:
+        return
+    weights, inside = shares
+    rows, columns = np.nonzero(inside)
+    share = weights[:, rows, columns]
+    # A hair above, so that a texel's own corner does not fall to its neighbour.
+    u, v = (np.floor(share.T @ drawn.uv[:, axis] + 1e-6).astype(np.int64) for axis in range(2))
+    words = drawn.page[v, np.minimum(u, drawn.page.shape[1] - 1)]
+    tint = np.floor(share.T @ drawn.color + 1e-6).astype(np.int64)
+    levels = np.stack([words >> shift & 31 for shift in (0, 5, 10)], axis=1).astype(np.int64)
+    lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)
+    shown = words != 0
+    picture[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)
+
+
+def _shares(
+    screen: Ints, x: Ints, y: Ints
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]] | None:
+    """Give each corner's share of every pixel, and which pixels belong to the triangle."""
+    inside = np.ones(x.shape, np.bool_)
+    weights = []
+    for corner in range(3):
+        (ax, ay), (bx, by) = screen[(corner + 1) % 3].tolist(), screen[(corner + 2) % 3].tolist()
+        weight = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+        is_top_left = by < ay or (by == ay and bx > ax)
+        inside &= (weight > 0) | ((weight == 0) & is_top_left)
+        weights.append(weight)
+    total = weights[0] + weights[1] + weights[2]
+    if not total.size or not inside.any():
+        return None
+    return np.stack(weights) / total, inside

@@ -1,0 +1,171 @@
+"""SPLASHPACK files for people: what `doit inspect` shows, VRAM as a picture, parts to take out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.indexed import unpack_indices
+from encoders.kit.pixel import ABGR1555, decode_playstation, decode_words
+from encoders.kit.png_writer import encode_png
+from encoders.splashpack.check import Area, overlaps
+from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.table import (
+    COLORS,
+    DIRECT,
+    PAGE_HEIGHT,
+    PAGE_WIDTH,
+    VRAM_HEIGHT,
+    VRAM_WIDTH,
+    Splashpack,
+    Words,
+)
+
+# What is nobody's, what is not for textures, in the picture of VRAM.
+FREE = (24, 24, 24)
+TAKEN = (0, 0, 96)
+# The runtime's own, whatever a manifest says.
+FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))
+FONT: Area = (960, 464, 1024, 512)
+ONE = 4096
+
+
+def decode_splashpack(data: bytes, name: str) -> dict[str, Any]:
+    """Decode a file: counts, objects, atlases, CLUTs and warnings, then all triangles."""
+    pack = unpack_splashpack(data, name)
+    triangles = pack.triangles
+    return {
+        "format": "SPLASHPACK version 1",
+        "bytes": len(data),
+        "objects": [_describe_object(pack, row) for row in range(len(pack.triangle_count))],
+        "triangles": len(triangles["depth"]),
+        "atlases": [{"x": a.x, "y": a.y, "width": a.width, "height": 256} for a in pack.atlases],
+        "cluts": [
+            {
+                "clut_x": c.x,
+                "clut_y": c.y,
+                "palette_count": len(c.words),
+                "palette": c.words.tolist(),
+            }
+            for c in pack.cluts
+        ],
+        "warnings": [*_warnings(pack)],
+        "mesh": {key: np.asarray(column).tolist() for key, column in triangles.items()},
+    }
+
+
+def _describe_object(pack: Splashpack, row: int) -> dict[str, Any]:
+    return {
+        "position": pack.position[row].tolist(),
+        "rotation": pack.rotation[row].tolist(),
+        "triangles": int(pack.triangle_count[row]),
+    }
+
+
+def _warnings(pack: Splashpack) -> Iterable[str]:
+    """Say what loads, but not as it was meant."""
+    for kind, areas in (
+        ("atlas", [atlas.area for atlas in pack.atlases]),
+        ("CLUT", [clut.area for clut in pack.cluts]),
+    ):
+        for number, area in enumerate(areas):
+            if any(overlaps(area, frame) for frame in FRAMEBUFFERS):
+                yield f"{kind} {number} lies in a framebuffer, where the runtime draws over it"
+            elif overlaps(area, FONT):
+                yield f"{kind} {number} overwrites the runtime's font"
+    turns = pack.rotation.reshape(-1, 3, 3).astype(np.int64)
+    products = (turns[:, :, None, :] * turns[:, None, :, :]).sum(axis=3)
+    off = np.abs(products - ONE * ONE * np.eye(3, dtype=np.int64)).max(axis=(1, 2), initial=0)
+    for row in np.flatnonzero(off > 8 * ONE).tolist():
+        yield f"object {row}: its matrix is no rotation"
+
+
+def build_vram(pack: Splashpack) -> Words:
+    """Give what VRAM holds when the file is loaded (512, 1024); what is not uploaded is 0."""
+    vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
+    for atlas in pack.atlases:
+        vram[atlas.y : atlas.y + PAGE_HEIGHT, atlas.x : atlas.x + atlas.width] = atlas.words
+    for clut in pack.cluts:
+        left, top, right, _ = clut.area
+        vram[top, left:right] = clut.words
+    return vram
+
+
+def areas_of(pack: Splashpack) -> list[Area]:
+    """List the rectangles that are uploaded."""
+    return [*(atlas.area for atlas in pack.atlases), *(clut.area for clut in pack.cluts)]
+
+
+def draw_vram(pack: Splashpack, taken: Iterable[Area]) -> bytes:
+    """Draw VRAM as a PNG of 1024 x 512: a word a pixel, and flat colours where no upload goes."""
+    picture = np.full((VRAM_HEIGHT, VRAM_WIDTH, 3), FREE, np.uint8)
+    for left, top, right, bottom in taken:
+        picture[top:bottom, left:right] = TAKEN
+    shown = decode_words(build_vram(pack), ABGR1555)[..., :3]
+    for left, top, right, bottom in areas_of(pack):
+        picture[top:bottom, left:right] = shown[top:bottom, left:right]
+    return encode_png(picture)
+
+
+def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) -> Words:
+    """Give the colour words of a texture page (256, up to 256), seen through a palette."""
+    page_x, page_y, depth = page
+    left, top = page_x * PAGE_WIDTH, page_y * PAGE_HEIGHT
+    words = vram[top : top + PAGE_HEIGHT, left : left + (PAGE_WIDTH << depth)]
+    if depth == DIRECT:
+        return words
+    bits = 4 << depth
+    palette = np.zeros(1 << bits, np.uint16)
+    stored = vram[clut[1], clut[0] * 16 : clut[0] * 16 + (1 << bits)]
+    palette[: len(stored)] = stored
+    return palette[unpack_indices(words, bits, words.shape[1] * 16 // bits)]
+
+
+def extract_pictures(data: bytes, name: str) -> dict[str, bytes]:
+    """Give VRAM, and each texture page through each palette that triangles read it by."""
+    pack = unpack_splashpack(data, name)
+    vram = build_vram(pack)
+    files = {"vram.png": draw_vram(pack, [*FRAMEBUFFERS, FONT])}
+    for page_x, page_y, depth, clut_x, clut_y in readings(pack):
+        words = read_page(vram, (page_x, page_y, depth), (clut_x, clut_y))
+        label = f"page_{page_x}_{page_y}_{4 << depth}bpp_clut_{clut_x}_{clut_y}.png"
+        files[label] = encode_png(decode_playstation(words))
+    return files
+
+
+def readings(pack: Splashpack) -> list[tuple[int, ...]]:
+    """List the different pages, depths and palettes that triangles use."""
+    keys = ("page_x", "page_y", "depth", "clut_x", "clut_y")
+    columns = [np.asarray(pack.triangles[key]).astype(np.int64).tolist() for key in keys]
+    return sorted(set(zip(*columns, strict=True)))
+
+
+def export_obj(data: bytes, name: str) -> dict[str, bytes]:
+    """Give the geometry as an OBJ file, turned back to x right, y up and counter-clockwise."""
+    pack = unpack_splashpack(data, name)
+    world = place_vertices(pack) / ONE * (-1, -1, 1)
+    uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
+    colors = np.stack([pack.triangles[key] for key in COLORS], axis=1).reshape(-1, 3) / 128
+    points = np.concatenate([world.reshape(-1, 3), colors], axis=1)
+    lines = [f"v {' '.join(f'{one:.9g}' for one in row)}" for row in points.tolist()]
+    lines += [f"vt {u:.9g} {1 - v:.9g}" for u, v in uv.tolist()]
+    corner = 1
+    for number, count in enumerate(pack.triangle_count.tolist()):
+        lines.append(f"o object_{number}")
+        for _ in range(count):
+            lines.append("f " + " ".join(f"{at}/{at}" for at in (corner, corner + 2, corner + 1)))
+            corner += 3
+    return {"mesh.obj": "\n".join([*lines, ""]).encode()}
+
+
+def place_vertices(pack: Splashpack) -> npt.NDArray[np.int64]:
+    """Give all corners (triangles, 3, 3) in the world, as the runtime's integers have them."""
+    owner = np.repeat(np.arange(len(pack.triangle_count)), pack.triangle_count)
+    corners = np.asarray(pack.triangles["vertices"]).astype(np.int64)
+    turn = pack.rotation.reshape(-1, 3, 3).astype(np.int64)[owner]
+    turned = (turn[:, None, :, :] * corners[:, :, None, :]).sum(axis=3) >> 12
+    world: npt.NDArray[np.int64] = turned + pack.position.astype(np.int64)[owner][:, None, :]
+    return world

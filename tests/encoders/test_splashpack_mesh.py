@@ -1,0 +1,319 @@
+"""Triangles: the console's grid and axes, winding, tints, repeats, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from encoders.kit.error import EncodeError
+from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.render import draw
+from encoders.splashpack.view import place_vertices
+from tests.encoders.splashpack_scene import (
+    SQUARE,
+    link,
+    mesh,
+    noise,
+    objects,
+    pieces,
+    plain,
+    square,
+    texture,
+    warnings_of,
+)
+from tests.kit.glb_builder import Builder, quad
+
+
+def glb(material: dict | None = None, **node) -> bytes:
+    builder = quad(**node)
+    if material is not None:
+        builder.add("materials", name="m", **material)
+        builder.json["meshes"][0]["primitives"][0]["material"] = 0
+    return builder.glb()
+
+
+def outward(triangles: np.ndarray) -> np.ndarray:
+    """The plain cross product of the edges, which points away from who sees the triangle."""
+    points = triangles.astype(np.int64)
+    return np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+
+
+def test_obj_and_gltf_give_the_same_triangles():
+    one, other = pieces(square()), pieces(mesh({"a.glb": glb()}))
+    for found in (one, other):
+        assert set(map(tuple, found["vertices"].reshape(-1, 3))) == {
+            (0, 0, 0),
+            (-4096, 0, 0),
+            (0, -4096, 0),
+            (-4096, -4096, 0),
+        }
+        assert (outward(found["vertices"])[:, 2] < 0).all()
+        assert (found["normal"] == (0, 0, 4096)).all()
+
+
+def test_corner_of_the_picture_stays_with_its_corner_of_the_surface():
+    found = pieces(square())
+    for vertices, uv in zip(found["vertices"], found["uv"], strict=True):
+        for (x, y, _), (u, v) in zip(vertices.tolist(), uv.tolist(), strict=True):
+            assert (u, v) == (x / -4096, 1 + y / 4096)
+
+
+def test_vertices_are_rounded_to_the_nearest():
+    obj = SQUARE.replace("v 1 0 0", "v 1.00013 0 0")  # 4096.53
+    assert pieces(square(obj=obj))["vertices"].min() == -4097
+
+
+@pytest.mark.parametrize(("scale", "reach"), [(1, 4096), (100, 41), (0.5, 8192)])
+def test_scale_says_how_many_units_are_one(scale, reach):
+    assert pieces(square(scale=scale))["vertices"].min() == -reach
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: sum(x * x for x in q) > 0.1),
+    st.tuples(*[st.floats(-3, 3)] * 3),
+    st.tuples(*[st.floats(0.2, 2)] * 3),
+)
+def test_rotated_and_scaled_node_stands_where_gltf_has_it(turn, move, scale):
+    length = math.sqrt(sum(x * x for x in turn))
+    rotation = [x / length for x in turn]
+    data = glb(rotation=rotation, translation=list(move), scale=list(scale))
+    encoded = mesh({"a.glb": data})
+    (found,) = objects(encoded)
+    matrix = np.array(found["rotation"]).reshape(3, 3) / 4096
+    assert np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-3)
+    assert np.linalg.det(matrix) == pytest.approx(1, abs=1e-3)
+    placed = pieces(encoded)["vertices"] @ matrix.T + np.array(found["position"])
+    x, y, z, w = rotation
+    right = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]) * scale @ right.T + move
+    expected = corners * (-4096, -4096, 4096)
+    for corner in expected:
+        assert np.abs(placed.reshape(-1, 3) - corner).max(axis=1).min() < 6
+
+
+def test_mirrored_node_is_baked_and_still_seen_from_its_front():
+    encoded = mesh({"a.glb": glb(scale=[-1, 1, 1], translation=[0, 0, 2])})
+    (found,) = objects(encoded)
+    assert found["rotation"] == [4096, 0, 0, 0, 4096, 0, 0, 0, 4096]
+    assert found["position"] == [0, 0, 8192]
+    columns = pieces(encoded)
+    assert columns["vertices"][..., 0].max() == 4096
+    assert (outward(columns["vertices"])[:, 2] < 0).all()
+
+
+def test_sheared_node_is_baked():
+    matrix = [1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    encoded = mesh({"a.glb": glb(matrix=matrix)})
+    assert objects(encoded)[0]["rotation"] == [4096, 0, 0, 0, 4096, 0, 0, 0, 4096]
+    assert pieces(encoded)["vertices"][..., 0].min() == -8192
+
+
+def test_every_mesh_node_and_every_object_is_one_object():
+    builder = quad()
+    builder.add("nodes", name="again", mesh=0, translation=[0, 0, 1])
+    builder.json["scenes"][0]["nodes"] = [0, 1]
+    names = [one["name"] for one in objects(mesh({"a.glb": builder.glb()}))]
+    assert names == ["place", "again"]
+    obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\no a\nf 1 2 3\no b\nf 1 2 3\nf 1 2 3\no a\nf 1 2 3\n"
+    found = objects(mesh({"a.obj": obj}))
+    assert [(one["name"], one["triangles"]) for one in found] == [("a", 2), ("b", 2)]
+
+
+def test_position_that_16_bits_do_not_hold_is_refused():
+    with pytest.raises(EncodeError, match="an object lies further out") as caught:
+        mesh({"a.glb": glb(translation=[-8, 0, 0])})
+    assert caught.value.facts["asset"] == 'a.glb, object "place"'
+    with pytest.raises(EncodeError, match="a vertex lies further out"):
+        square(obj=SQUARE.replace("v 1 0 0", "v 8.1 0 0"))
+    assert square(obj=SQUARE.replace("v 1 0 0", "v 8.1 0 0"), scale=2)
+
+
+def test_second_side_is_a_triangle_of_its_own():
+    columns = pieces(mesh({"a.glb": glb({"doubleSided": True})}))
+    assert len(columns["vertices"]) == 4
+    assert outward(columns["vertices"])[:, 2].tolist() == [-(4096**2), 4096**2] * 2
+    assert columns["normal"][:, 2].tolist() == [4096, -4096] * 2
+
+
+def test_triangles_too_small_for_the_grid_are_left_out_and_told():
+    obj = SQUARE + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"
+    encoded = square(obj=obj)
+    assert len(pieces(encoded)["vertices"]) == 2
+    assert warnings_of(encoded) == [
+        "a.obj: triangles without an area on the console's grid left out (1)"
+    ]
+
+
+def test_triangle_longer_than_the_runtime_sees_is_told():
+    (warning,) = warnings_of(square(obj=SQUARE.replace("v 1 0 0", "v 1.6 0 0")))
+    assert warning.startswith("a.obj: triangles longer than the runtime can see (1)")
+
+
+# Tints.
+
+
+def test_colour_of_an_obj_material_is_taken_as_it_is():
+    assert (pieces(square("Kd 1 0.5 0"))["color"] == (128, 64, 0)).all()
+
+
+def test_colour_of_a_gltf_material_becomes_srgb():
+    material = {"pbrMetallicRoughness": {"baseColorFactor": [1, 0.5, 0.2140411, 1]}}
+    assert (pieces(mesh({"a.glb": glb(material)}))["color"] == (128, 94, 64)).all()
+
+
+def test_vertex_colours_multiply():
+    builder = quad()
+    colors = [(1, 1, 1), (0, 1, 1), (1, 1, 0), (5, 1, 1)]
+    attributes = builder.json["meshes"][0]["primitives"][0]["attributes"]
+    attributes["COLOR_0"] = builder.accessor(colors)
+    encoded = mesh({"a.glb": builder.glb()})
+    found = {tuple(color) for color in pieces(encoded)["color"].reshape(-1, 3).tolist()}
+    assert found == {(128, 128, 128), (0, 128, 128), (128, 128, 0), (255, 128, 128)}
+    assert warnings_of(encoded) == [
+        "a.glb: colours below black or brighter than twice a texture were cut off"
+    ]
+
+
+def test_blended_material_is_a_warning():
+    (warning,) = warnings_of(mesh({"a.glb": glb({"alphaMode": "BLEND"})}))
+    assert warning.startswith('a.glb: material "m" is blended')
+
+
+# Texture coordinates.
+
+
+def tiled(u: float, v: float, shift: float = 0.0) -> str:
+    obj = SQUARE
+    for old, new in (("0 0", (0, 0)), ("1 0", (u, 0)), ("1 1", (u, v)), ("0 1", (0, v))):
+        obj = obj.replace(f"vt {old}\n", f"vt {new[0] + shift} {new[1] + shift}\n")
+    return obj
+
+
+def area(triangles: np.ndarray) -> float:
+    return np.abs(outward(triangles)).sum() / 2
+
+
+@pytest.mark.parametrize("shift", [0, 3, -7, 0.25])
+def test_repeats_are_cut_and_cover_the_surface(shift):
+    whole, columns = pieces(square()), pieces(square(obj=tiled(3, 2, shift)))
+    assert len(columns["uv"]) > 6
+    assert columns["uv"].min() >= 0
+    assert columns["uv"].max() <= 1
+    assert area(columns["vertices"]) == pytest.approx(area(whole["vertices"]), rel=1e-3)
+    assert (outward(columns["vertices"])[:, 2] < 0).all()
+
+
+def test_each_piece_shows_what_the_repeat_would():
+    columns = pieces(square(obj=tiled(3, 2, 0.25)))
+    for vertices, uv in zip(columns["vertices"], columns["uv"], strict=True):
+        middle = vertices.mean(axis=0) / -4096
+        right = np.array([0.25 + 3 * middle[0], 1 - (0.25 + 2 * middle[1])]) % 1
+        assert np.abs(uv.mean(axis=0) - right).max() < 0.01
+
+
+def test_tile_that_is_merely_moved_is_not_cut():
+    assert len(pieces(square(obj=tiled(1, 1, 5)))["uv"]) == 2
+    assert len(pieces(square(obj=tiled(1.0001, 1, 0)))["uv"]) == 2
+
+
+def test_clamped_texture_ends_in_its_last_texels():
+    columns = pieces(square("map_Kd -clamp on a.png", obj=tiled(2, 1)))
+    assert columns["uv"].max() == 1
+    beyond = columns["vertices"][..., 0].mean(axis=1) < -2048
+    assert (columns["uv"][beyond][..., 0] == 1).all()
+
+
+def test_mirrored_repeat_turns_around():
+    builder = quad()
+    primitive = builder.json["meshes"][0]["primitives"][0]
+    uv = builder.accessor([(0, 1), (2, 1), (0, 0), (2, 0)])
+    primitive["attributes"]["TEXCOORD_0"] = uv
+    primitive["material"] = 0
+    builder.add("samplers", wrapS=33648)
+    builder.add("images", uri="a.png")
+    builder.add("textures", source=0, sampler=0)
+    builder.add("materials", pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
+    columns = pieces(mesh({"a.glb": builder.glb()}))
+    for vertices, one in zip(columns["vertices"], columns["uv"], strict=True):
+        for (x, _, _), (u, _) in zip(vertices.tolist(), one.tolist(), strict=True):
+            assert u == pytest.approx(1 - abs(1 - 2 * x / -4096), abs=1e-3)
+
+
+def test_too_many_repeats_are_refused_with_the_material():
+    with pytest.raises(EncodeError, match="repeats its texture too often") as caught:
+        square(obj=tiled(9, 9))
+    assert caught.value.facts["asset"] == 'a.obj, material "m"'
+    assert caught.value.facts["repeats"] == "9 x 9 in one triangle"
+    assert len(pieces(square(obj=tiled(9, 9), tile_limit=81))["uv"]) > 81
+
+
+def test_missing_uvs_are_a_warning():
+    (warning,) = warnings_of(square(obj=SQUARE.replace("1/1/1", "1//1")))
+    assert "not all of its triangles have UVs" in warning
+
+
+def test_missing_image_is_named_with_its_material_and_line():
+    with pytest.raises(EncodeError, match="texture not found") as caught:
+        square(missing=["a.png"])
+    assert caught.value.facts == {
+        "asset": 'a.obj, material "m"',
+        "file": "a.png",
+        "named in": "a.mtl, line 2",
+    }
+
+
+def test_scene_without_triangles_is_refused():
+    builder = Builder()
+    builder.add("nodes", name="empty")
+    with pytest.raises(EncodeError, match="no triangles"):
+        mesh({"a.glb": builder.glb()})
+
+
+# The whole scene, drawn.
+
+
+def test_square_before_the_camera_shows_its_picture_unmirrored():
+    picture = noise(64, 64, 5) // 128 * 255
+    obj = SQUARE
+    # Facing the camera, x runs to the left of who looks along +z. At a depth of 120 a unit of
+    # 1/4096 is a pixel, and 63 of them take 63 steps through 64 texels.
+    for old, new in (("0 0", "30 -30"), ("1 0", "-33 -30"), ("1 1", "-33 33"), ("0 1", "30 33")):
+        obj = obj.replace(f"v {old} 0\n", f"v {new} 120\n")
+    encoded = texture(picture, threshold=128, bpp=8)
+    columns = square(obj=obj, scale=4096)
+    pack = unpack_splashpack(link({"a.png||128": encoded}, [columns])["pack"], "a")
+    drawn = draw(pack, place_vertices(pack))
+    assert np.array_equal(drawn[87:150, 130:193], picture[:63, :63])
+    drawn[87:150, 130:193] = 0
+    assert not drawn.any()
+
+
+def test_untextured_surface_shows_its_colour():
+    obj = SQUARE.replace("v 0 0 0", "v 60 -60 120").replace("v 1 0 0", "v -60 -60 120")
+    obj = obj.replace("v 1 1 0", "v -60 60 120").replace("v 0 1 0", "v 60 60 120")
+    columns = square("Kd 1 0 0.5", obj=obj, scale=4096)
+    pack = unpack_splashpack(link({}, [columns])["pack"], "a")
+    drawn = draw(pack, place_vertices(pack))
+    assert drawn[120, 160].tolist() == [255, 0, 123]
+    assert [len(clut.words) for clut in pack.cluts] == [2]
+
+
+def test_white_texel_takes_no_page_where_another_has_room():
+    for bpp, width in ((4, 64), (8, 128), (16, 256)):
+        encoded = texture(plain(8, 8), threshold=128, bpp=bpp)
+        plain_square = square("Kd 1 1 1")
+        pack = unpack_splashpack(
+            link({"a.png||128": encoded}, [square(), plain_square])["pack"], "a"
+        )
+        assert [atlas.width for atlas in pack.atlases] == [width]
