@@ -23,7 +23,8 @@ import xxhash
 
 PACKAGE = "encoders"
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-DISTRIBUTIONS = {"PIL": "pillow"}  # asking all packages who owns a module takes long
+# Asking all packages who owns a module takes long.
+DISTRIBUTIONS = {"PIL": "pillow", "astc_encoder": "astc-encoder-py"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,8 @@ def _version(name: str) -> str:
     try:
         return version(DISTRIBUTIONS.get(name, name))
     except PackageNotFoundError:
+        if name in DISTRIBUTIONS:
+            return "absent"
         owners = packages_distributions().get(name, [])
         return " ".join(f"{owner} {version(owner)}" for owner in owners) or "absent"
 

@@ -8,7 +8,7 @@ Nothing is welded, flipped or made up before a target asks for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -49,10 +49,14 @@ class Attribute(Generic[Scalar]):
 
 @dataclass(frozen=True)
 class Part:
-    """A run of triangles with one name: an OBJ `o`/`g` section, or one glTF primitive of a node."""
+    """A run of triangles with one name: an OBJ `o`/`g` section, or one glTF primitive of a node.
+
+    `node` is the number of that node, which tells nodes of one name apart; -1 in OBJ files.
+    """
 
     object: str = ""
     group: str = ""
+    node: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ Pick = Callable[[Primitive], Array | None]
 def decode_world(gltf: Gltf) -> Mesh:
     """Return the default scene with every transform baked in."""
     placed = place_primitives(gltf)
-    parts = tuple(Part(place.node_name, place.mesh_name) for place in placed)
+    parts = tuple(Part(place.node_name, place.mesh_name, place.node) for place in placed)
     return join_primitives(gltf, [bake(gltf, place) for place in placed], parts)
 
 

@@ -1,0 +1,210 @@
+"""The tables of `.untold` files, in the specification's order and words, and its numbers.
+
+All is little-endian and packed. The rule: versions are tables of their own; of the words
+that grew a meaning later only the two of a material may be anything but zero.
+"""
+
+from __future__ import annotations
+
+from encoders.kit.layout import Layout, Row
+from encoders.kit.layout_type import F16, F32, U8, U16, U32, U64, Bits, Const, magic, raw
+
+MAGIC = b"UNTOLD\0\0"
+NONE = 0xFFFFFFFF
+ALIGNMENT = 16
+HEADER_SIZE = 204
+VERTEX_SIZE = 32
+# Versions that some loader takes; the first one is what every loader takes.
+VERSIONS = (1, 2, 3, 4)
+
+TILE, LOD, HLOD, SHARED = 1, 2, 3, 4
+FILE_TYPES = {TILE: "tile", LOD: "lod", HLOD: "hlod", SHARED: "shared"}
+
+STRING_TABLE, ENTITY_TABLE, MESH_TABLE, MATERIAL_TABLE, TEXTURE_TABLE = 1, 2, 3, 4, 5
+VERTEX_DATA, INDEX_DATA = 6, 7
+CHUNKS = {
+    STRING_TABLE: "STRING_TABLE",
+    ENTITY_TABLE: "ENTITY_TABLE",
+    MESH_TABLE: "MESH_TABLE",
+    MATERIAL_TABLE: "MATERIAL_TABLE",
+    TEXTURE_TABLE: "TEXTURE_TABLE",
+    VERTEX_DATA: "VERTEX_DATA",
+    INDEX_DATA: "INDEX_DATA",
+}
+RECORD_CHUNKS = (ENTITY_TABLE, MESH_TABLE, MATERIAL_TABLE, TEXTURE_TABLE)
+
+UNCOMPRESSED, LZ4, ZSTD = 0, 1, 2
+UINT16, UINT32 = 1, 2
+INDEX_SIZES = {UINT16: 2, UINT32: 4}
+# Up to so many vertices a mesh has indices of 16 bits.
+UINT16_VERTICES = 65535
+
+TEXTURE_FORMATS = {
+    0: "unknown",
+    1: "rgba8",
+    2: "bc7",
+    3: "bc5",
+    4: "astc4x4",
+    5: "astc5x5",
+    6: "astc6x6",
+    7: "astc8x8",
+    8: "rgba16Float",
+    9: "r16Unorm",
+}
+IMAGE_FILE, ASTC_4X4, ASTC_6X6 = 0, 4, 6
+SRGB, NORMAL_MAP, EMISSIVE, OCCLUSION = 0x01, 0x02, 0x40, 0x80
+
+ALPHA_MODES = ("opaque", "mask", "blend")
+# The textures of a material record, in its order.
+SLOTS = ("base_color", "normal", "metallic", "roughness", "emissive", "occlusion")
+
+# fmt: off
+HEADER = Layout("FileHeader", 204,
+    Row(0x00, "magic",             magic(MAGIC)),
+    Row(0x08, "format_version",    U32),
+    Row(0x0C, "file_type",         U32,               "tile 1, lod 2, hlod 3, shared 4"),
+    Row(0x10, "flags",             Const(U32, 0)),
+    Row(0x14, "header_size",       Const(U32, 204)),
+    Row(0x18, "chunk_count",       U32),
+    Row(0x1C, "mesh_count",        U32),
+    Row(0x20, "material_count",    U32),
+    Row(0x24, "texture_ref_count", U32),
+    Row(0x28, "entity_count",      U32),
+    Row(0x2C, "vertex_layout",     Const(U32, 1),     "UNT_VERTEX_LAYOUT_PBR_STATIC_V1"),
+    Row(0x30, "_reserved0",        U32),
+    Row(0x34, "world_bounds",      F32[2, 3],         "min.xyz, max.xyz"),
+    Row(0x4C, "root_transform",    F32[16],           "column-major; always the identity"),
+    Row(0x8C, "content_hash",      raw(32),           "SHA-256 of the payloads by chunk type"),
+    Row(0xAC, "_reserved1",        raw(32)),
+)
+CHUNK = Layout("chunk entry", 40,
+    Row(0x00, "chunk_type",        U32),
+    Row(0x04, "compression_type",  U32,               "none 0, lz4 1 (a raw block)"),
+    Row(0x08, "file_offset",       U64,               "a multiple of 16"),
+    Row(0x10, "compressed_size",   U64),
+    Row(0x18, "uncompressed_size", U64),
+    Row(0x20, "element_count",     U32,               "records of tables; 0 for the others"),
+    Row(0x24, "_reserved0",        U32),
+)
+ENTITY = Layout("entity record", 136,
+    Row(0x00, "entity_id",               U32),
+    Row(0x04, "parent_entity_id",        U32,         "0xFFFFFFFF: none"),
+    Row(0x08, "name_offset",             U32),
+    Row(0x0C, "first_mesh_record_index", U32),
+    Row(0x10, "mesh_record_count",       U32),
+    Row(0x14, "_flags",                  U32,         "no bit is defined"),
+    Row(0x18, "local_bounds",            F32[2, 3],   "min.xyz, max.xyz"),
+    Row(0x30, "world_bounds",            F32[2, 3],   "min.xyz, max.xyz"),
+    Row(0x48, "local_transform",         F32[16],     "column-major"),
+)
+MESH = Layout("mesh record", 104,
+    Row(0x00, "entity_id",              U32),
+    Row(0x04, "mesh_name_offset",       U32),
+    Row(0x08, "material_index",         U32,          "0xFFFFFFFF: none"),
+    Row(0x0C, "index_type",             U32,          "uint16 1, uint32 2"),
+    Row(0x10, "vertex_count",           U32),
+    Row(0x14, "index_count",            U32),
+    Row(0x18, "vertex_stride_bytes",    U32,          "32"),
+    Row(0x1C, "_flags",                 U32,          "no bit is defined"),
+    Row(0x20, "vertex_data_offset",     U64,          "from the start of VERTEX_DATA"),
+    Row(0x28, "index_data_offset",      U64,          "from the start of INDEX_DATA"),
+    Row(0x30, "vertex_data_size_bytes", U64),
+    Row(0x38, "index_data_size_bytes",  U64),
+    Row(0x40, "estimated_gpu_bytes",    U64,          "vertices and indices together"),
+    Row(0x48, "_reserved0",             U64),
+    Row(0x50, "local_bounds",           F32[2, 3],    "min.xyz, max.xyz"),
+)
+FLAGS = Bits(U32, (("alpha_mode", 2), ("_flags", 30)))
+MATERIAL_V1 = Layout("material record, versions 1 and 2", 88,
+    Row(0x00, "name_offset",        U32),
+    Row(0x04, "flags",              FLAGS,            "alpha mode: opaque 0, mask 1, blend 2"),
+    Row(0x08, "base_color_factor",  F32[4]),
+    Row(0x18, "emissive_factor",    F32[3]),
+    Row(0x24, "normal_scale",       F32),
+    Row(0x28, "metallic_factor",    F32),
+    Row(0x2C, "roughness_factor",   F32),
+    Row(0x30, "occlusion_strength", F32),
+    Row(0x34, "alpha_cutoff",       F32),
+    Row(0x38, "texture_index",      U32[6],
+        "base colour, normal, metallic, roughness, emissive, occlusion; 0xFFFFFFFF: none"),
+    Row(0x50, "reserved0",          U32[2]),
+)
+MATERIAL_V3 = Layout("material record, version 3", 100,
+    Row(0x00, "name_offset",          U32),
+    Row(0x04, "flags",                FLAGS,          "alpha mode: opaque 0, mask 1, blend 2"),
+    Row(0x08, "base_color_factor",    F32[4]),
+    Row(0x18, "emissive_factor",      F32[3]),
+    Row(0x24, "normal_scale",         F32),
+    Row(0x28, "metallic_factor",      F32),
+    Row(0x2C, "roughness_factor",     F32),
+    Row(0x30, "occlusion_strength",   F32),
+    Row(0x34, "alpha_cutoff",         F32),
+    Row(0x38, "texture_index",        U32[6],         "as in version 1"),
+    Row(0x50, "height_texture_index", U32),
+    Row(0x54, "height_scale",         F32),
+    Row(0x58, "height_midlevel",      F32),
+    Row(0x5C, "reserved0",            U32[2]),
+)
+MATERIAL_V4 = Layout("material record, version 4", 108,
+    Row(0x00, "name_offset",          U32),
+    Row(0x04, "flags",                FLAGS,          "alpha mode: opaque 0, mask 1, blend 2"),
+    Row(0x08, "base_color_factor",    F32[4]),
+    Row(0x18, "emissive_factor",      F32[3]),
+    Row(0x24, "normal_scale",         F32),
+    Row(0x28, "metallic_factor",      F32),
+    Row(0x2C, "roughness_factor",     F32),
+    Row(0x30, "occlusion_strength",   F32),
+    Row(0x34, "alpha_cutoff",         F32),
+    Row(0x38, "texture_index",        U32[6],         "as in version 1"),
+    Row(0x50, "height_texture_index", U32,            "none is written"),
+    Row(0x54, "height_scale",         F32),
+    Row(0x58, "height_midlevel",      F32),
+    Row(0x5C, "height_remap_min",     F32),
+    Row(0x60, "height_remap_max",     F32),
+    Row(0x64, "reserved0",            U32[2]),
+)
+TEXTURE = Layout("texture reference", 32,
+    Row(0x00, "name_offset",    U32),
+    Row(0x04, "uri_offset",     U32),
+    Row(0x08, "texture_format", U32,                  "image file 0, astc4x4 4, astc6x6 6"),
+    Row(0x0C, "flags",          U32,              "sRGB 1, normal 2, emissive 64, occlusion 128"),
+    Row(0x10, "width",          U32),
+    Row(0x14, "height",         U32),
+    Row(0x18, "mip_count",      U32),
+    Row(0x1C, "_reserved0",     U32),
+)
+VERTEX = Layout("vertex, PBR_STATIC_V1", 32,
+    Row(0x00, "position",       F32[3],               "world space, metres, Y up"),
+    Row(0x0C, "normal_packed",  Bits(U32, (
+        ("normal_x", 10), ("normal_y", 10), ("normal_z", 10), ("_normal_w", 2)))),
+    Row(0x10, "tangent_packed", Bits(U32, (
+        ("tangent_x", 10), ("tangent_y", 10), ("tangent_z", 10), ("tangent_w", 2)))),
+    Row(0x14, "uv0",            F16[2],               "v = 0 is the bottom of the image"),
+    Row(0x18, "uv1",            F16[2],               "zero if unused"),
+    Row(0x1C, "color0",         U8[4],                "255 if unused"),
+)
+INDEX_16 = Layout("index, uint16", 2,
+    Row(0x00, "index", U16),
+)
+INDEX_32 = Layout("index, uint32", 4,
+    Row(0x00, "index", U32),
+)
+# fmt: on
+
+MATERIALS = {1: MATERIAL_V1, 2: MATERIAL_V1, 3: MATERIAL_V3, 4: MATERIAL_V4}
+# What a material says of a height map that it does not have.
+NO_HEIGHT = {
+    "height_texture_index": NONE,
+    "height_scale": 0.05,
+    "height_midlevel": 0.5,
+    "height_remap_min": 0.0,
+    "height_remap_max": 1.0,
+}
+# Which count of the header is that of which table.
+COUNTS = {
+    "mesh_count": MESH_TABLE,
+    "material_count": MATERIAL_TABLE,
+    "texture_ref_count": TEXTURE_TABLE,
+    "entity_count": ENTITY_TABLE,
+}
+INDICES = {UINT16: INDEX_16, UINT32: INDEX_32}

@@ -1,0 +1,156 @@
+"""Which tiles an object lies in: a grid over X and Z, numbered as the engine's tools number it.
+
+Tile x counts along +X, tile z along -Z, because the tools count in axes whose Y points away. The
+grid lies on multiples of the tile's size, whatever the extent of the scene, so that a tile keeps
+its number when the scene grows on any side; only y counts from the scene's lowest point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+# Objects reach into a tile when they do so by more than this.
+SHRINK = 1e-4
+# An object is spanning when it is so many tiles wide, or lies in more than the square of it.
+SPAN = 4
+SPLIT_CANDIDATE_RATIO = 15
+# Spanning objects are cut when they lie in at most so many tiles.
+MAX_CUT_TILES = 400
+
+AUTO_OBJECTS, AUTO_TILES, AUTO_ROUNDS = 32, 2000, 8
+AUTO_LEAST, AUTO_STEP, AUTO_HEIGHT = 5.0, 5.0, 10000.0
+
+Place = tuple[int, int, int]
+Span = tuple[int, int]
+Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """World bounds of an object."""
+
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+    @property
+    def size(self) -> tuple[float, float, float]:
+        """How far it reaches along each axis."""
+        x, y, z = (high - low for low, high in zip(self.low, self.high, strict=True))
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Tiles of one size; `floor` is where y begins."""
+
+    size: tuple[float, float, float]
+    floor: float = 0.0
+
+    @property
+    def widest(self) -> float:
+        """The longer side of a tile on the ground."""
+        return max(self.size[0], self.size[2])
+
+    def spans(self, box: Box) -> tuple[Span, Span, Span]:
+        """Return the first and last tile that a box reaches into, along each axis."""
+        lows = (box.low[0], box.low[1] - self.floor, -box.high[2])
+        highs = (box.high[0], box.high[1] - self.floor, -box.low[2])
+        x, y, z = (
+            _span(low, high, size) for low, high, size in zip(lows, highs, self.size, strict=True)
+        )
+        return x, y, z
+
+    def owner(self, box: Box) -> Place:
+        """Return the one tile that holds the middle of a box."""
+        middle = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
+        x, y, z = middle[0], middle[1] - self.floor, -middle[2]
+        across, up, along = self.size
+        return math.floor(x / across), math.floor(y / up), math.floor(z / along)
+
+
+def _span(low: float, high: float, size: float) -> Span:
+    if high - low > 2 * SHRINK:
+        low, high = low + SHRINK, high - SHRINK
+    else:
+        low = high = (low + high) / 2
+    return math.floor(low / size), math.floor(high / size)
+
+
+def tile_name(place: Place) -> str:
+    """Name a tile as its file is named."""
+    x, y, z = place
+    return f"tile_{x}_{y}_{z}"
+
+
+def places_of(spans: Sequence[Span]) -> list[Place]:
+    """List all tiles between the first and the last along each axis."""
+    (x0, x1), (y0, y1), (z0, z1) = spans
+    return [
+        (x, y, z) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1) for z in range(z0, z1 + 1)
+    ]
+
+
+def classify(box: Box, grid: Grid) -> Label:
+    """Tell whether an object belongs to the tiles it lies in, or is too large for that."""
+    (x0, x1), _, (z0, z1) = grid.spans(box)
+    longest = max(box.size[0], box.size[2])
+    if longest > SPLIT_CANDIDATE_RATIO * grid.widest:
+        return "future_split_candidate"
+    if longest > SPAN * grid.widest or (x1 - x0 + 1) * (z1 - z0 + 1) > SPAN * SPAN:
+        return "shared_bucket"
+    return "local_overlap"
+
+
+def assign(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
+    """Return the tiles that an object is cut into, or the one that owns it; None if it is shared.
+
+    Too many tiles are refused to an object before they are listed.
+    """
+    spans = grid.spans(box)
+    label = classify(box, grid)
+    if clip:
+        count = math.prod(last - first + 1 for first, last in spans)
+        return spans if label == "local_overlap" or count <= MAX_CUT_TILES else None
+    if label != "local_overlap":
+        return None
+    x, y, z = grid.owner(box)
+    return (x, x), (y, y), (z, z)
+
+
+def auto_size(boxes: Sequence[Box]) -> tuple[float, float, float]:
+    """Choose a tile size with at most 32 objects in a tile and at most 2000 tiles, if there is one.
+
+    Sizes are whole steps, so that a small edit seldom moves all tiles.
+    """
+    width = max(box.high[0] for box in boxes) - min(box.low[0] for box in boxes)
+    depth = max(box.high[2] for box in boxes) - min(box.low[2] for box in boxes)
+    area = max(width, AUTO_LEAST) * max(depth, AUTO_LEAST)
+    wanted = min(AUTO_TILES, math.ceil(len(boxes) / AUTO_OBJECTS))
+    size = _stepped(math.sqrt(area / wanted))
+    for _ in range(AUTO_ROUNDS):
+        tiles, objects = _occupancy(boxes, size)
+        if tiles > AUTO_TILES:
+            size = _stepped(size * 1.25)
+        elif objects > AUTO_OBJECTS and size > AUTO_LEAST:
+            size = min(_stepped(size * 0.75), size - AUTO_STEP)
+        else:
+            break
+    return size, AUTO_HEIGHT, size
+
+
+def _stepped(size: float) -> float:
+    return max(AUTO_LEAST, math.ceil(size / AUTO_STEP) * AUTO_STEP)
+
+
+def _occupancy(boxes: Sequence[Box], size: float) -> tuple[int, int]:
+    """Return how many tiles there would be, and how many objects the fullest would have."""
+    grid = Grid((size, AUTO_HEIGHT, size))
+    counts: dict[tuple[int, int], int] = {}
+    for box in boxes:
+        if classify(box, grid) == "local_overlap":
+            x, _, z = grid.owner(box)
+            counts[x, z] = counts.get((x, z), 0) + 1
+    return len(counts), max(counts.values(), default=0)

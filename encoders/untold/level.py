@@ -1,0 +1,151 @@
+"""The node of a level: a tile with all its triangles, or with fewer, as a file.
+
+The rule: a level keeps the tile's border where it is, so that tiles of different levels meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.simplify import Surface, simplify
+from encoders.kit.vertex_cache import order_mesh
+from encoders.kit.weld import weld_vertices
+from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture, union
+from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
+from encoders.untold.piece import Cut, Piece, unpack_cut
+from encoders.untold.vertex import pack_vertices
+from encoders.untold.writer import pack_untold
+
+HASH_DIGITS = 16
+# Where a cell has more the engine gives up batching it.
+VERTEX_LIMIT = 160_000
+# What is said of a texture or a material beside what a record holds.
+OPAQUE = "is_opaque"
+NOT_STORED = ("slots", "name", "is_alpha_in_image")
+
+
+def encode_level(inputs: Inputs, params: Params) -> Outputs:
+    """Write one level of a tile, and say what the manifest has to know of it."""
+    known: Any = params
+    cut = unpack_cut(inputs["cut"])
+    if not cut.pieces:
+        return {"facts": msgspec.json.encode({"bytes": 0})}
+    name = known["file"]
+    pieces = [_reduced(piece, known["share"]) for piece in cut.pieces]
+    textures = {
+        key.removeprefix("texture/"): msgspec.json.decode(data)
+        for key, data in inputs.items()
+        if key.startswith("texture/")
+    }
+    content = _content(replace(cut, pieces=tuple(pieces)), textures, known)
+    data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")
+    digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
+    bounds = content.world_bounds.tolist()
+    facts = {
+        "file": f"{name}_{digest}.untold" if digest else f"{name}.untold",
+        "bytes": len(data),
+        "bounds": {"min": bounds[0], "max": bounds[1]},
+        "vertices": content.vertex_count,
+        "triangles": content.triangle_count,
+    }
+    outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
+    if content.vertex_count > VERTEX_LIMIT:
+        outputs[WARNINGS] = (
+            f"{name}: {content.vertex_count:,} vertices; the engine batches at most "
+            f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
+        ).encode()
+    return outputs
+
+
+def _reduced(piece: Piece, share: float) -> Piece:
+    """Simplify a mesh to a share of its triangles, within an error that fits what is left."""
+    if share >= 1.0:
+        return piece
+    target = max(1, math.ceil(len(piece.triangles) * share))
+    size = (piece.position.max(axis=0) - piece.position.min(axis=0)).astype(np.float64)
+    diameter = math.sqrt(math.fsum((size * size).tolist()))
+    surface = Surface(piece.position, piece.triangles, piece.normal, piece.uv)
+    found = simplify(surface, target, piece.is_border, diameter / math.sqrt(target))
+    # What is smaller than the error vanishes; a mesh that would be gone stays whole.
+    return replace(piece, triangles=found.indices) if len(found.indices) else piece
+
+
+def _content(cut: Cut, textures: dict[str, dict[str, Any]], known: Any) -> Content:
+    """Put a file together: one entity for all merged meshes, one for each object of its own."""
+    pieces = sorted(cut.pieces, key=lambda piece: piece.object)
+    owners = list(dict.fromkeys(piece.object for piece in pieces))
+    used = sorted({piece.material for piece in pieces} - {-1})
+    table = _Table(textures)
+    materials = [_material(cut.materials[number], table) for number in used]
+    places = {-1: NONE, **{number: place for place, number in enumerate(used)}}
+    labels = [materials[places[one.material]].name if one.material >= 0 else "" for one in pieces]
+    meshes = [
+        _mesh(piece, owners.index(piece.object), places[piece.material], known["name"], label or "")
+        for piece, label in zip(pieces, labels, strict=True)
+    ]
+    entities = [_entity(number, own or known["name"], meshes) for number, own in enumerate(owners)]
+    return Content(
+        known["file_type"],
+        tuple(entities),
+        tuple(meshes),
+        tuple(materials),
+        tuple(table.textures),
+        known["format_version"],
+    )
+
+
+class _Table:
+    """The textures of a file, each once, in the order in which materials name them."""
+
+    def __init__(self, facts: dict[str, dict[str, Any]]) -> None:
+        self.facts = facts
+        self.textures: list[Texture] = []
+
+    def index(self, key: str) -> int:
+        """Return the number of a texture; those of one file are one, with the flags of all."""
+        texture = Texture(**{name: one for name, one in self.facts[key].items() if name != OPAQUE})
+        for number, other in enumerate(self.textures):
+            if other.uri == texture.uri:
+                self.textures[number] = replace(other, flags=other.flags | texture.flags)
+                return number
+        self.textures.append(texture)
+        return len(self.textures) - 1
+
+
+def _material(record: dict[str, Any], table: _Table) -> Material:
+    slots = record["slots"]
+    indices = tuple(table.index(slots[slot]) if slot in slots else NONE for slot in SLOTS)
+    values = {key: value for key, value in record.items() if key not in NOT_STORED}
+    # An MTL file does not say whether its image has holes; the image does.
+    base = slots.get("base_color")
+    if record["is_alpha_in_image"] and base is not None and table.facts[base][OPAQUE]:
+        values["alpha_mode"] = 0
+    for key in ("base_color_factor", "emissive_factor"):
+        values[key] = tuple(values[key])
+    return Material(name=record["name"] or None, textures=indices, **values)
+
+
+def _mesh(piece: Piece, entity: int, material: int, name: str, label: str) -> Mesh:
+    """Order a mesh for the vertex cache and pack it; vertices equal as stored become one."""
+    packed = np.frombuffer(pack_vertices(piece, name), np.uint8).reshape(-1, VERTEX_SIZE)
+    weld = weld_vertices([packed])
+    used, triangles = order_mesh(weld.number[piece.triangles], len(weld.first))
+    vertices = packed[weld.first[used]]
+    position = piece.position[weld.first[used]]
+    bounds: Floats = np.stack([position.min(axis=0), position.max(axis=0)])
+    title = "_".join(one for one in (piece.object or name, label) if one)
+    indices = triangles.reshape(-1).astype(np.uint32)
+    return Mesh(title, entity, material, vertices.tobytes(), indices, bounds)
+
+
+def _entity(number: int, name: str, meshes: list[Mesh]) -> Entity:
+    own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
+    bounds = union([meshes[index].bounds for index in own])
+    return Entity(number, name, own[0], len(own), bounds, bounds)

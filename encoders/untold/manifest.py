@@ -1,0 +1,112 @@
+"""The scene's manifest: every tile with its levels, its bounds and the distances that hold.
+
+The engine reads a manifest whole or not at all, so every required key is always there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.untold.distance import (
+    PRIORITY,
+    Radii,
+    half_diagonal,
+    hlod_distance,
+    lod_distances,
+    shared_radii,
+    tile_radii,
+)
+
+VERSION = 3
+SHARED = "shared"
+HASH_DIGITS = 16
+
+Facts = dict[str, Any]
+
+
+def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
+    """Write the manifest of a scene; tiles that turned out empty are not in it."""
+    known: Any = params
+    facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
+    tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
+    shared = facts[SHARED] if facts.get(SHARED, {}).get("bytes") else None
+    whole = [facts[name] for name in tiles] + ([shared] if shared else [])
+    if not whole:
+        raise EncodeError("the scene has no triangles", {"scene": known["scene"]})
+    low, high = _union([one["bounds"] for one in whole])
+    half = half_diagonal(high[0] - low[0], high[2] - low[2])
+    radii = tile_radii(max(known["tile_size"][0], known["tile_size"][2]), half)
+    document = {
+        "version": VERSION,
+        "partitioning_mode": "uniform_grid",
+        "source_scene_name": known["scene"],
+        "payload_dir_relative_to_manifest": known["scene"],
+        "axis_convention": {"up": "+Y", "forward": "+Z", "tile_plane": "XZ"},
+        "tile_size": dict(zip("xyz", known["tile_size"], strict=True)),
+        "tile_size_mode": known["tile_size_mode"],
+        "scene_bounds": {"min": low, "max": high},
+        "streaming_defaults": {**_radii(radii), "priority": PRIORITY},
+        "shared_bucket": _shared(known["scene"], shared, half) if shared else None,
+        "tiles": [_tile(name, place, facts, radii, known) for name, place in sorted(tiles.items())],
+    }
+    data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+    if not known["hashed"]:
+        return {"manifest": data}
+    return {"manifest": data, f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}": data}
+
+
+def _union(boxes: Sequence[dict[str, list[float]]]) -> tuple[list[float], list[float]]:
+    low = [min(axis) for axis in zip(*(box["min"] for box in boxes), strict=True)]
+    high = [max(axis) for axis in zip(*(box["max"] for box in boxes), strict=True)]
+    return low, high
+
+
+def _radii(radii: Radii) -> dict[str, float]:
+    return {
+        "streaming_radius": round(radii.streaming, 3),
+        "unload_radius": round(radii.unload, 3),
+    }
+
+
+def _entry(scene: str, name: str, fact: Facts) -> dict[str, Any]:
+    """Give what every entry of the manifest has."""
+    low, high = fact["bounds"]["min"], fact["bounds"]["max"]
+    return {
+        "tile_id": name,
+        "path_relative_to_manifest": f"{scene}/{fact['file']}",
+        "file_size_bytes": fact["bytes"],
+        "bounds": {"min": low, "max": high},
+        "center": [(one + other) / 2 for one, other in zip(low, high, strict=True)],
+    }
+
+
+def _shared(scene: str, fact: Facts, half: float) -> dict[str, Any]:
+    entry = _entry(scene, f"{scene}_shared", fact)
+    return {**entry, **_radii(shared_radii(half)), "priority": PRIORITY}
+
+
+def _tile(
+    name: str, place: list[int], facts: dict[str, Facts], radii: Radii, known: Any
+) -> dict[str, Any]:
+    fact, scene = facts[name], known["scene"]
+    hlod = hlod_distance(radii) if known["hlod"] else None
+    lods = lod_distances(radii, known["lods"], hlod)
+    levels = [(f"{name}_lod{number}", distance) for number, distance in enumerate(lods, 1)]
+    hlods = [] if hlod is None else [(f"{name}_hlod", hlod)]
+    return {
+        **_entry(scene, name, fact),
+        "grid_coord": dict(zip("xyz", place, strict=True)),
+        "hlod_levels": [_level(scene, facts[one], distance) for one, distance in hlods],
+        "lod_levels": [_level(scene, facts[one], distance) for one, distance in levels],
+    }
+
+
+def _level(scene: str, fact: Facts, distance: float) -> dict[str, Any]:
+    return {"path": f"{scene}/{fact['file']}", "switch_distance": round(distance, 2)}

@@ -1,0 +1,125 @@
+"""What a scene's sources hold, as far as surveys tell: objects, materials, images.
+
+No arrays: this is read when a build is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.kit.plan import Surveys
+from encoders.kit.reference import resolve_reference
+from encoders.untold.grid import Box
+from encoders.untold.picture import Request, embedded_name, requests_of
+
+# The maps of a source's material that become textures.
+SLOTS = (
+    "alpha",
+    "base_color",
+    "emissive",
+    "metallic",
+    "metallic_roughness",
+    "normal",
+    "occlusion",
+    "roughness",
+)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object of a scene; the box is None where only decoding could tell it."""
+
+    source: int
+    key: str
+    name: str
+    box: Box | None
+    materials: tuple[int, ...]
+
+
+@dataclass
+class Origin:
+    """A source of the scene: what it needs to be read, its materials and its images."""
+
+    path: str
+    files: list[str]
+    things: list[Thing] = field(default_factory=list)
+    # For each material, which request each slot of its record is.
+    materials: list[dict[str, Request]] = field(default_factory=list)
+    # What an OBJ file calls its materials; those of glTF go by number.
+    names: list[str] = field(default_factory=list)
+    embedded: set[int] = field(default_factory=set)
+    # Where the source names an image, for saying that it is missing.
+    named_in: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def survey_origin(number: int, path: str, surveys: Surveys) -> Origin:
+    """Say what a source holds, before it is decoded."""
+    survey: Any = surveys[path]
+    if path.lower().endswith(".obj"):
+        return _obj_origin(number, path, survey, surveys)
+    return _gltf_origin(number, path, survey)
+
+
+def _gltf_origin(number: int, path: str, survey: Mapping[str, Any]) -> Origin:
+    outside = {image["uri"] for image in survey["images"] if image["uri"]}
+    refs = [ref for ref in survey["refs"] if ref not in outside]
+    origin = Origin(path, [path, *(resolve_reference(path, ref) for ref in refs)])
+    for index, surface in enumerate(survey["surfaces"]):
+        images = {}
+        for slot, image in surface.items():
+            uri = survey["images"][image]["uri"]
+            images[slot] = resolve_reference(path, uri) if uri else embedded_name(path, image)
+            where = f"{path}, materials[{index}], {slot} texture"
+            origin.named_in.setdefault(images[slot], (survey["materials"][index], where))
+        origin.materials.append(requests_of(images))
+        used = {one.image for one in origin.materials[-1].values()}
+        origin.embedded |= {
+            image for image in surface.values() if embedded_name(path, image) in used
+        }
+    for node in survey["nodes"]:
+        if node["mesh"] is not None and survey["meshes"][node["mesh"]]["triangles"]:
+            # Where the joints of a skin rest is bulk data.
+            box = None if node["skin"] is not None else _box(node["bounds"])
+            used_materials = tuple(survey["mesh_materials"][node["mesh"]])
+            thing = Thing(number, str(node["index"]), node["name"], box, used_materials)
+            origin.things.append(thing)
+    return origin
+
+
+def _obj_origin(number: int, path: str, survey: Mapping[str, Any], surveys: Surveys) -> Origin:
+    libraries = [resolve_reference(path, ref) for ref in survey["libraries"]]
+    origin = Origin(path, [path, *libraries])
+    surfaces = _surfaces(libraries, surveys, origin)
+    names = [name for name in survey["materials"] if name]
+    origin.names = names
+    origin.materials = [requests_of(surfaces.get(name, {})) for name in names]
+    numbers = {"": -1, **{name: index for index, name in enumerate(names)}}
+    for part, used in zip(survey["parts"], survey["part_materials"], strict=True):
+        key = f"{part['object']}\n{part['group']}"
+        label = "_".join(one for one in (part["object"], part["group"]) if one)
+        materials = tuple(sorted(numbers[name] for name in used))
+        origin.things.append(Thing(number, key, label, _box(part["bounds"]), materials))
+    return origin
+
+
+def _surfaces(libraries: list[str], surveys: Surveys, origin: Origin) -> dict[str, dict[str, str]]:
+    """Give the images of each material; of those of one name the first library's holds."""
+    found: dict[str, dict[str, str]] = {}
+    for library in libraries:
+        if library not in surveys:
+            continue
+        surfaces: Any = surveys[library]["surfaces"]
+        for name, maps in surfaces.items():
+            images = {}
+            for slot, (uri, place) in maps.items():
+                if slot in SLOTS:
+                    images[slot] = resolve_reference(library, uri)
+                    origin.named_in.setdefault(images[slot], (name, f"{library}, {place}"))
+            found.setdefault(name, images)
+    return found
+
+
+def _box(bounds: Mapping[str, Any] | None) -> Box | None:
+    return None if bounds is None else Box(tuple(bounds["min"]), tuple(bounds["max"]))

@@ -1,0 +1,176 @@
+"""The node of a texture: an image in a form that the engine loads, under a name of its content.
+
+Images that the engine can load are copied byte for byte. Only the engine's own slots exist, so
+packed metal and roughness become two grey images, and an MTL alpha map the base colour's alpha.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.image import decode_image
+from encoders.kit.image_survey import image_format
+from encoders.kit.pixel import Rgba8
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.png_chunk import PALETTE, decode_png_header, walk_chunks
+from encoders.kit.resize import resize_colour
+from encoders.untold.format import (
+    ASTC_4X4,
+    ASTC_6X6,
+    EMISSIVE,
+    IMAGE_FILE,
+    NORMAL_MAP,
+    OCCLUSION,
+    SRGB,
+)
+from encoders.untold.picture import GREY
+from encoders.untold.utex import encode_utex
+
+HASH_DIGITS = 16
+FLAGS = {
+    "base_color": SRGB,
+    "normal": NORMAL_MAP,
+    "emissive": EMISSIVE | SRGB,
+    "occlusion": OCCLUSION,
+}
+# What an artist has to look for in an MTL file.
+SPELLINGS = {
+    "base_color": "map_Kd",
+    "normal": "norm",
+    "emissive": "map_Ke",
+    "metallic": "map_Pm",
+    "roughness": "map_Pr",
+    "occlusion": "the map",
+}
+
+
+def encode_texture(inputs: Inputs, params: Params) -> Outputs:
+    """Write a texture, and say what a material has to know of it."""
+    known: Any = params
+    if "missing" in known:
+        raise _missing(known)
+    suffix, data, picture = _image_file(inputs, known)
+    form, levels = IMAGE_FILE, 1
+    if known["textures"] == "astc":
+        suffix, form = "utex", ASTC_6X6 if known["kind"] in GREY else ASTC_4X4
+        data, levels = encode_utex(picture, known["kind"], known["image"] or known["alpha"])
+    digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
+    name = f"{known['stem']}_{digest}.{suffix}"
+    height, width = picture.shape[:2]
+    facts = {
+        "name": name,
+        "uri": f"Textures/{name}",
+        "format": form,
+        "flags": FLAGS.get(known["kind"], 0),
+        "width": width,
+        "height": height,
+        "mip_count": levels,
+        "is_opaque": bool((picture[..., 3] == 255).all()),
+    }
+    warnings = _losses(inputs, known)
+    outputs = {f"{suffix}/{digest}": data, "facts": msgspec.json.encode(facts)}
+    return outputs | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
+
+
+def _losses(inputs: Inputs, known: Any) -> list[str]:
+    """Say what an image had to give up."""
+    lost = [
+        f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
+        for name, content in inputs.items()
+        if image_format(content, name) == "png" and _depth(content, name) == 16
+    ]
+    if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
+        lost.append(f"{known['alpha']}: resized to the size of {known['image']}")
+    return lost
+
+
+def _missing(known: Any) -> EncodeError:
+    image, asset, material, place = known["missing"]
+    is_mtl = asset.lower().endswith(".obj")
+    word = "map_d" if image == known["alpha"] else SPELLINGS[known["kind"]]
+    what = f"`{word}`" if is_mtl else "the texture"
+    return EncodeError(
+        "texture not found",
+        {"asset": f'{asset}, material "{material}"', "file": image, "named in": place},
+        f"Add the image, or take {what} out of the material.",
+    )
+
+
+def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
+    """Give suffix, bytes and picture of the image file that a texture is, or is made from."""
+    image, alpha, kind = known["image"], known["alpha"], known["kind"]
+    if alpha:
+        picture = _with_alpha(inputs, image, alpha)
+        return "png", _png(picture), picture
+    picture = decode_image(inputs[image], image)
+    if kind in GREY:
+        grey = np.ascontiguousarray(picture[..., known["channel"]])
+        return "png", _png(grey), _grey_picture(grey)
+    if image_format(inputs[image], image) == "jpeg":
+        return "jpg", inputs[image], picture
+    is_loadable = _is_loadable(inputs[image], image)
+    return "png", inputs[image] if is_loadable else _png(picture), picture
+
+
+def _is_loadable(data: bytes, name: str) -> bool:
+    """Tell whether a PNG has 8 bits a channel and neither a palette nor a transparent colour."""
+    chunks = walk_chunks(data, name)
+    header = decode_png_header(*next(chunks), name)
+    has_key = any(kind == "tRNS" for kind, _ in chunks)
+    return header.depth == 8 and header.colour_type != PALETTE and not has_key
+
+
+def _depth(data: bytes, name: str) -> int:
+    return decode_png_header(*next(walk_chunks(data, name)), name).depth
+
+
+def _grey_picture(grey: npt.NDArray[np.uint8]) -> Rgba8:
+    picture = np.full((*grey.shape, 4), 255, np.uint8)
+    picture[..., :3] = grey[..., None]
+    return picture
+
+
+def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
+    """Put an alpha map into the alpha of an image, or of a white one."""
+    cover = _cover(decode_image(inputs[alpha], alpha))
+    if not image:
+        picture = np.full((*cover.shape, 4), 255, np.uint8)
+        picture[..., 3] = cover
+        return picture
+    picture = decode_image(inputs[image], image).copy()
+    height, width = picture.shape[:2]
+    share = resize_colour(_grey_picture(cover), width, height)[..., 0].astype(np.uint32)
+    picture[..., 3] = (picture[..., 3] * share + 127) // 255
+    return picture
+
+
+def _cover(image: Rgba8) -> npt.NDArray[np.uint8]:
+    """Give the opacity that an alpha map means: its own alpha, or else its brightness."""
+    level = image[..., 3].astype(np.uint32)
+    if (level == 255).all():
+        red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
+        level = (299 * red + 587 * green + 114 * blue + 500) // 1000
+    return level.astype(np.uint8)
+
+
+def _sizes_differ(inputs: Inputs, known: Any) -> bool:
+    shapes = {decode_image(inputs[known[one]], known[one]).shape for one in ("image", "alpha")}
+    return len(shapes) > 1
+
+
+def _png(picture: npt.NDArray[np.uint8]) -> bytes:
+    """Write a grey or RGBA picture as PNG, without alpha where it says nothing."""
+    from PIL import Image
+
+    if picture.ndim == 3 and (picture[..., 3] == 255).all():
+        picture = np.ascontiguousarray(picture[..., :3])
+    stream = io.BytesIO()
+    Image.fromarray(picture).save(stream, "PNG")
+    return stream.getvalue()

@@ -1,0 +1,206 @@
+"""`.utex` version 1: a texture in the GPU's own blocks with all mip levels.
+
+Tables, writer, reader and validator of the container; blocks come from an ASTC library, which is
+an optional part of the installation. The rule: levels are averaged as light where the picture is
+colour, and normals are unit vectors on every level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.kit.error import EncodeError
+from encoders.kit.layout import Layout, Row
+from encoders.kit.layout_type import U8, U32, Const, magic, raw
+from encoders.kit.mip import full_level_count, level_size, mips_from_base
+from encoders.kit.pixel import Rgba8
+from encoders.kit.resize import resize_colour, resize_linear, resize_normals
+from encoders.untold.picture import GREY
+
+# fmt: off
+HEADER = Layout(".utex header", 64,
+    Row(0x00, "magic",              magic(b"UTEX\0\0\0\0")),
+    Row(0x08, "version",            Const(U32, 1)),
+    Row(0x0C, "flags",              U32,     "has alpha 1"),
+    Row(0x10, "width",              U32),
+    Row(0x14, "height",             U32),
+    Row(0x18, "mip_count",          U32),
+    Row(0x1C, "pixel_format",       U32,     "MTLPixelFormat"),
+    Row(0x20, "block_width",        U8),
+    Row(0x21, "block_height",       U8),
+    Row(0x22, "_padding",           raw(2)),
+    Row(0x24, "payload_offset",     U32,     "64 + 16 x mip_count"),
+    Row(0x28, "total_payload_size", U32),
+    Row(0x2C, "_reserved",          U32[5]),
+)
+MIP = Layout(".utex mip entry", 16,
+    Row(0x00, "byte_offset", U32, "from payload_offset; a multiple of 16"),
+    Row(0x04, "byte_size",   U32),
+    Row(0x08, "width",       U32),
+    Row(0x0C, "height",      U32),
+)
+# fmt: on
+
+HAS_ALPHA = 1
+BLOCK_BYTES = 16
+# MTLPixelFormat of ASTC by block size: for sRGB colours, and for data.
+SRGB_FORMATS = {(4, 4): 186, (5, 5): 188, (6, 6): 190, (8, 8): 194}
+LINEAR_FORMATS = {(4, 4): 204, (5, 5): 206, (6, 6): 208, (8, 8): 212}
+FORMATS = {
+    **{number: block for block, number in SRGB_FORMATS.items()},
+    **{number: block for block, number in LINEAR_FORMATS.items()},
+}
+KNOWN_FLAGS = 7
+# The library's scale ends at 100; this is its `thorough`.
+QUALITY = 98.0
+COLOR = ("base_color", "emissive")
+
+
+@dataclass(frozen=True)
+class Utex:
+    """A texture: its size, its format by block, and the blocks of each level."""
+
+    width: int
+    height: int
+    pixel_format: int
+    flags: int
+    levels: tuple[bytes, ...]
+
+
+def encode_utex(picture: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
+    """Compress a picture for a slot of a material; return the file and its number of levels."""
+    height, width = picture.shape[:2]
+    block = (6, 6) if kind in GREY else (4, 4)
+    resize = {**dict.fromkeys(COLOR, resize_linear), "normal": resize_normals}.get(
+        kind, resize_colour
+    )
+    chain = mips_from_base(picture, full_level_count(width, height), resize)
+    formats = SRGB_FORMATS if kind in COLOR else LINEAR_FORMATS
+    levels = _compress(chain, block, name, is_srgb=kind in COLOR)
+    flags = HAS_ALPHA if kind == "base_color" and bool((picture[..., 3] < 255).any()) else 0
+    utex = Utex(width, height, formats[block], flags, tuple(levels))
+    return pack_utex(utex, name), len(levels)
+
+
+def _compress(
+    chain: Sequence[Rgba8], block: tuple[int, int], name: str, *, is_srgb: bool
+) -> list[bytes]:
+    """Compress every level; blocks past an edge repeat it."""
+    try:
+        import astc_encoder  # type: ignore[import-not-found,unused-ignore]
+    except ImportError as error:
+        raise EncodeError(
+            "ASTC textures need a library that is not installed",
+            {"file": name, "library": "astc-encoder-py"},
+            'Run `pip install astc-encoder-py`, or set `textures = "png"`.',
+        ) from error
+    profile = astc_encoder.ASTCProfile.LDR_SRGB if is_srgb else astc_encoder.ASTCProfile.LDR
+    config = astc_encoder.ASTCConfig(profile, *block, quality=QUALITY)
+    context = astc_encoder.ASTCContext(config)
+    swizzle = astc_encoder.ASTCSwizzle.from_str("RGBA")
+    levels = []
+    for level in chain:
+        height, width = level.shape[:2]
+        image = astc_encoder.ASTCImage(astc_encoder.ASTCType.U8, width, height, 1, level.tobytes())
+        levels.append(bytes(context.compress(image, swizzle)))
+    return levels
+
+
+def pack_utex(utex: Utex, name: str) -> bytes:
+    """Write a texture."""
+    check_utex(utex, name)
+    entries, payload = [], bytearray()
+    for number, level in enumerate(utex.levels):
+        width, height = level_size(utex.width, utex.height, number)
+        entries.append(
+            MIP.pack(
+                {
+                    "byte_offset": len(payload),
+                    "byte_size": len(level),
+                    "width": width,
+                    "height": height,
+                }
+            )
+        )
+        payload += level
+    block_width, block_height = FORMATS[utex.pixel_format]
+    header = HEADER.pack(
+        {
+            "flags": utex.flags,
+            "width": utex.width,
+            "height": utex.height,
+            "mip_count": len(utex.levels),
+            "pixel_format": utex.pixel_format,
+            "block_width": block_width,
+            "block_height": block_height,
+            "payload_offset": HEADER.size + MIP.size * len(utex.levels),
+            "total_payload_size": len(payload),
+        }
+    )
+    return b"".join([header, *entries, payload])
+
+
+def unpack_utex(data: bytes, name: str) -> Utex:
+    """Read a texture, refusing what the engine would refuse or misread."""
+    head = HEADER.unpack_one(data, 0, name)
+    facts: dict[str, object] = {"file": name}
+    if head["pixel_format"] not in FORMATS:
+        raise EncodeError("unsupported pixel format", {**facts, "found": head["pixel_format"]})
+    if (head["block_width"], head["block_height"]) != FORMATS[head["pixel_format"]]:
+        raise EncodeError("the block size is not that of the pixel format", facts)
+    count, start = head["mip_count"], head["payload_offset"]
+    if not count or count > full_level_count(head["width"], head["height"]):
+        raise EncodeError("no such number of mip levels", {**facts, "found": count})
+    end = start + head["total_payload_size"]
+    if start != HEADER.size + MIP.size * count or end != len(data):
+        sizes = {"bytes": len(data), "payload": f"{start} + {head['total_payload_size']}"}
+        raise EncodeError("the payload is not where it should be", {**facts, **sizes})
+    entries = MIP.unpack(data, count, HEADER.size, name)
+    levels, offset = [], 0
+    for number in range(count):
+        row = {key: int(values[number]) for key, values in entries.items()}
+        size = level_size(head["width"], head["height"], number)
+        if row["byte_offset"] != offset or (row["width"], row["height"]) != size:
+            raise EncodeError("a mip entry does not fit its level", {**facts, "level": number})
+        offset += row["byte_size"]
+        levels.append(data[start + row["byte_offset"] : start + offset])
+    if offset != head["total_payload_size"]:
+        raise EncodeError("mip levels do not fill the payload", facts)
+    utex = Utex(head["width"], head["height"], head["pixel_format"], head["flags"], tuple(levels))
+    check_utex(utex, name)
+    return utex
+
+
+def check_utex(utex: Utex, name: str) -> None:
+    """Refuse levels whose sizes are not those of their blocks, and flags that nobody knows."""
+    across, down = FORMATS[utex.pixel_format]
+    if utex.flags > KNOWN_FLAGS:
+        raise EncodeError("unknown flags", {"file": name, "found": utex.flags})
+    for number, level in enumerate(utex.levels):
+        width, height = level_size(utex.width, utex.height, number)
+        expected = math.ceil(width / across) * math.ceil(height / down) * BLOCK_BYTES
+        if len(level) != expected:
+            facts = {"file": name, "level": number, "bytes": len(level), "needed": expected}
+            raise EncodeError("a mip level has a wrong size", facts)
+
+
+def decode_utex(data: bytes, name: str) -> dict[str, Any]:
+    """Describe a texture for people."""
+    utex = unpack_utex(data, name)
+    across, down = FORMATS[utex.pixel_format]
+    return {
+        "format": "utex 1",
+        "bytes": len(data),
+        "width": utex.width,
+        "height": utex.height,
+        "blocks": f"ASTC {across}x{down}",
+        "pixel_format": utex.pixel_format,
+        "is_srgb": int(utex.pixel_format in SRGB_FORMATS.values()),
+        "has_alpha": int(bool(utex.flags & HAS_ALPHA)),
+        "levels": [
+            {"level": number, "bytes": len(level)} for number, level in enumerate(utex.levels)
+        ],
+    }

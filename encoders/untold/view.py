@@ -1,0 +1,270 @@
+"""`.untold` files and scenes for people: what `doit inspect` shows, and geometry as OBJ."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Siblings
+from encoders.untold.content import Content, Material, Mesh
+from encoders.untold.format import (
+    ALPHA_MODES,
+    FILE_TYPES,
+    NONE,
+    SLOTS,
+    TEXTURE_FORMATS,
+    VERTEX,
+)
+from encoders.untold.level import VERTEX_LIMIT
+from encoders.untold.reader import unpack_untold
+from encoders.untold.utex import unpack_utex
+from encoders.untold.vertex import unpack_direction
+
+PLUS = 1
+REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds", "center")
+
+
+def decode_untold(data: bytes, name: str) -> dict[str, Any]:
+    """Decode a file: counts, entities, meshes, materials, textures, then vertices and indices."""
+    content = unpack_untold(data, name)
+    return {
+        "format": f"untold {content.version}",
+        "type": FILE_TYPES[content.file_type],
+        "bytes": len(data),
+        "triangles": content.triangle_count,
+        "vertices": content.vertex_count,
+        "bounds": _box(content.world_bounds),
+        "entities": [
+            {
+                "id": entity.entity_id,
+                "name": entity.name,
+                "parent": _number(entity.parent),
+                "meshes": list(range(entity.first_mesh, entity.first_mesh + entity.mesh_count)),
+            }
+            for entity in content.entities
+        ],
+        "meshes": [_describe_mesh(mesh) for mesh in content.meshes],
+        "materials": [_describe_material(material) for material in content.materials],
+        "textures": [
+            {
+                "uri": texture.uri,
+                "format": TEXTURE_FORMATS[texture.format],
+                "flags": texture.flags,
+                "width": texture.width,
+                "height": texture.height,
+                "mips": texture.mip_count,
+            }
+            for texture in content.textures
+        ],
+        "VERTEX_DATA": [_columns(mesh) for mesh in content.meshes],
+        "INDEX_DATA": [mesh.indices.tolist() for mesh in content.meshes],
+    }
+
+
+def _number(reference: int) -> int | None:
+    return None if reference == NONE else reference
+
+
+def _box(box: npt.NDArray[np.float32]) -> dict[str, list[float]]:
+    low, high = box.tolist()
+    return {"min": low, "max": high}
+
+
+def _describe_mesh(mesh: Mesh) -> dict[str, Any]:
+    return {
+        "name": mesh.name,
+        "entity": mesh.entity_id,
+        "material": _number(mesh.material),
+        "vertices": mesh.vertex_count,
+        "triangles": len(mesh.indices) // 3,
+        **_box(mesh.bounds),
+    }
+
+
+def _describe_material(material: Material) -> dict[str, Any]:
+    textures = {
+        slot: index for slot, index in zip(SLOTS, material.textures, strict=True) if index != NONE
+    }
+    return {
+        "name": material.name,
+        "alpha": ALPHA_MODES[material.alpha_mode],
+        "base_color": list(material.base_color_factor),
+        "emissive": list(material.emissive_factor),
+        "metallic": material.metallic_factor,
+        "roughness": material.roughness_factor,
+        "normal_scale": material.normal_scale,
+        "occlusion_strength": material.occlusion_strength,
+        "alpha_cutoff": material.alpha_cutoff,
+        "textures": textures,
+    }
+
+
+def _columns(mesh: Mesh) -> dict[str, Any]:
+    stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
+    sign = np.where(stored["tangent_w"] == PLUS, 1, -1)
+    return {
+        "position": stored["position"].tolist(),
+        "normal": _direction(stored, "normal").tolist(),
+        "tangent": np.column_stack([_direction(stored, "tangent"), sign]).tolist(),
+        "uv0": stored["uv0"].tolist(),
+        "uv1": stored["uv1"].tolist(),
+        "color0": stored["color0"].tolist(),
+    }
+
+
+def _direction(stored: dict[str, npt.NDArray[Any]], field: str) -> npt.NDArray[np.float64]:
+    return unpack_direction(np.stack([stored[f"{field}_{axis}"] for axis in "xyz"], axis=1))
+
+
+def export_obj(data: bytes, name: str) -> dict[str, bytes]:
+    """Give the geometry as an OBJ file, with an object for each mesh."""
+    content = unpack_untold(data, name)
+    lines: list[str] = []
+    start = 1
+    for number, mesh in enumerate(content.meshes):
+        lines += _obj_lines(content, mesh, number, start)
+        start += mesh.vertex_count
+    return {"mesh.obj": "\n".join([*lines, ""]).encode()}
+
+
+def _obj_lines(content: Content, mesh: Mesh, number: int, start: int) -> Iterable[str]:
+    stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
+    yield f"o {mesh.name or f'mesh_{number}'}"
+    yield from _rows("v", stored["position"])
+    yield from _rows("vt", stored["uv0"])
+    yield from _rows("vn", _direction(stored, "normal"))
+    if mesh.material != NONE:
+        yield f"usemtl {content.materials[mesh.material].name or f'material_{mesh.material}'}"
+    for corners in (mesh.indices.astype(np.int64).reshape(-1, 3) + start).tolist():
+        yield " ".join(["f", *(f"{corner}/{corner}/{corner}" for corner in corners)])
+
+
+def _rows(keyword: str, values: npt.NDArray[Any]) -> Iterable[str]:
+    return (" ".join([keyword, *(f"{one:.9g}" for one in row)]) for row in values.tolist())
+
+
+def decode_scene(data: bytes, name: str, siblings: Siblings) -> dict[str, Any]:
+    """Check a scene: every file that the manifest names, its size, its bounds and its textures."""
+    document = _manifest(data, name)
+    checked = _Scene(name, siblings)
+    shared = document.get("shared_bucket")
+    tiles = [*document["tiles"], *([shared] if shared else [])]
+    found = [checked.tile(tile) for tile in tiles]
+    return {
+        "format": f"scene manifest {document['version']}",
+        "tiles": len(document["tiles"]),
+        "shared": int(bool(shared)),
+        "files": len(checked.files),
+        "bytes": sum(checked.files.values()),
+        "textures": len(checked.textures),
+        "triangles": sum(one["triangles"] for one in found),
+        "vertices": sum(one["vertices"] for one in found),
+        "streaming_defaults": document["streaming_defaults"],
+        "warnings": checked.warnings,
+        "tile": found,
+    }
+
+
+def _manifest(data: bytes, name: str) -> dict[str, Any]:
+    """Read a manifest, refusing one that the engine would refuse."""
+    try:
+        document: Any = json.loads(data)
+    except ValueError as error:
+        raise EncodeError("the file is no JSON", {"file": name, "reason": error}) from error
+    kinds: dict[str, type] = {"version": int, "streaming_defaults": dict, "tiles": list}
+    for key, kind in kinds.items():
+        if not isinstance(document, dict) or not isinstance(document.get(key), kind):
+            raise EncodeError("the file is no scene manifest", {"file": name, "missing": key})
+    defaults = document["streaming_defaults"]
+    for key in ("streaming_radius", "unload_radius", "priority"):
+        allowed = (int,) if key == "priority" else (int, float)
+        if not isinstance(defaults.get(key), allowed):
+            raise EncodeError("a required key is missing", {"file": name, "key": key})
+    found: dict[str, Any] = document
+    return found
+
+
+class _Scene:
+    """The files of a scene, each read once."""
+
+    def __init__(self, name: str, siblings: Siblings) -> None:
+        self.name, self.siblings = name, siblings
+        self.files: dict[str, int] = {}
+        self.textures: set[str] = set()
+        self.warnings: list[str] = []
+
+    def tile(self, tile: Any) -> dict[str, Any]:
+        """Check an entry and all its levels."""
+        self._check_keys(tile)
+        path = tile["path_relative_to_manifest"]
+        content = self._file(path)
+        if self.files[path] != tile["file_size_bytes"]:
+            sizes = {"manifest": tile["file_size_bytes"], "file size": self.files[path]}
+            raise self._error("a size is not that of the file", path, sizes)
+        box = _box(content.world_bounds)
+        if tile["bounds"] != box:
+            facts = {"manifest": tile["bounds"], "file bounds": box}
+            raise self._error("bounds are not those of the file", path, facts)
+        middle = [(one + other) / 2 for one, other in zip(box["min"], box["max"], strict=True)]
+        if tile["center"] != middle:
+            raise self._error("a centre is not that of the bounds", path, {"found": tile["center"]})
+        levels = [*tile.get("lod_levels", ()), *tile.get("hlod_levels", ())]
+        for level in levels:
+            self._level(level, content)
+        if content.vertex_count > VERTEX_LIMIT:
+            self.warnings.append(f"{path}: more than {VERTEX_LIMIT:,} vertices")
+        return {
+            "tile_id": tile["tile_id"],
+            "bytes": self.files[path],
+            "triangles": content.triangle_count,
+            "vertices": content.vertex_count,
+            "levels": len(levels),
+        }
+
+    def _check_keys(self, tile: Any) -> None:
+        missing = [key for key in REQUIRED if not isinstance(tile, dict) or key not in tile]
+        if missing:
+            facts = {"file": self.name, "missing": ", ".join(missing)}
+            raise EncodeError("a tile lacks a required key", facts)
+        if isinstance(tile["file_size_bytes"], bool) or not isinstance(
+            tile["file_size_bytes"], int
+        ):
+            facts = {"file": self.name, "tile": tile["tile_id"]}
+            raise EncodeError("a file size is not a whole number", facts)
+
+    def _level(self, level: Any, full: Content) -> None:
+        content = self._file(level["path"])
+        outside = (content.world_bounds[0] < full.world_bounds[0]) | (
+            content.world_bounds[1] > full.world_bounds[1]
+        )
+        if outside.any():
+            raise self._error("a level reaches out of its tile's bounds", level["path"], {})
+
+    def _file(self, path: str) -> Content:
+        data = self.siblings(path)
+        if data is None:
+            raise self._error("a file is missing", path, {})
+        self.files[path] = len(data)
+        content = unpack_untold(data, path)
+        for texture in content.textures:
+            self._texture(posixpath.join(posixpath.dirname(path), str(texture.uri)))
+        return content
+
+    def _texture(self, path: str) -> None:
+        if path in self.textures:
+            return
+        data = self.siblings(path)
+        if data is None:
+            raise self._error("a texture is missing", path, {})
+        if path.endswith(".utex"):
+            unpack_utex(data, path)
+        self.textures.add(path)
+
+    def _error(self, problem: str, path: str, facts: dict[str, Any]) -> EncodeError:
+        return EncodeError(problem, {"file": path, "named in": self.name, **facts})

@@ -1,0 +1,510 @@
+"""Scenes become tiles: placement, cutting, transforms, levels and distances."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from encoders.kit.error import EncodeError
+from encoders.untold.distance import (
+    half_diagonal,
+    hlod_distance,
+    lod_distances,
+    shared_radii,
+    tile_radii,
+)
+from encoders.untold.grid import Box, Grid, assign, auto_size, classify
+from tests.encoders.untold_reader import area, corners_of
+from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses
+
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+GRID = Grid((25.0, 10000.0, 25.0))
+GLB = "assets/city.glb"
+
+
+def sheet(size: float, cells: int = 8, wave: float = 0.0, **node) -> Scene:
+    scene = Scene()
+    scene.shape("sheet", grid_arrays(cells, size, wave))
+    scene.put("ground", "sheet", **node)
+    return scene
+
+
+def test_tiles_count_along_x_and_against_z():
+    built = build({GLB: houses([(5, -5), (30, -5), (5, -30), (-5, 5)]).glb()})
+    places = {name: found["bounds"] for name, found in built.tiles().items()}
+    assert places == {
+        "tile_0_0_0": ((3, 0, -7), (7, 4, -3)),
+        "tile_1_0_0": ((28, 0, -7), (32, 4, -3)),
+        "tile_0_0_1": ((3, 0, -32), (7, 4, -28)),
+        "tile_-1_0_-1": ((-7, 0, 3), (-3, 4, 7)),
+    }
+
+
+def test_every_tile_has_its_levels_and_the_manifest_names_them():
+    built = build({GLB: houses([(5, -5)]).glb()})
+    stem = "city/tile_0_0_0"
+    levels = [f"{stem}{suffix}.untold" for suffix in ("", "_hlod", "_lod1", "_lod2")]
+    assert sorted(built.files) == ["city.json", *levels]
+    (tile,) = built.manifest["tiles"]
+    assert tile["path_relative_to_manifest"] == levels[0]
+    assert tile["file_size_bytes"] == len(built.files[levels[0]])
+    assert [one["path"] for one in tile["hlod_levels"]] == [levels[1]]
+    assert [one["path"] for one in tile["lod_levels"]] == levels[2:]
+    types = [built.read(name.removeprefix("city/")[:-7])["type"] for name in levels]
+    assert types == [1, 3, 2, 2]
+
+
+def test_manifest_has_every_required_key_with_its_type():
+    built = build({GLB: houses([(5, -5), (60, -40)]).glb()})
+    document = built.manifest
+    assert (document["version"], document["partitioning_mode"]) == (3, "uniform_grid")
+    assert document["tile_size"] == {"x": 25.0, "y": 10000.0, "z": 25.0}
+    assert document["shared_bucket"] is None
+    assert type(document["streaming_defaults"]["priority"]) is int
+    for tile in document["tiles"]:
+        low, high = tile["bounds"]["min"], tile["bounds"]["max"]
+        assert tile["center"] == [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+        assert type(tile["file_size_bytes"]) is int
+        assert (low[1], high[1]) == (0, 4)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_no_surface_is_lost_or_doubled(clip):
+    scene = sheet(70, 9, 2.0, translation=[-11, 1, 8])
+    scene.shape("cube", cube_arrays())
+    scene.put("on a border", "cube", translation=[25, 3, -25], scale=[6, 6, 6])
+    built = build({GLB: scene.glb()}, clip=clip)
+    whole = area(np.asarray(grid_arrays(9, 70, 2.0)[0])[grid_arrays(9, 70, 2.0)[3]]) + 6 * 36
+    found = list(built.tiles().values())
+    assert sum(area(corners_of(one)) for one in found) == pytest.approx(whole, rel=1e-5)
+    assert len(found) == (16 if clip else 2)
+
+
+def test_object_that_is_not_cut_belongs_to_the_tile_of_its_middle():
+    built = build({GLB: houses([(26, -5), (24, -5)]).glb()}, clip=False)
+    bounds = {name: found["bounds"] for name, found in built.tiles().items()}
+    assert bounds == {
+        "tile_0_0_0": ((22, 0, -7), (26, 4, -3)),
+        "tile_1_0_0": ((24, 0, -7), (28, 4, -3)),
+    }
+
+
+def border_edges(corners: np.ndarray, axis: int, value: float) -> set:
+    """The edges of triangles that lie in a plane, as unordered pairs of exact positions."""
+    found = set()
+    for triangle in corners:
+        for one, other in ((0, 1), (1, 2), (2, 0)):
+            ends = triangle[[one, other]]
+            if (ends[:, axis] == np.float32(value)).all():
+                found.add(frozenset(tuple(end) for end in ends.tolist()))
+    return found
+
+
+@pytest.mark.parametrize("suffix", ["", "_lod1", "_lod2", "_hlod"])
+def test_tiles_meet_at_equal_vertices_on_every_level(suffix):
+    built = build({GLB: sheet(50, 30, 3.0).glb()})
+    left = corners_of(built.read(f"tile_0_0_0{suffix}"))
+    right = corners_of(built.read(f"tile_1_0_0{suffix}"))
+    edges = border_edges(left, 0, 25)
+    assert len(edges) >= 15
+    assert edges == border_edges(right, 0, 25)
+
+
+@QUICK
+@given(
+    st.floats(-60, 60), st.floats(-60, 60), st.floats(5, 60), st.integers(1, 5), st.floats(0, 6.2)
+)
+def test_cut_keeps_area_and_winding_wherever_it_falls(x, z, size, cells, angle):
+    turn = [0.0, float(np.sin(angle / 2)), 0.0, float(np.cos(angle / 2))]
+    scene = sheet(size, cells, 0.5, translation=[x, 0, z], rotation=turn)
+    built = build({GLB: scene.glb()}, lods=[], hlod=0)
+    position, _, _, triangles = grid_arrays(cells, size, 0.5)
+    found = np.concatenate([corners_of(one) for one in built.tiles().values()])
+    assert area(found) == pytest.approx(area(position[triangles]), rel=1e-4)
+    normal = np.cross(found[:, 1] - found[:, 0], found[:, 2] - found[:, 0])
+    # All of the sheet faces up; slivers may be as flat as rounding makes them.
+    assert (normal[:, 1] > -1e-4).all()
+    for name, one in built.tiles().items():
+        tx, _, tz = map(int, name.split("_")[1:])
+        low, high = one["bounds"]
+        assert 25 * tx - 1e-3 <= low[0] <= high[0] <= 25 * (tx + 1) + 1e-3
+        assert -25 * (tz + 1) - 1e-3 <= low[2] <= high[2] <= -25 * tz + 1e-3
+
+
+def test_attributes_are_interpolated_along_a_cut():
+    built = build({GLB: sheet(50, 1).glb()}, lods=[], hlod=0)
+    for found in built.tiles().values():
+        (mesh,) = found["meshes"]
+        expected = np.stack([mesh["position"][:, 0] / 50, -mesh["position"][:, 2] / 50], axis=1)
+        assert np.abs(mesh["uv"] - expected).max() < 1e-3
+        assert np.allclose(mesh["normal"], [0, 1, 0])
+        assert np.allclose(mesh["tangent"], [1, 0, 0, 1])
+
+
+def test_mirrored_node_keeps_its_winding_and_normals_turn_with_the_surface():
+    scene = Scene()
+    scene.shape("cube", cube_arrays())
+    turned = [0, 0, float(np.sin(0.4)), float(np.cos(0.4))]
+    scene.put("a", "cube", translation=[9, 9, -9], rotation=turned, scale=[-1, 5, 2])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    (mesh,) = found["meshes"]
+    corners = mesh["position"][mesh["triangles"]]
+    faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    faces /= np.linalg.norm(faces, axis=1, keepdims=True)
+    outward = corners.mean(axis=1) - mesh["position"].mean(axis=0)
+    assert ((faces * outward).sum(axis=1) > 0).all()
+    assert np.abs(mesh["normal"][mesh["triangles"]] - faces[:, None]).max() < 2e-3
+
+
+def test_parents_transforms_are_composed():
+    scene = Scene()
+    scene.shape("cube", cube_arrays())
+    child = scene.put("child", "cube", translation=[1, 0, 0])
+    scene.json["scenes"][0]["nodes"] = [
+        scene.add(
+            "nodes", name="parent", translation=[10, 4, -10], scale=[2, 2, 2], children=[child]
+        )
+    ]
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    assert found["bounds"] == ((11, 3, -11), (13, 5, -9))
+
+
+def test_one_mesh_for_each_material_of_a_tile_and_names_with_nm_stay_apart():
+    scene = houses([(4, -4), (12, -4)], 2.0, {"name": "brick"})
+    other = scene.add("materials", name="slate")
+    scene.shape("roof", cube_arrays(), other)
+    scene.put("roof", "roof", translation=[4, 5, -4])
+    scene.put("NM_door", "roof", translation=[8, 5, -4])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    names = [(one["name"], len(one["triangles"])) for one in found["meshes"]]
+    assert names == [("tile_0_0_0_brick", 24), ("tile_0_0_0_slate", 12), ("NM_door_slate", 12)]
+    assert [one["name"] for one in found["entities"]] == ["tile_0_0_0", "NM_door"]
+    assert [one["name"] for one in found["materials"]] == ["brick", "slate"]
+
+
+def test_equal_materials_of_two_sources_are_one():
+    obj = "mtllib a.mtl\nusemtl red\nv {0} 0 -1\nv {1} 0 -1\nv {0} 1 -1\nf 1 2 3\n"
+    files = {"assets/a.mtl": "newmtl red\nKd 1 0 0\n"}
+    files |= {f"assets/{n}.obj": obj.format(n, n + 1) for n in (1, 2)}
+    (found,) = build(files, lods=[], hlod=0).tiles().values()
+    assert [len(one["triangles"]) for one in found["meshes"]] == [2]
+    assert found["materials"][0]["color"] == (1, 0, 0, 1)
+
+
+def test_objects_of_an_obj_file_are_placed_by_their_parts():
+    text = "v 1 0 -1\nv 2 0 -1\nv 1 1 -1\nv 41 0 -1\nv 42 0 -1\nv 41 1 -1\n"
+    text += "o near\nf 1 2 3\no far\ng wing\nf 4 5 6\n"
+    built = build({"assets/a.obj": text}, lods=[], hlod=0)
+    assert sorted(built.tiles()) == ["tile_0_0_0", "tile_1_0_0"]
+
+
+def test_coordinates_of_obj_stay_and_those_of_gltf_turn_over():
+    text = "v 1 0 -1\nv 2 0 -1\nv 1 1 -1\nvt 0 0.25\nvt 1 0.25\nvt 0 0.75\nf 1/1 2/2 3/3\n"
+    (found,) = build({"assets/a.obj": text}, lods=[], hlod=0).tiles().values()
+    assert sorted(found["meshes"][0]["uv"].tolist()) == [[0, 0.25], [0, 0.75], [1, 0.25]]
+    scene = Scene()
+    scene.shape(
+        "t",
+        (
+            [[1, 0, -1], [2, 0, -1], [1, 1, -1]],
+            None,
+            [[0, 0.25], [1, 0.25], [0, 0.75]],
+            [[0, 1, 2]],
+        ),
+    )
+    scene.put("t", "t")
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    assert sorted(found["meshes"][0]["uv"].tolist()) == [[0, 0.25], [0, 0.75], [1, 0.75]]
+
+
+def test_far_coordinates_come_near_by_whole_turns():
+    scene = Scene()
+    position, normal, uv, triangles = grid_arrays(2, 8)
+    scene.shape("t", (position, normal, uv + np.array([1000.0, -77.0]), triangles))
+    scene.put("t", "t", translation=[1, 0, -1])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    stored = found["meshes"][0]["uv"]
+    assert np.abs(stored).max() <= 2
+    expected = {tuple(one) for one in (np.array([uv[:, 0], 1 - uv[:, 1]]).T % 1).tolist()}
+    assert {tuple(one) for one in (stored % 1).tolist()} == expected
+
+
+def test_texture_that_repeats_too_often_is_a_warning():
+    scene = Scene()
+    position, normal, uv, triangles = grid_arrays(2, 8)
+    scene.shape("t", (position, normal, uv * 200, triangles))
+    scene.put("t", "t", translation=[1, 0, -1])
+    warnings = build({GLB: scene.glb()}, lods=[], hlod=0).warnings
+    assert any("half floats blur" in one for one in warnings)
+
+
+def test_second_coordinates_and_colours_are_kept():
+    scene = Scene()
+    position, normal, uv, triangles = grid_arrays(1, 8)
+    color = np.tile([1.0, 0.5, 0.0, 1.0], (4, 1))
+    scene.shape("t", (position, normal, uv, triangles), TEXCOORD_1=uv / 2, COLOR_0=color)
+    scene.put("t", "t", translation=[1, 0, -1])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    (mesh,) = found["meshes"]
+    assert mesh["color"].tolist() == [[255, 128, 0, 255]] * 4
+    assert np.allclose(1 - mesh["uv1"][:, 1], (1 - mesh["uv"][:, 1]) / 2)
+
+
+def test_own_tangents_are_kept():
+    scene = Scene()
+    position, normal, uv, triangles = grid_arrays(1, 8)
+    tangent = np.tile([0.0, 0.0, 1.0, -1.0], (4, 1))
+    scene.shape("t", (position, normal, uv, triangles), TANGENT=tangent)
+    scene.put("t", "t", translation=[1, 0, -1])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    assert np.allclose(found["meshes"][0]["tangent"], [0, 0, 1, -1])
+
+
+def test_surface_without_coordinates_has_plain_ones():
+    scene = Scene()
+    position, normal, _, triangles = grid_arrays(1, 8)
+    scene.shape("t", (position, normal, None, triangles))
+    scene.put("t", "t", translation=[1, 0, -1])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    assert not found["meshes"][0]["uv"].any()
+    assert np.allclose(found["meshes"][0]["tangent"], [1, 0, 0, 1])
+
+
+def test_surface_without_normals_is_flat():
+    scene = Scene()
+    position, _, uv, triangles = cube_arrays()
+    scene.shape("t", (position, None, uv, triangles))
+    scene.put("t", "t", translation=[5, 0, -5])
+    (found,) = build({GLB: scene.glb()}, lods=[], hlod=0).tiles().values()
+    assert np.allclose(np.abs(found["meshes"][0]["normal"]).max(axis=1), 1)
+
+
+def test_levels_have_their_share_of_triangles_and_stay_in_shape():
+    built = build({GLB: sheet(24, 40, 1.0, translation=[0.5, 0, -0.5]).glb()})
+    counts = {
+        suffix: len(corners_of(built.read(f"tile_0_0_0{suffix}")))
+        for suffix in ("", "_lod1", "_lod2", "_hlod")
+    }
+    assert counts[""] == 3200
+    assert counts["_lod1"] <= 1600
+    assert counts["_lod2"] <= 640
+    assert counts["_hlod"] <= 480  # what is open stays, and that is 160 edges
+    whole = area(corners_of(built.read("tile_0_0_0")))
+    for suffix in ("_lod1", "_lod2", "_hlod"):
+        found = corners_of(built.read(f"tile_0_0_0{suffix}"))
+        assert area(found) == pytest.approx(whole, rel=0.02)
+        normal = np.cross(found[:, 1] - found[:, 0], found[:, 2] - found[:, 0])
+        assert (normal[:, 1] > 0).all()
+
+
+def test_levels_have_the_materials_and_textures_of_their_tile():
+    built = build({GLB: houses([(5, -5)], 4.0, {"name": "brick"}).glb()})
+    found = [built.read(f"tile_0_0_0{suffix}") for suffix in ("", "_lod1", "_lod2", "_hlod")]
+    assert all(one["materials"] == found[0]["materials"] for one in found)
+    assert all(one["entities"] == found[0]["entities"] for one in found)
+
+
+def test_number_of_levels_is_that_of_the_options():
+    built = build({GLB: houses([(5, -5)]).glb()}, lods=[0.7, 0.5, 0.3], hlod=0)
+    (tile,) = built.manifest["tiles"]
+    assert [one["path"][-11:] for one in tile["lod_levels"]] == [
+        "lod1.untold",
+        "lod2.untold",
+        "lod3.untold",
+    ]
+    assert tile["hlod_levels"] == []
+
+
+def test_spanning_object_is_cut_where_tiles_are_few_and_shared_otherwise():
+    built = build({GLB: sheet(490).glb()}, lods=[], hlod=0)
+    assert len(built.manifest["tiles"]) == 400
+    assert built.manifest["shared_bucket"] is None
+    built = build({GLB: sheet(530).glb()}, lods=[], hlod=0)
+    shared = built.manifest["shared_bucket"]
+    assert built.manifest["tiles"] == []
+    assert shared["path_relative_to_manifest"] == "city/city_shared.untold"
+    assert built.read("city_shared")["type"] == 4
+    assert (shared["streaming_radius"], shared["unload_radius"]) == (374.767, 562.15)
+    assert any("shared bucket" in one for one in built.warnings)
+
+
+def test_spanning_object_is_shared_where_nothing_is_cut():
+    built = build({GLB: sheet(120).glb()}, clip=False, lods=[], hlod=0)
+    assert built.manifest["tiles"] == []
+    assert built.manifest["shared_bucket"]["tile_id"] == "city_shared"
+
+
+def test_object_without_declared_bounds_is_shared():
+    scene = houses([(5, -5)])
+    for accessor in scene.json["accessors"]:
+        accessor.pop("min", None)
+    built = build({GLB: scene.glb()})
+    assert built.manifest["shared_bucket"] is not None
+    assert built.manifest["tiles"] == []
+
+
+def test_object_outside_of_its_declared_bounds_is_refused():
+    scene = houses([(5, -5)])
+    scene.json["accessors"][0]["max"] = [0.0, 0.5, 0.5]
+    scene.json["accessors"][0]["min"] = [-0.5, -0.5, -0.5]
+    scene.json["nodes"][0]["scale"] = [45, 4, 4]
+    with pytest.raises(EncodeError, match="not within the bounds"):
+        build({GLB: scene.glb()})
+
+
+def test_turned_object_makes_no_empty_tile():
+    scene = Scene()
+    scene.shape("cube", cube_arrays())
+    scene.shape("rod", (cube_arrays()[0] * [30, 1, 0.1], *cube_arrays()[1:]))
+    turned = [0, float(np.sin(np.pi / 8)), 0, float(np.cos(np.pi / 8))]
+    scene.put("rod", "rod", translation=[25, 1, -22], rotation=turned)
+    built = build({GLB: scene.glb()})
+    planned = {node.name for node in built.nodes if node.name.endswith("_cut")}
+    assert len(planned) == 4
+    assert len(built.manifest["tiles"]) == 3
+    names = {name.split(".")[0].removeprefix("city/") for name in built.files}
+    assert sum(1 for name in names if name.startswith("tile") and "od" not in name) == 3
+
+
+def test_tiles_split_by_height_count_from_the_lowest_point():
+    scene = Scene()
+    scene.shape("cube", cube_arrays())
+    scene.put("tower", "cube", translation=[5, 12, -5], scale=[2, 30, 2])
+    built = build({GLB: scene.glb()}, tile_size=[25, 10, 25], lods=[], hlod=0)
+    assert sorted(built.tiles()) == ["tile_0_0_0", "tile_0_1_0", "tile_0_2_0"]
+    assert built.tiles()["tile_0_0_0"]["bounds"][0][1] == -3
+
+
+def test_too_many_vertices_in_a_tile_are_a_warning(monkeypatch):
+    monkeypatch.setattr("encoders.untold.level.VERTEX_LIMIT", 20)
+    warnings = build({GLB: houses([(5, -5)]).glb()}, lods=[], hlod=0).warnings
+    assert any("24 vertices" in one for one in warnings)
+
+
+def test_scene_without_triangles_is_refused():
+    scene = Scene()
+    scene.add("nodes", name="empty")
+    with pytest.raises(EncodeError, match="no triangles"):
+        build({GLB: scene.glb()})
+
+
+def test_lods_that_grow_are_refused():
+    with pytest.raises(EncodeError, match="keeps more"):
+        build({GLB: houses([(5, -5)]).glb()}, lods=[0.2, 0.5])
+
+
+def test_distances_are_those_of_a_real_scene():
+    radii = tile_radii(25.0, 110.101)
+    assert (round(radii.streaming, 3), round(radii.unload, 3)) == (38.535, 57.803)
+    hlod = hlod_distance(radii)
+    assert round(hlod, 2) == 53.80
+    assert [round(one, 2) for one in lod_distances(radii, 2, hlod)] == [44.15, 48.15]
+
+
+@given(st.floats(1, 2000), st.floats(5, 100), st.integers(0, 5))
+def test_levels_are_a_gap_apart_and_before_the_hlod(half, tile, count):
+    radii = tile_radii(tile, half)
+    hlod = hlod_distance(radii)
+    found = lod_distances(radii, count, hlod)
+    assert len(found) == count
+    assert all(one >= 1 for one in found)
+    assert all(b - a >= 4 - 1e-9 for a, b in pairwise(found))
+    if found and hlod - 4 * count >= 1:
+        assert found[-1] <= hlod - 4 + 1e-9
+
+
+def test_radii_of_shared_and_small_scenes():
+    assert half_diagonal(30, 40) == 25
+    assert shared_radii(100.0).unload == 150
+    assert tile_radii(25.0, 1000.0).streaming == 50
+    assert tile_radii(25.0, 1000.0).unload == 75
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "label"),
+    [
+        ((0, 0, 0), (100, 1, 1), "local_overlap"),
+        ((0, 0, 0), (100.5, 1, 1), "shared_bucket"),
+        ((1, 0, 1), (99, 1, 99), "local_overlap"),
+        ((-1, 0, -1), (98, 1, 98), "shared_bucket"),
+        ((0, 0, 0), (1, 900, 1), "local_overlap"),
+        ((0, 0, 0), (376, 1, 1), "future_split_candidate"),
+    ],
+)
+def test_object_is_classified_by_its_size_on_the_ground(low, high, label):
+    assert classify(Box(low, high), GRID) == label
+
+
+def test_touching_a_border_is_not_lying_across_it():
+    assert assign(Box((0, 0, -25), (25, 5, 0)), GRID, clip=True) == ((0, 0), (0, 0), (0, 0))
+    assert assign(Box((0, 0, -25), (25.001, 5, 0)), GRID, clip=True) == ((0, 1), (0, 0), (0, 0))
+    assert assign(Box((25, 0, 0), (25, 5, 0)), GRID, clip=True) == ((1, 1), (0, 0), (0, 0))
+
+
+def test_chosen_tile_size_keeps_tiles_small_and_few():
+    boxes = [Box((x, 0, z), (x + 1, 1, z + 1)) for x in range(0, 300, 5) for z in range(0, 300, 5)]
+    size = auto_size(boxes)[0]
+    assert size % 5 == 0
+    assert 5 <= size <= 30
+    assert auto_size(boxes[:1]) == (5.0, 10000.0, 5.0)
+    built = build({GLB: houses([(5, -5), (80, -90)]).glb()}, tile_size="auto")
+    assert built.manifest["tile_size_mode"] == "auto"
+
+
+def test_lower_versions_warn_of_light_and_newer_ones_keep_it():
+    glow = {"name": "lamp", "emissiveFactor": [1, 0.5, 0]}
+    old = build({GLB: houses([(5, -5)], 4.0, glow).glb()})
+    assert any("emissive" in one for one in old.warnings)
+    new = build({GLB: houses([(5, -5)], 4.0, glow).glb()}, format_version=4)
+    assert new.warnings == []
+    found = new.read("tile_0_0_0")
+    assert (found["version"], found["materials"][0]["emissive"]) == (4, (1, 0.5, 0))
+
+
+def test_hashed_names_are_the_same_everywhere():
+    built = build({GLB: houses([(5, -5)]).glb()}, hashed_names=True)
+    (tile,) = built.manifest["tiles"]
+    paths = [tile["path_relative_to_manifest"]]
+    paths += [one["path"] for one in (*tile["lod_levels"], *tile["hlod_levels"])]
+    assert all(path in built.files for path in paths)
+    assert all(len(path.split("_")[-1].split(".")[0]) == 16 for path in paths)
+    manifests = [name for name in built.files if name.endswith(".json")]
+    assert len(manifests) == 2
+    assert len({built.files[name] for name in manifests}) == 1
+
+
+def test_compressed_tiles_hold_the_same():
+    scene = sheet(24, 20, 1.0).glb()
+    plain, packed = build({GLB: scene}), build({GLB: scene}, compression="lz4")
+    one, other = plain.read("tile_0_0_0"), packed.read("tile_0_0_0")
+    assert set(other["compressed"]) == {6, 7}
+    assert np.array_equal(corners_of(one), corners_of(other))
+    (tile,) = packed.manifest["tiles"]
+    assert tile["file_size_bytes"] < plain.manifest["tiles"][0]["file_size_bytes"]
+
+
+def test_order_of_nodes_changes_only_what_is_in_their_tile():
+    places = [(5, -5), (30, -5), (55, -5)]
+    before = build({GLB: houses(places).glb()})
+    scene = houses(places)
+    scene.json["nodes"][1]["translation"][1] += 1
+    after = build({GLB: scene.glb()})
+    changed = {name for name in after.files if before.files.get(name) != after.files[name]}
+    assert all("tile_1_0_0" in name or name == "city.json" for name in changed)
+    assert len(changed) == 5
+
+
+@pytest.mark.parametrize("place", [(-60, -5), (90, -5), (5, 60), (5, -90)])
+def test_building_at_any_edge_renames_and_changes_no_other_tile(place):
+    places = [(5, -5), (30, -5)]
+    before = build({GLB: houses(places).glb()})
+    after = build({GLB: houses([*places, place]).glb()})
+    for name, data in before.files.items():
+        if name != "city.json":
+            assert after.files[name] == data
+    assert len(json.loads(after.files["city.json"])["tiles"]) == 3
