@@ -54,7 +54,7 @@ class Channel:
         return self
 
     def splined(self) -> Channel:
-        """Go smoothly through the values: each gets the slope of its neighbours, rest at the ends."""
+        """Go smoothly through the values, as their neighbours slope, and rest at the ends."""
         self.interpolation = "CUBICSPLINE"
         last = len(self.times) - 1
         rows = []

@@ -21,7 +21,6 @@ from sample.shape import Model, Polygon
 Record = dict[str, Any]
 FLOAT, BYTE, SHORT = 5126, 5121, 5123
 TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
-CLAMP = 33071
 
 
 class Document:
@@ -36,9 +35,8 @@ class Document:
             "nodes": [],
             "meshes": [],
             "materials": [_material(name, index) for index, name in enumerate(names)],
-            "textures": [{"source": index, "sampler": 0} for index in range(len(names))],
+            "textures": [{"source": index} for index in range(len(names))],
             "images": [{"name": name, "uri": f"{folder}{name}.png"} for name in names],
-            "samplers": [{"wrapS": CLAMP, "wrapT": CLAMP}],
             "accessors": [],
             "bufferViews": [],
         }

@@ -19,30 +19,51 @@ from sample.sheet import HERO, put
 Ring = tuple[float, float, float, float, float, dict[str, float]]
 
 # fmt: off
-# For each part: surface, sides, and rings from the top down: x, y, z, half width, half depth, bones.
-# The parts of the left side are made again for the right.
+# Each part has a surface, a number of sides, and rings from the top down:
+# x, y, z, half the width, half the depth, and the bones that it hangs on.
+HEAD, CHEST, HIPS = {"head": 1.0}, {"chest": 1.0}, {"hips": 1.0}
+ARM, HAND, LEG, SHIN, FOOT = (
+    {f"{name}_l": 1.0} for name in ("arm", "hand", "leg", "shin", "foot")
+)
 MIDDLE: list[tuple[str, int, list[Ring]]] = [
-    ("straw", 8, [(0, 1.93, -.02, .07, .07, {"head": 1}), (0, 1.92, -.02, .15, .15, {"head": 1}),
-                  (0, 1.79, -.01, .18, .18, {"head": 1}), (0, 1.75, 0, .38, .38, {"head": 1})]),
-    ("straw", 8, [(0, 1.75, 0, .38, .38, {"head": 1}), (0, 1.77, 0, .18, .18, {"head": 1})]),
-    ("face",  8, [(0, 1.8, 0, .16, .16, {"head": 1}), (0, 1.68, 0, .195, .19, {"head": 1}),
-                  (0, 1.5, .005, .175, .18, {"head": 1}), (0, 1.41, .02, .1, .11, {"head": 1})]),
-    ("scarf", 8, [(0, 1.47, .01, .1, .1, {"head": .5, "chest": .5}), (0, 1.42, .01, .16, .14, {"chest": 1}),
-                  (0, 1.34, 0, .19, .14, {"chest": 1})]),
-    ("tunic", 8, [(0, 1.4, 0, .12, .09, {"chest": 1}), (0, 1.34, 0, .225, .13, {"chest": 1}),
-                  (0, 1.1, 0, .2, .13, {"chest": .7, "hips": .3}), (0, .95, 0, .18, .125, {"hips": 1}),
-                  (0, .7, 0, .25, .19, {"hips": .8, "leg_l": .1, "leg_r": .1})]),
+    ("straw", 8, [
+        (0, 1.93, -.02, .07, .07, HEAD), (0, 1.92, -.02, .15, .15, HEAD),
+        (0, 1.79, -.01, .18, .18, HEAD), (0, 1.75, 0, .38, .38, HEAD),
+    ]),
+    ("straw", 8, [(0, 1.75, 0, .38, .38, HEAD), (0, 1.77, 0, .18, .18, HEAD)]),
+    ("face", 8, [
+        (0, 1.8, 0, .16, .16, HEAD), (0, 1.68, 0, .195, .19, HEAD),
+        (0, 1.5, .005, .175, .18, HEAD), (0, 1.41, .02, .1, .11, HEAD),
+    ]),
+    ("scarf", 8, [
+        (0, 1.47, .01, .1, .1, {"head": .5, "chest": .5}), (0, 1.42, .01, .16, .14, CHEST),
+        (0, 1.34, 0, .19, .14, CHEST),
+    ]),
+    ("tunic", 8, [
+        (0, 1.4, 0, .12, .09, CHEST), (0, 1.34, 0, .225, .13, CHEST),
+        (0, 1.1, 0, .2, .13, {"chest": .7, "hips": .3}), (0, .95, 0, .18, .125, HIPS),
+        (0, .7, 0, .25, .19, {"hips": .8, "leg_l": .1, "leg_r": .1}),
+    ]),
 ]
+# These are made again for the right side.
 LEFT: list[tuple[str, int, list[Ring]]] = [
-    ("sleeve", 6, [(.2, 1.37, 0, .03, .04, {"arm_l": 1}), (.24, 1.34, 0, .075, .08, {"arm_l": 1}),
-                   (.265, 1.1, 0, .065, .07, {"arm_l": .8, "hand_l": .2}),
-                   (.275, 1.0, 0, .062, .065, {"arm_l": .2, "hand_l": .8}), (.285, .9, 0, .07, .075, {"hand_l": 1})]),
-    ("skin",   6, [(.285, .92, 0, .05, .05, {"hand_l": 1}), (.29, .82, .01, .055, .06, {"hand_l": 1}),
-                   (.285, .74, .02, .03, .035, {"hand_l": 1})]),
-    ("hose",   6, [(.11, .84, 0, .1, .1, {"leg_l": 1}), (.11, .52, 0, .08, .085, {"leg_l": .8, "shin_l": .2}),
-                   (.11, .42, 0, .078, .082, {"leg_l": .2, "shin_l": .8}), (.11, .26, 0, .07, .075, {"shin_l": 1})]),
-    ("boot",   6, [(.11, .34, 0, .095, .1, {"shin_l": 1}), (.11, .14, -.01, .08, .09, {"shin_l": .6, "foot_l": .4}),
-                   (.11, .08, .05, .09, .15, {"foot_l": 1}), (.11, 0, .06, .095, .17, {"foot_l": 1})]),
+    ("sleeve", 6, [
+        (.2, 1.37, 0, .03, .04, ARM), (.24, 1.34, 0, .075, .08, ARM),
+        (.265, 1.1, 0, .065, .07, {"arm_l": .8, "hand_l": .2}),
+        (.275, 1.0, 0, .062, .065, {"arm_l": .2, "hand_l": .8}), (.285, .9, 0, .07, .075, HAND),
+    ]),
+    ("skin", 6, [
+        (.285, .92, 0, .05, .05, HAND), (.29, .82, .01, .055, .06, HAND),
+        (.285, .74, .02, .03, .035, HAND),
+    ]),
+    ("hose", 6, [
+        (.11, .84, 0, .1, .1, LEG), (.11, .52, 0, .08, .085, {"leg_l": .8, "shin_l": .2}),
+        (.11, .42, 0, .078, .082, {"leg_l": .2, "shin_l": .8}), (.11, .26, 0, .07, .075, SHIN),
+    ]),
+    ("boot", 6, [
+        (.11, .34, 0, .095, .1, SHIN), (.11, .14, -.01, .08, .09, {"shin_l": .6, "foot_l": .4}),
+        (.11, .08, .05, .09, .15, FOOT), (.11, 0, .06, .095, .17, FOOT),
+    ]),
 ]
 # fmt: on
 
@@ -65,7 +86,7 @@ def _other_side(ring: Ring) -> Ring:
 
 
 def add_tube(model: Model, skin: str, sides: int, rings: Sequence[Ring]) -> None:
-    """Add rings from the top down, joined, the first and the last closed; u = 0.5 looks along +z."""
+    """Add rings from the top down, joined and closed at both ends; u = 0.5 looks along +z."""
     u0, v0, u1, v1 = uv_rect("hero", skin)
     heights = [math.hypot(b[1] - a[1], b[3] - a[3]) for a, b in itertools.pairwise(rings)]
     levels = [
@@ -117,7 +138,6 @@ def paint_hero() -> Picture:
     cloth = surface.fall(small, 0.85, 0.3) + surface.rough(small, 301, 4, 0.4)
     pictures = {
         "face": paint_face((64, 48)),
-        "hair": surface.thatch(wide, 302, "hair"),
         "sleeve": blend(tint(cloth, "linen"), tint(cloth, "leather"), grid(*small)[1] > 26),
         "skin": tint(surface.fall(small, 0.8, 0.5), "skin"),
         "tunic": paint_tunic((64, 48)),

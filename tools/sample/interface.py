@@ -54,7 +54,7 @@ def paint_coin() -> Picture:
 
 def paint_button(is_down: bool) -> Picture:
     """Paint a wooden button, 64 x 32, as it is or pressed."""
-    x, y = grid(64, 32)
+    _, y = grid(64, 32)
     inside = rounded(64, 32, 8)
     slope = (y - 16) / 40
     light = 0.55 + (slope if is_down else -slope) + rough((64, 32), 401, 8, 0.25)

@@ -74,7 +74,7 @@ def away_from_paths(x: Field, z: Field) -> Field:
 
 
 def paint_ground() -> dict[str, Picture]:
-    """Paint grass, paths, the square and the field, and cut the picture into quarters."""
+    """Paint grass, paths, the square and the field in sixteen colours, as four quarters."""
     i, j = grid(TEXELS, TEXELS)
     x, z = (i / TEXELS * 2 - 1) * HALF, (j / TEXELS * 2 - 1) * HALF
     u, v = i / TEXELS, j / TEXELS
@@ -100,9 +100,9 @@ def _paint_grass(u: Field, v: Field, fine: Field) -> Picture:
     picture = tint(0.12 + large * 0.85 + strokes * 0.35 + fine * 0.3, "grass")
     chance = scatter(np.floor(u * TEXELS), np.floor(v * TEXELS), 141)
     meadow = clouds(u, v, 151, 10, 2)
-    for name, low in (("linen", 0.0), ("gold", 0.004), ("rose", 0.008)):
-        dots = (chance > low) & (chance < low + 0.004) & (meadow > 0.52)
-        picture = blend(picture, tint(np.full(u.shape, 0.8), name), dots)
+    for name, low in (("linen", 0.0), ("gold", 0.005)):
+        dots = (chance > low) & (chance < low + 0.005) & (meadow > 0.52)
+        picture = blend(picture, tint(np.full(u.shape, 0.8), name, 0), dots)
     return picture
 
 
@@ -130,4 +130,4 @@ def _paint_cobbles(x: Field, z: Field, fine: Field) -> Picture:
             shade = np.where(nearer, scatter(a, b, 163), shade)
             first = np.where(nearer, distance, first)
     value = 0.45 + shade * 0.3 + fine * 0.3 - first * 0.25
-    return tint(np.where(second - first < 0.14, 0.08, value), "stone")
+    return tint(np.where(second - first < 0.14, 0.08, value), "cobble")
