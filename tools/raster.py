@@ -115,3 +115,26 @@ def _weights(corners: Sequence[Floats], area: float, x: Floats, y: Floats) -> Fl
     first = ((b[0] - x) * (c[1] - y) - (c[0] - x) * (b[1] - y)) / area
     second = ((c[0] - x) * (a[1] - y) - (a[0] - x) * (c[1] - y)) / area
     return np.stack([first, second, 1 - first - second], axis=-1)
+
+
+def join(soups: Sequence[Soup]) -> Soup:
+    """Return all triangles of several soups as one."""
+    offsets = np.cumsum([0, *(len(one.textures) for one in soups)])
+    shifted = [one.texture + offset for one, offset in zip(soups, offsets, strict=False)]
+    return Soup(
+        np.concatenate([one.points for one in soups]),
+        np.concatenate([one.normals for one in soups]),
+        np.concatenate([one.uvs for one in soups]),
+        np.concatenate(shifted),
+        [texture for one in soups for texture in one.textures],
+    )
+
+
+def on_checks(picture: Picture, width: int) -> Picture:
+    """Return a picture with alpha over a pattern of squares, enlarged by whole texels."""
+    factor = max(1, width // picture.shape[1])
+    large = picture.repeat(factor, axis=0).repeat(factor, axis=1).astype(float)
+    y, x = np.mgrid[0 : large.shape[0], 0 : large.shape[1]] // 8
+    checks = np.where((x + y) % 2, 200.0, 235.0)[..., None]
+    alpha = large[..., 3:] / 255
+    return (large[..., :3] * alpha + checks * (1 - alpha)).astype(np.uint8)
