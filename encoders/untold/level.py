@@ -39,12 +39,7 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
         return {"facts": msgspec.json.encode({"bytes": 0})}
     name = known["file"]
     pieces = [_reduced(piece, known["share"]) for piece in cut.pieces]
-    textures = {
-        key.removeprefix("texture/"): msgspec.json.decode(data)
-        for key, data in inputs.items()
-        if key.startswith("texture/")
-    }
-    content = _content(replace(cut, pieces=tuple(pieces)), textures, known)
+    content = _content(replace(cut, pieces=tuple(pieces)), _textures(inputs), known)
     data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
     bounds = content.world_bounds.tolist()
@@ -62,6 +57,15 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
             f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
         ).encode()
     return outputs
+
+
+def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
+    """Give what is known of each texture, by its key."""
+    return {
+        key.removeprefix("texture/"): msgspec.json.decode(data)
+        for key, data in inputs.items()
+        if key.startswith("texture/")
+    }
 
 
 def _reduced(piece: Piece, share: float) -> Piece:

@@ -53,6 +53,10 @@ class Origin:
     # Where the source names an image, for saying that it is missing.
     named_in: dict[str, tuple[str, str]] = field(default_factory=dict)
 
+    def used_materials(self) -> set[int]:
+        """Say which materials its things have; the images of others are not needed."""
+        return {number for thing in self.things for number in thing.materials}
+
 
 def survey_origin(number: int, path: str, surveys: Surveys) -> Origin:
     """Say what a source holds, before it is decoded."""
@@ -66,59 +70,70 @@ def _gltf_origin(number: int, path: str, survey: Mapping[str, Any]) -> Origin:
     outside = {image["uri"] for image in survey["images"] if image["uri"]}
     refs = [ref for ref in survey["refs"] if ref not in outside]
     origin = Origin(path, [path, *(resolve_reference(path, ref) for ref in refs)])
-    for index, surface in enumerate(survey["surfaces"]):
-        images = {}
-        for slot, image in surface.items():
-            uri = survey["images"][image]["uri"]
-            images[slot] = resolve_reference(path, uri) if uri else embedded_name(path, image)
-            where = f"{path}, materials[{index}], {slot} texture"
-            origin.named_in.setdefault(images[slot], (survey["materials"][index], where))
-        origin.materials.append(requests_of(images))
-        used = {one.image for one in origin.materials[-1].values()}
-        origin.embedded |= {
-            image for image in surface.values() if embedded_name(path, image) in used
-        }
     for node in survey["nodes"]:
         if node["mesh"] is not None and survey["meshes"][node["mesh"]]["triangles"]:
             # Where the joints of a skin rest is bulk data.
             box = None if node["skin"] is not None else _box(node["bounds"])
-            used_materials = tuple(survey["mesh_materials"][node["mesh"]])
-            thing = Thing(number, str(node["index"]), node["name"], box, used_materials)
+            materials = tuple(survey["mesh_materials"][node["mesh"]])
+            thing = Thing(number, str(node["index"]), node["name"], box, materials)
             origin.things.append(thing)
+    used = origin.used_materials()
+    for index, surface in enumerate(survey["surfaces"]):
+        images = _gltf_images(origin, survey, index) if index in used else {}
+        origin.materials.append(requests_of(images))
+        origin.embedded |= {
+            image
+            for slot, image in surface.items()
+            if images.get(slot) == embedded_name(path, image)
+        }
     return origin
+
+
+def _gltf_images(origin: Origin, survey: Mapping[str, Any], index: int) -> dict[str, str]:
+    """Name the images of a material's slots, and note where they are named."""
+    found = {}
+    for slot, image in survey["surfaces"][index].items():
+        uri = survey["images"][image]["uri"]
+        name = resolve_reference(origin.path, uri) if uri else embedded_name(origin.path, image)
+        where = f"{origin.path}, materials[{index}], {slot} texture"
+        origin.named_in.setdefault(name, (survey["materials"][index], where))
+        found[slot] = name
+    return found
 
 
 def _obj_origin(number: int, path: str, survey: Mapping[str, Any], surveys: Surveys) -> Origin:
     libraries = [resolve_reference(path, ref) for ref in survey["libraries"]]
     origin = Origin(path, [path, *libraries])
-    surfaces = _surfaces(libraries, surveys, origin)
-    names = [name for name in survey["materials"] if name]
-    origin.names = names
-    origin.materials = [requests_of(surfaces.get(name, {})) for name in names]
-    numbers = {"": -1, **{name: index for index, name in enumerate(names)}}
-    for part, used in zip(survey["parts"], survey["part_materials"], strict=True):
+    origin.names = [name for name in survey["materials"] if name]
+    numbers = {"": -1, **{name: index for index, name in enumerate(origin.names)}}
+    for part, names in zip(survey["parts"], survey["part_materials"], strict=True):
         key = f"{part['object']}\n{part['group']}"
         label = "_".join(one for one in (part["object"], part["group"]) if one)
-        materials = tuple(sorted(numbers[name] for name in used))
+        materials = tuple(sorted(numbers[name] for name in names))
         origin.things.append(Thing(number, key, label, _box(part["bounds"]), materials))
+    used = origin.used_materials()
+    for index, name in enumerate(origin.names):
+        images = _mtl_images(origin, libraries, surveys, name) if index in used else {}
+        origin.materials.append(requests_of(images))
     return origin
 
 
-def _surfaces(libraries: list[str], surveys: Surveys, origin: Origin) -> dict[str, dict[str, str]]:
-    """Give the images of each material; of those of one name the first library's holds."""
-    found: dict[str, dict[str, str]] = {}
+def _mtl_images(
+    origin: Origin, libraries: list[str], surveys: Surveys, name: str
+) -> dict[str, str]:
+    """Name the images of a material's slots; of those of one name the first library's holds."""
+    there = set(surveys)
     for library in libraries:
-        if library not in surveys:
+        surfaces: Any = surveys[library]["surfaces"] if library in there else {}
+        if name not in surfaces:
             continue
-        surfaces: Any = surveys[library]["surfaces"]
-        for name, maps in surfaces.items():
-            images = {}
-            for slot, (uri, place) in maps.items():
-                if slot in SLOTS:
-                    images[slot] = resolve_reference(library, uri)
-                    origin.named_in.setdefault(images[slot], (name, f"{library}, {place}"))
-            found.setdefault(name, images)
-    return found
+        found = {}
+        for slot, (uri, place) in surfaces[name].items():
+            if slot in SLOTS:
+                found[slot] = resolve_reference(library, uri)
+                origin.named_in.setdefault(found[slot], (name, f"{library}, {place}"))
+        return found
+    return {}
 
 
 def _box(bounds: Mapping[str, Any] | None) -> Box | None:

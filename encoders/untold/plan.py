@@ -62,7 +62,7 @@ class _Planner:
         self, asset: Asset, root: str, origins: list[Origin], grid: Grid, surveys: Surveys
     ) -> None:
         self.asset, self.root, self.origins, self.grid = asset, root, origins, grid
-        self.options, self.scene, self.surveys = asset.options, asset.place, surveys
+        self.options, self.scene, self.there = asset.options, asset.place, set(surveys)
         self.places: list[list[tuple[Thing, tuple[Span, Span, Span] | None]]] = [
             [] for _ in origins
         ]
@@ -136,7 +136,7 @@ class _Planner:
             }
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
-                if isinstance(inputs[image], Source) and image not in self.surveys:
+                if isinstance(inputs[image], Source) and image not in self.there:
                     params["missing"] = [image, *self._named_in(image)]
             prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
             suffixes = ("utex",) if self.options["textures"] == "astc" else ("png", "jpg")

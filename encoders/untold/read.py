@@ -19,6 +19,7 @@ from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
 from encoders.untold.piece import Piece, pack_pieces
 from encoders.untold.slice import Slicer
+from encoders.untold.space import with_tangents
 from encoders.untold.surface import describe_losses, describe_material
 
 SHARED = "shared"
@@ -27,15 +28,14 @@ SHARED = "shared"
 def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Give the pieces of each tile, each material as data, and the images inside of the source."""
     known: Any = params
-    source = known["source"]
-    model = decode_model(inputs, source)
+    model = decode_model(inputs, known["source"])
     groups, warnings = build_groups(model)
     spans = dict(known["objects"])
     slicer = Slicer(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[Piece]] = {name: [] for name in known["tiles"]}
     numbers = _material_numbers(model, known["names"])
     for group in groups:
-        for tile, piece in _pieces(group, spans, slicer, numbers, source):
+        for tile, piece in _pieces(group, spans, slicer, numbers, model):
             tiles[tile].append(piece)
     warnings += _losses(model, shows_emissive=known["shows_emissive"])
     warnings += _unplaced(model, groups, spans)
@@ -52,18 +52,22 @@ def _pieces(
     spans: dict[str, list[int] | None],
     slicer: Slicer,
     numbers: Sequence[int],
-    source: str,
+    model: Model,
 ) -> Iterable[tuple[str, Piece]]:
     """Give a group's pieces with the names of their tiles."""
-    material = numbers[group.material] if group.material >= 0 else -1
-    piece = group.piece(material)
+    material = model.mesh.materials[group.material] if group.material >= 0 else None
+    piece = group.piece(-1 if material is None else numbers[group.material])
     if group.key not in spans:
-        raise EncodeError("an object was not expected", {"file": source, "object": group.name})
+        facts = {"file": model.source, "object": group.name}
+        raise EncodeError("an object was not expected", facts)
     flat = spans[group.key]
     if flat is None:
         return [(SHARED, piece)]
     if slicer.clips:
-        slicer.check(piece, flat, source)
+        slicer.check(piece, flat, model.source)
+    # Where a normal map shows them, tangents are those of the whole object on both sides of a cut.
+    if flat[0::2] != flat[1::2] and material is not None and "normal" in material.textures:
+        piece = with_tangents(piece)
     return [(tile_name(place), part) for place, part in slicer.slices(piece, flat)]
 
 

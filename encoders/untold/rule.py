@@ -49,16 +49,19 @@ def check_mesh_record(
         if row[field] != size:
             sizes = {"field": field, "found": row[field], "allowed": size}
             raise EncodeError("a size does not fit its count", {**facts, **sizes})
-    for kind, size, chunk in (
-        ("vertex", vertex_size, vertex_bytes),
-        ("index", index_size, index_bytes),
-    ):
-        start = row[f"{kind}_data_offset"]
-        if start + size > chunk:
-            found = {**facts, "range": f"{start} + {size}", "chunk": chunk}
-            raise EncodeError(f"{kind} data reach past their chunk", found)
+    _check_data_range(row, "vertex", vertex_size, vertex_bytes, facts)
+    _check_data_range(row, "index", index_size, index_bytes, facts)
     if row["index_type"] == UINT16 and row["vertex_count"] > UINT16_VERTICES:
         raise EncodeError("too many vertices for 16-bit indices", facts)
+
+
+def _check_data_range(
+    row: dict[str, Any], kind: str, size: int, chunk: int, facts: dict[str, object]
+) -> None:
+    start = row[f"{kind}_data_offset"]
+    if start + size > chunk:
+        found = {**facts, "range": f"{start} + {size}", "chunk": chunk}
+        raise EncodeError(f"{kind} data reach past their chunk", found)
 
 
 def check_content(content: Content, name: str) -> None:

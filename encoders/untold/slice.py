@@ -18,7 +18,6 @@ from encoders.kit.error import EncodeError
 from encoders.kit.weld import prune_vertices
 from encoders.untold.grid import Place
 from encoders.untold.piece import WIDTHS, Piece
-from encoders.untold.space import with_tangents
 
 # How far geometry may reach past the tiles that its declared bounds lie in, in metres and in
 # parts of its distance from the origin.
@@ -64,7 +63,6 @@ class Slicer:
         if (first == last).all():
             x, y, z = first.tolist()
             return [((x, y, z), piece)]
-        piece = with_tangents(piece)
         names = [name for name in WIDTHS if len(getattr(piece, name))]
         mesh = start_cut([getattr(piece, name) for name in names], piece.triangles)
         for axis in range(3):

@@ -8,7 +8,7 @@ colour, and normals are unit vectors on every level.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,20 +112,7 @@ def _compress(
 def pack_utex(utex: Utex, name: str) -> bytes:
     """Write a texture."""
     check_utex(utex, name)
-    entries, payload = [], bytearray()
-    for number, level in enumerate(utex.levels):
-        width, height = level_size(utex.width, utex.height, number)
-        entries.append(
-            MIP.pack(
-                {
-                    "byte_offset": len(payload),
-                    "byte_size": len(level),
-                    "width": width,
-                    "height": height,
-                }
-            )
-        )
-        payload += level
+    payload = b"".join(utex.levels)
     block_width, block_height = FORMATS[utex.pixel_format]
     header = HEADER.pack(
         {
@@ -140,7 +127,17 @@ def pack_utex(utex: Utex, name: str) -> bytes:
             "total_payload_size": len(payload),
         }
     )
-    return b"".join([header, *entries, payload])
+    return b"".join([header, *_pack_entries(utex), payload])
+
+
+def _pack_entries(utex: Utex) -> Iterable[bytes]:
+    """Write where each level is: blocks have 16 bytes, so every level is aligned."""
+    offset = 0
+    for number, level in enumerate(utex.levels):
+        width, height = level_size(utex.width, utex.height, number)
+        place = {"byte_offset": offset, "byte_size": len(level)}
+        yield MIP.pack({**place, "width": width, "height": height})
+        offset += len(level)
 
 
 def unpack_utex(data: bytes, name: str) -> Utex:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
-from encoders.untold.content import Content, Material, Mesh
+from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     ALPHA_MODES,
     FILE_TYPES,
@@ -40,28 +40,10 @@ def decode_untold(data: bytes, name: str) -> dict[str, Any]:
         "triangles": content.triangle_count,
         "vertices": content.vertex_count,
         "bounds": _box(content.world_bounds),
-        "entities": [
-            {
-                "id": entity.entity_id,
-                "name": entity.name,
-                "parent": _number(entity.parent),
-                "meshes": list(range(entity.first_mesh, entity.first_mesh + entity.mesh_count)),
-            }
-            for entity in content.entities
-        ],
+        "entities": [_describe_entity(entity) for entity in content.entities],
         "meshes": [_describe_mesh(mesh) for mesh in content.meshes],
         "materials": [_describe_material(material) for material in content.materials],
-        "textures": [
-            {
-                "uri": texture.uri,
-                "format": TEXTURE_FORMATS[texture.format],
-                "flags": texture.flags,
-                "width": texture.width,
-                "height": texture.height,
-                "mips": texture.mip_count,
-            }
-            for texture in content.textures
-        ],
+        "textures": [_describe_texture(texture) for texture in content.textures],
         "VERTEX_DATA": [_columns(mesh) for mesh in content.meshes],
         "INDEX_DATA": [mesh.indices.tolist() for mesh in content.meshes],
     }
@@ -74,6 +56,26 @@ def _number(reference: int) -> int | None:
 def _box(box: npt.NDArray[np.float32]) -> dict[str, list[float]]:
     low, high = box.tolist()
     return {"min": low, "max": high}
+
+
+def _describe_entity(entity: Entity) -> dict[str, Any]:
+    return {
+        "id": entity.entity_id,
+        "name": entity.name,
+        "parent": _number(entity.parent),
+        "meshes": list(range(entity.first_mesh, entity.first_mesh + entity.mesh_count)),
+    }
+
+
+def _describe_texture(texture: Texture) -> dict[str, Any]:
+    return {
+        "uri": texture.uri,
+        "format": TEXTURE_FORMATS[texture.format],
+        "flags": texture.flags,
+        "width": texture.width,
+        "height": texture.height,
+        "mips": texture.mip_count,
+    }
 
 
 def _describe_mesh(mesh: Mesh) -> dict[str, Any]:

@@ -145,6 +145,23 @@ def test_missing_texture_fails_what_shows_it_and_its_coming_mends_it(game):
     assert "build/untold/city.json" in game.outputs()
 
 
+def test_damaged_texture_fails_what_shows_it_alone(game):
+    add_wall(game)
+    game.write("assets/brick.png", plain(4, 4)[:40])
+    ran = game.doit()
+    assert ran.code == 1
+    assert "untold:city/Textures/brick" in ran.failed
+    assert "untold:city/tile_1_0_0" in ran.built
+
+
+def test_image_of_a_material_that_nothing_uses_is_not_needed(game):
+    add_wall(game)
+    more = "newmtl brick\nmap_Kd brick.png\nnewmtl other\nmap_Kd absent.png\n"
+    game.write("assets/wall.mtl", more)
+    assert game.doit().code == 0
+    assert len([name for name in game.outputs() if "Textures" in name]) == 1
+
+
 def test_broken_scene_does_not_hold_up_another(game):
     game.write("assets/town.glb", b"glTF not at all")
     town = MANIFEST + '[[scene]]\nname = "town"\nsource = "assets/town.glb"\n'

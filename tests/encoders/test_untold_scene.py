@@ -20,7 +20,7 @@ from encoders.untold.distance import (
 )
 from encoders.untold.grid import Box, Grid, assign, auto_size, classify
 from tests.encoders.untold_reader import area, corners_of
-from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses
+from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses, plain
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 GRID = Grid((25.0, 10000.0, 25.0))
@@ -508,3 +508,20 @@ def test_building_at_any_edge_renames_and_changes_no_other_tile(place):
         if name != "city.json":
             assert after.files[name] == data
     assert len(json.loads(after.files["city.json"])["tiles"]) == 3
+
+
+def test_normal_mapped_surface_has_one_tangent_on_both_sides_of_a_cut():
+    scene = Scene()
+    scene.image(plain(2, 2, (128, 128, 255)))
+    scene.add("textures", source=0)
+    number = scene.add("materials", name="bumps", normalTexture={"index": 0})
+    scene.shape("sheet", grid_arrays(10, 50, 4.0), number)
+    scene.put("sheet", "sheet")
+    built = build({GLB: scene.glb()}, lods=[], hlod=0)
+    sides = []
+    for name in ("tile_0_0_0", "tile_1_0_0"):
+        (mesh,) = built.read(name)["meshes"]
+        rows = np.flatnonzero(mesh["position"][:, 0] == 25)
+        sides.append({tuple(mesh["position"][row]): tuple(mesh["tangent"][row]) for row in rows})
+    assert len(sides[0]) >= 6
+    assert sides[0] == sides[1]
