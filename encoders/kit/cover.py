@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.kit.pixel import Rgba8
-from encoders.kit.resize import resize_colour
 
 
 def join_alpha(color: Rgba8 | None, alpha: Rgba8 | None) -> Rgba8:
@@ -16,6 +15,8 @@ def join_alpha(color: Rgba8 | None, alpha: Rgba8 | None) -> Rgba8:
     if alpha is None:
         assert color is not None
         return color
+    from encoders.kit.resize import resize_colour
+
     cover = _cover(alpha)
     picture = np.full((*cover.shape[:2], 4), 255, np.uint8) if color is None else color
     height, width = picture.shape[:2]

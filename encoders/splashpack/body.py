@@ -6,7 +6,6 @@ scale, shear, a mirror - is baked into the vertices. Units and axes are still th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,7 +53,7 @@ def decode_bodies(inputs: Inputs, source: str) -> Bodies:
     gltf = decode_gltf(inputs[source], source)
     gltf.resources = find_resources(gltf, inputs)
     placed = place_primitives(gltf)
-    if not placed:
+    if not any(len(place.primitive.triangles) for place in placed):
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
     nodes = [node for node in scene_nodes(gltf.document, source) if _has_mesh(gltf, node)]
     skinned = {place.node for place in placed if place.skin is not None}
@@ -73,7 +72,8 @@ def decode_bodies(inputs: Inputs, source: str) -> Bodies:
     if gltf.document.animations:
         gltf.warn("animations were ignored")
     warnings = tuple(f"{source}: {warning}" for warning in gltf.warnings)
-    number = np.array([nodes.index(place.node) for place in placed], np.int64)
+    rank = {node: number for number, node in enumerate(nodes)}
+    number = np.array([rank[place.node] for place in placed], np.int64)
     return Bodies(Model(source, mesh, warnings, {}, gltf), tuple(bodies), number)
 
 
@@ -91,12 +91,13 @@ def take_apart(world: Doubles) -> tuple[Doubles, Doubles]:
     A matrix that mirrors or shears is not split: vertices take all of it but its translation.
     """
     local = np.eye(4)
-    if float(determinant(world)) > 0:
-        translation, turn, scale = decompose(world)
-        error = np.abs(compose(translation, turn, scale) - world)[:3, :3].max()
-        if error <= SHEAR_TOLERANCE * np.abs(world[:3, :3]).max():
-            local[:3, :3] = np.diag(scale)
-            return to_matrix(turn), local
+    with np.errstate(all="ignore"):  # what overflows is not split, and refused when it is baked
+        if float(determinant(world)) > 0:
+            translation, turn, scale = decompose(world)
+            error = np.abs(compose(translation, turn, scale) - world)[:3, :3].max()
+            if error <= SHEAR_TOLERANCE * np.abs(world[:3, :3]).max():
+                local[:3, :3] = np.diag(scale)
+                return to_matrix(turn), local
     local[:3, :3] = world[:3, :3]
     return np.eye(3), local
 
@@ -106,10 +107,6 @@ def _obj_bodies(inputs: Inputs, source: str) -> Bodies:
     names = [part.object for part in model.mesh.parts]
     order = list(dict.fromkeys(names))
     bodies = tuple(Body(name, np.zeros(3), np.eye(3)) for name in order)
-    number = np.array([order.index(name) for name in names], np.int64)
+    rank = {name: number for number, name in enumerate(order)}
+    number = np.array([rank[name] for name in names], np.int64)
     return Bodies(replace(model, inputs={}), bodies, number)
-
-
-def in_order(bodies: Bodies) -> tuple[npt.NDArray[np.int64], Sequence[Body]]:
-    """Give the object of each triangle, and the objects."""
-    return bodies.number[bodies.model.mesh.part], bodies.bodies

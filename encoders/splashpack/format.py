@@ -85,11 +85,8 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
     atlases = ATLAS.unpack(data, counts[1], at_atlases, name)
     cluts = CLUT.unpack(data, counts[2], at_cluts, name)
     start = _metadata_end(*counts)
-    triangles = objects["triangle_count"].astype(np.int64)
-    _refuse(triangles < 0, "a triangle count is negative", triangles, name)
+    triangles = _triangle_counts(objects, start, name)
     end = start + TRIANGLE.size * int(triangles.sum())
-    meshes = start + TRIANGLE.size * (np.cumsum(triangles) - triangles)
-    _check_offsets(objects["mesh_data_offset"], meshes, "mesh data", name)
     is_wrong = ~np.isin(atlases["width"], ATLAS_WIDTHS)
     _refuse(is_wrong, "an atlas has a width that no depth has", atlases["width"], name)
     sizes = atlases["width"].astype(np.int64) * (2 * PAGE_HEIGHT)
@@ -106,6 +103,15 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
     )
     check_splashpack(pack, name)
     return pack
+
+
+def _triangle_counts(objects: Columns, start: int, name: str) -> npt.NDArray[np.int64]:
+    """Give the triangles of each object, whose data must follow one another."""
+    counts = objects["triangle_count"].astype(np.int64)
+    _refuse(counts < 0, "a triangle count is negative", counts, name)
+    offsets = start + TRIANGLE.size * (np.cumsum(counts) - counts)
+    _check_offsets(objects["mesh_data_offset"], offsets, "mesh data", name)
+    return counts
 
 
 def _rows(atlases: Columns, offsets: npt.NDArray[np.int64]) -> Iterable[tuple[int, int, int, int]]:

@@ -6,13 +6,12 @@ texture that is painted over keeps its place, and so do all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, Inputs, Outputs, Params
-from encoders.splashpack.crowd import Fits, describe_crowd
 from encoders.splashpack.piece import decode_json, encode_json
 from encoders.splashpack.shape import Shape, decode_shape
 from encoders.splashpack.table import PAGE_HEIGHT, PAGE_WIDTH
@@ -34,6 +33,8 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
     taken = taken_areas(params)
     found = arrange_scene(pieces, taken, any(one["untextured"] for one in uses))
     if found is None:
+        from encoders.splashpack.crowd import describe_crowd
+
         problem, facts, hint = describe_crowd(unique, taken, fits_at(unique, taken))
         raise EncodeError(problem, {"scene": params["scene"], **facts}, hint)
     arrangement, white = found
@@ -86,7 +87,9 @@ def _size(arrangement: Arrangement) -> int:
     return sum(width for _, _, width in arrangement.atlases)
 
 
-def fits_at(shapes: Mapping[str, Shape], taken: Sequence[Area]) -> Fits:
+def fits_at(
+    shapes: Mapping[str, Shape], taken: Sequence[Area]
+) -> Callable[[Mapping[str, int]], bool]:
     """Give a function that tells whether the scene would fit with other depths."""
 
     def fits(bits: Mapping[str, int]) -> bool:

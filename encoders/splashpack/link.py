@@ -11,6 +11,7 @@ import numpy.typing as npt
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.splashpack.format import pack_splashpack
 from encoders.splashpack.layout import WHITE, taken_areas
+from encoders.splashpack.picture import draw_vram
 from encoders.splashpack.piece import PIECE, UNTEXTURED, decode_json
 from encoders.splashpack.shape import Shape, decode_shape
 from encoders.splashpack.table import (
@@ -23,7 +24,6 @@ from encoders.splashpack.table import (
     Splashpack,
     Words,
 )
-from encoders.splashpack.view import draw_vram
 
 # More than this many are never drawn in one frame: the runtime's memory for them is full.
 FRAME_TRIANGLES = 3238

@@ -78,7 +78,9 @@ def _on_grid(
 
 
 def _fixed(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
-    return np.clip(np.rint(values.astype(np.float64) * ONE), -(2.0**40), 2.0**40).astype(np.int64)
+    with np.errstate(over="ignore"):  # what is too large stays so, and is refused
+        rounded = np.rint(values.astype(np.float64) * ONE)
+    return np.clip(rounded, -(2.0**40), 2.0**40).astype(np.int64)
 
 
 def _too_far(model: Model, name: str, what: str, found: float, scale: float) -> EncodeError:

@@ -23,6 +23,20 @@ DEFAULT = {"bpp": 8, "dither": False}
 Input = Source | Product
 
 
+@dataclass(frozen=True)
+class Inside:
+    """An image that lies in a source: which one it is, and what it is called there."""
+
+    source: str
+    number: int
+    name: str
+
+    @property
+    def label(self) -> str:
+        """What a task can be called of it."""
+        return re.sub(r"[^\w.+-]+", "_", self.name) or f"{_stem(self.source)}.{self.number}"
+
+
 @dataclass
 class Scene:
     """What a scene's sources come to: their files, and the images that it reads."""
@@ -30,7 +44,7 @@ class Scene:
     files: dict[str, dict[str, Input]] = field(default_factory=dict)
     missing: dict[str, list[str]] = field(default_factory=dict)
     readings: set[Reading] = field(default_factory=set)
-    inside: dict[str, tuple[str, int, str]] = field(default_factory=dict)
+    inside: dict[str, Inside] = field(default_factory=dict)
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
@@ -101,8 +115,7 @@ def _gltf_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[st
             name = resolve_reference(source, image["uri"])
         else:
             name = image_in(source, number)
-            stem = _plain(image["name"]) or f"{_stem(source)}.{number}"
-            scene.inside[name] = (source, number, stem)
+            scene.inside[name] = Inside(source, number, image["name"])
         readings.add(Reading(name, "", look["shown"]))
     return files, readings
 
@@ -117,8 +130,8 @@ def _image_nodes(asset: Asset, scene: Scene, readings: Sequence[Reading]) -> dic
     wanted: dict[str, set[int]] = {}
     for one in readings:
         if one.color in scene.inside:
-            source, number, _ = scene.inside[one.color]
-            wanted.setdefault(source, set()).add(number)
+            image = scene.inside[one.color]
+            wanted.setdefault(image.source, set()).add(image.number)
     names = _distinct(f"{asset.name}/images/{_stem(source)}" for source in sorted(wanted))
     return {
         source: Node(
@@ -162,8 +175,8 @@ def _texture_nodes(
 def _image_input(image: str, scene: Scene, images: Mapping[str, Node]) -> Input:
     if image not in scene.inside:
         return Source(image)
-    source, number, _ = scene.inside[image]
-    return Product(images[source].name, f"image{number}")
+    inside = scene.inside[image]
+    return Product(images[inside.source].name, f"image{inside.number}")
 
 
 def _options(reading: Reading, scene: Scene, rows: Sequence[Params]) -> dict[str, Value]:
@@ -172,7 +185,7 @@ def _options(reading: Reading, scene: Scene, rows: Sequence[Params]) -> dict[str
     for name in (reading.alpha, reading.color):
         known = {name, posixpath.basename(name), _stem(name)} - {""}
         if name in scene.inside:
-            known = {name, scene.inside[name][2]}
+            known = {name, scene.inside[name].name, scene.inside[name].label}
         for row in rows:
             if any(fnmatchcase(one, str(row["match"])) for one in known):
                 options |= {key: row[key] for key in DEFAULT if row[key] is not None}
@@ -195,46 +208,41 @@ def _mesh_nodes(asset: Asset, scene: Scene) -> Iterator[Node]:
 def _joining_nodes(
     asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
 ) -> Iterator[Node]:
-    """Plan what a scene's textures and meshes come together in."""
-    vram = dict(settings.tables["vram"][0])
-    shapes: dict[str, Input] = {
-        f"shape/{key}": Product(node.name, "shape") for key, node in textures.items()
-    }
-    uses: dict[str, Input] = {
-        f"uses/{number:05}": Product(node.name, "uses") for number, node in enumerate(meshes)
-    }
+    """Plan what a scene's textures and meshes come together in: the layout, then the link."""
+    params = {"scene": asset.id, **settings.tables["vram"][0]}
+    inputs = _products(textures, meshes, ("shape",), ("uses",))
     layout = f"{asset.name}/layout"
-    yield Node(
-        layout,
-        "encoders.splashpack.layout:encode_layout",
-        {**shapes, **uses},
-        {"scene": asset.id, **vram},
-        {"layout": None},
-    )
-    inputs = {**shapes, **uses, "layout": Product(layout, "layout")}
-    for key, node in textures.items():
-        inputs |= {f"{role}/{key}": Product(node.name, role) for role in ("words", "palette")}
-    for number, node in enumerate(meshes):
-        roles = ("objects", "triangles")
-        inputs |= {f"{role}/{number:05}": Product(node.name, role) for role in roles}
+    encoder = "encoders.splashpack.layout:encode_layout"
+    yield Node(layout, encoder, inputs, params, {"layout": None})
+    rest = _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
     yield Node(
         asset.name,
         "encoders.splashpack.link:encode_scene",
-        inputs,
-        {"scene": asset.id, **vram},
+        {**inputs, **rest, "layout": Product(layout, "layout")},
+        params,
         {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
     )
 
 
+def _products(
+    textures: Mapping[str, Node],
+    meshes: Sequence[Node],
+    of_textures: Sequence[str],
+    of_meshes: Sequence[str],
+) -> dict[str, Input]:
+    """Name roles of textures by their keys, and roles of meshes by their numbers."""
+    found: dict[str, Input] = {}
+    for key, node in textures.items():
+        found |= {f"{role}/{key}": Product(node.name, role) for role in of_textures}
+    for number, node in enumerate(meshes):
+        found |= {f"{role}/{number:05}": Product(node.name, role) for role in of_meshes}
+    return found
+
+
 def _label(reading: Reading, scene: Scene) -> str:
     if reading.color in scene.inside:
-        return scene.inside[reading.color][2]
+        return scene.inside[reading.color].label
     return _stem(reading.image)
-
-
-def _plain(name: str) -> str:
-    """Leave of a name that a source gives what a task can be called."""
-    return re.sub(r"[^\w.+-]+", "_", name)
 
 
 def _stem(path: str) -> str:

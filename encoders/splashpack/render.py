@@ -14,8 +14,9 @@ import numpy.typing as npt
 from encoders.kit.pixel import expand_bits
 from encoders.kit.png_writer import encode_png
 from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.picture import build_vram
 from encoders.splashpack.table import COLORS, Splashpack, Words
-from encoders.splashpack.view import build_vram, place_vertices, read_page
+from encoders.splashpack.view import place_vertices, read_page
 
 WIDTH, HEIGHT = 320, 240
 CENTRE = np.array([160, 120])

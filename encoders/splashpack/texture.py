@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.cover import join_alpha
-from encoders.kit.dither import diffuse_to_levels, diffuse_to_palette
 from encoders.kit.error import EncodeError
 from encoders.kit.image import decode_image
 from encoders.kit.indexed import pack_indices
@@ -79,6 +78,8 @@ def _bits(bpp: object, colors: int) -> int:
 def _direct(picture: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
     levels = levels_555(picture)
     if dither:
+        from encoders.kit.dither import diffuse_to_levels
+
         levels = diffuse_to_levels(picture[..., :3], (5, 5, 5), shown)
     return np.where(shown, words_of(levels), np.uint16(0))
 
@@ -103,6 +104,8 @@ def _indices(
 ) -> npt.NDArray[np.uint8]:
     if not dither or not shown.any():
         return indexed.indices
+    from encoders.kit.dither import diffuse_to_palette
+
     first = int(indexed.has_hole)
     palette = expand_bits(indexed.palette[first:], 5)
     chosen = diffuse_to_palette(picture[..., :3], palette, shown) + np.uint8(first)

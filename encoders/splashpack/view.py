@@ -1,4 +1,4 @@
-"""SPLASHPACK files for people: what `doit inspect` shows, VRAM as a picture, parts to take out."""
+"""SPLASHPACK files for people: what `doit inspect` shows, and the parts that it can take out."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.indexed import unpack_indices
-from encoders.kit.pixel import ABGR1555, decode_playstation, decode_words
+from encoders.kit.pixel import decode_playstation
 from encoders.kit.png_writer import encode_png
 from encoders.splashpack.check import Area, overlaps
 from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.picture import build_vram, draw_vram
 from encoders.splashpack.table import (
     COLORS,
     DIRECT,
     PAGE_HEIGHT,
     PAGE_WIDTH,
-    VRAM_HEIGHT,
-    VRAM_WIDTH,
     Splashpack,
     Words,
 )
 
-# What is nobody's, what is not for textures, in the picture of VRAM.
-FREE = (24, 24, 24)
-TAKEN = (0, 0, 96)
 # The runtime's own, whatever a manifest says.
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))
 FONT: Area = (960, 464, 1024, 512)
@@ -81,33 +77,6 @@ def _warnings(pack: Splashpack) -> Iterable[str]:
     off = np.abs(products - ONE * ONE * np.eye(3, dtype=np.int64)).max(axis=(1, 2), initial=0)
     for row in np.flatnonzero(off > 8 * ONE).tolist():
         yield f"object {row}: its matrix is no rotation"
-
-
-def build_vram(pack: Splashpack) -> Words:
-    """Give what VRAM holds when the file is loaded (512, 1024); what is not uploaded is 0."""
-    vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
-    for atlas in pack.atlases:
-        vram[atlas.y : atlas.y + PAGE_HEIGHT, atlas.x : atlas.x + atlas.width] = atlas.words
-    for clut in pack.cluts:
-        left, top, right, _ = clut.area
-        vram[top, left:right] = clut.words
-    return vram
-
-
-def areas_of(pack: Splashpack) -> list[Area]:
-    """List the rectangles that are uploaded."""
-    return [*(atlas.area for atlas in pack.atlases), *(clut.area for clut in pack.cluts)]
-
-
-def draw_vram(pack: Splashpack, taken: Iterable[Area]) -> bytes:
-    """Draw VRAM as a PNG of 1024 x 512: a word a pixel, and flat colours where no upload goes."""
-    picture = np.full((VRAM_HEIGHT, VRAM_WIDTH, 3), FREE, np.uint8)
-    for left, top, right, bottom in taken:
-        picture[top:bottom, left:right] = TAKEN
-    shown = decode_words(build_vram(pack), ABGR1555)[..., :3]
-    for left, top, right, bottom in areas_of(pack):
-        picture[top:bottom, left:right] = shown[top:bottom, left:right]
-    return encode_png(picture)
 
 
 def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) -> Words:

@@ -146,15 +146,19 @@ def place_anywhere(pieces: Sequence[Piece], memory: Memory) -> Found | None:
     packing = pack_rectangles(items, PageKind(VRAM_WIDTH, VRAM_HEIGHT, obstacles, 1))
     if packing.unplaced:
         return None
-    used = {
-        (column * PAGE_WIDTH, rect.y // PAGE_HEIGHT * PAGE_HEIGHT)
-        for _, rect in packing.placed.values()
-        for column in range(rect.x // PAGE_WIDTH, -(-(rect.x + rect.width) // PAGE_WIDTH))
-    }
+    used = _used_slots(rect for _, rect in packing.placed.values())
     for slot in used:
         memory.take(_slot_area(slot))
     places = {key: (rect.x, rect.y) for key, (_, rect) in packing.placed.items()}
     return cover_slots(used), places
+
+
+def _used_slots(rects: Iterable[Rect]) -> set[tuple[int, int]]:
+    return {
+        (column * PAGE_WIDTH, rect.y // PAGE_HEIGHT * PAGE_HEIGHT)
+        for rect in rects
+        for column in range(rect.x // PAGE_WIDTH, -(-(rect.x + rect.width) // PAGE_WIDTH))
+    }
 
 
 def _slot_area(slot: tuple[int, int]) -> Area:

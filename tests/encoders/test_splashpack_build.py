@@ -175,6 +175,7 @@ def depth(game: Game, scene: str, number: int = 0) -> int:
         ("bri*", "hall", 0),
         ("assets/brick.png", "hall", 0),
         ("my_sign", "hall", 1),
+        ("my sign", "hall", 1),
         ("grass.*", "yard", 0),
     ],
 )

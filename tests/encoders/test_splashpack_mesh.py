@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from encoders.kit.error import EncodeError
 from encoders.splashpack.format import unpack_splashpack
 from encoders.splashpack.render import draw
+from encoders.splashpack.survey import survey_gltf
 from encoders.splashpack.view import place_vertices
 from tests.encoders.splashpack_scene import (
     SQUARE,
@@ -26,6 +28,7 @@ from tests.encoders.splashpack_scene import (
     warnings_of,
 )
 from tests.kit.glb_builder import Builder, quad
+from tests.kit.mutation import mutated
 
 
 def glb(material: dict | None = None, **node) -> bytes:
@@ -276,6 +279,36 @@ def test_missing_image_is_named_with_its_material_and_line():
 def test_scene_without_triangles_is_refused():
     builder = Builder()
     builder.add("nodes", name="empty")
+    with pytest.raises(EncodeError, match="no triangles"):
+        mesh({"a.glb": builder.glb()})
+
+
+@settings(max_examples=150, deadline=None)
+@given(mutated([glb({"doubleSided": True}, scale=[1, 2, 3]), glb(rotation=[0.5, 0.5, 0.5, 0.5])]))
+def test_damaged_model_is_encoded_or_refused(data):
+    with contextlib.suppress(EncodeError):
+        mesh({"a.glb": data})
+    with contextlib.suppress(EncodeError):
+        survey_gltf(data, "a.glb")
+
+
+@settings(max_examples=100, deadline=None)
+@given(mutated([SQUARE.encode(), tiled(3, 2).encode()]))
+def test_damaged_obj_is_encoded_or_refused(data):
+    with contextlib.suppress(EncodeError):
+        mesh({"a.obj": data, "a.mtl": "newmtl m\nmap_Kd a.png\n"})
+
+
+def test_position_past_all_numbers_is_refused():
+    with pytest.raises(EncodeError):
+        mesh({"a.glb": glb(scale=[1e30, 1e30, 1e30])})
+    with pytest.raises(EncodeError):
+        mesh({"a.glb": glb(translation=[1e308, 0, 0])})
+
+
+def test_primitive_without_triangles_is_refused():
+    builder = quad()
+    builder.json["meshes"][0]["primitives"][0]["indices"] = builder.accessor([0, 1], "u2")
     with pytest.raises(EncodeError, match="no triangles"):
         mesh({"a.glb": builder.glb()})
 

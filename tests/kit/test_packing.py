@@ -129,6 +129,29 @@ def test_full_pages_are_filled_without_a_gap() -> None:
     assert packing.pages == 2
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 64), st.integers(1, 40), st.integers(0, 2)), max_size=40))
+def test_items_end_within_reach_of_their_window(shapes) -> None:
+    items = [
+        Item(f"{n}", width, height, within_x=(64, 64 << depth), within_y=(50, 50))
+        for n, (width, height, depth) in enumerate(shapes)
+    ]
+    page = PageKind(300, 120, (Rect(70, 0, 20, 30),), 2)
+    packing = pack_rectangles(items, page)
+    check_laws(items, page, packing)
+    for item, (*_, depth) in zip(items, shapes, strict=True):
+        if item.key in packing.placed:
+            _, rect = packing.placed[item.key]
+            assert rect.x % 64 + rect.width <= 64 << depth
+            assert rect.y % 50 + rect.height <= 50
+
+
+def test_item_larger_than_its_window_is_a_mistake_of_the_caller() -> None:
+    for wrong in (Item("a", 65, 1, within_x=(64, 64)), Item("a", 2, 1, 3, within_x=(64, 64))):
+        with pytest.raises(ValueError, match="window"):
+            pack_rectangles([wrong], PageKind(300, 300))
+
+
 def test_nothing_to_pack_needs_no_page() -> None:
     assert pack_rectangles([], PageKind(256, 256)) == Packing({}, (), 0)
 
