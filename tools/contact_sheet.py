@@ -68,7 +68,7 @@ def make_picture(build: Path) -> Image.Image:
     for one in small:
         picture.paste(one, (x, large.shape[0] + 4))
         x += one.width + 4
-    return picture.quantize(96, dither=Image.Dither.NONE)
+    return picture.quantize(144, dither=Image.Dither.NONE)
 
 
 def main() -> None:

@@ -113,31 +113,34 @@ def lathe(
     Around it the light is smooth. Along it every ring has one normal, so edges stay edges.
     """
     u0, v0, u1, v1 = uv_rect(*skin)
-    lengths = [0.0]
-    for (r0, y0), (r1, y1) in itertools.pairwise(profile):
-        lengths.append(lengths[-1] + math.hypot(r1 - r0, y1 - y0))
+    lengths = [math.hypot(r1 - r0, y1 - y0) for (r0, y0), (r1, y1) in itertools.pairwise(profile)]
+    levels = [v0 + (v1 - v0) * at / sum(lengths) for at in itertools.accumulate(lengths, initial=0)]
     per = sides // repeat
-    for ring in range(len(profile) - 1):
-        (r0, y0), (r1, y1) = profile[ring], profile[ring + 1]
-        top, bottom = (v0 + (v1 - v0) * at / lengths[-1] for at in lengths[ring : ring + 2])
-        tilt = math.atan2(r1 - r0, y0 - y1)
+    for upper, lower in itertools.pairwise(zip(profile, levels, strict=True)):
         for side in range(sides):
-            left, right = (2 * math.pi * (side + k) / sides for k in (0, 1))
+            turns = [2 * math.pi * (side + k) / sides for k in (0, 1)]
             across = [u0 + (u1 - u0) * (side % per + k) / per for k in (0, 1)]
-            spots = [(r1, y1, left), (r1, y1, right), (r0, y0, right), (r0, y0, left)]
-            uvs = [(across[0], bottom), (across[1], bottom), (across[1], top), (across[0], top)]
-            keep = [n for n in range(4) if not (spots[n][0] == 0 and n in (0, 2))]
-            points = [(r * math.sin(a), y, r * math.cos(a)) for r, y, a in spots]
-            normals = [
-                (math.sin(a) * math.cos(tilt), math.sin(tilt), math.cos(a) * math.cos(tilt))
-                for *_, a in spots
-            ]
-            model.add(
-                [points[n] for n in keep],
-                [uvs[n] for n in keep],
-                skin[0],
-                [normals[n] for n in keep],
-            )
+            _panel(model, (upper, lower), list(zip(turns, across, strict=True)), skin[0])
+
+
+def _panel(
+    model: Model,
+    rings: tuple[tuple[tuple[float, float], float], ...],
+    edges: list[tuple[float, float]],
+    material: str,
+) -> None:
+    """Add what lies between two rings and two turns; at a tip it has three corners."""
+    ((r0, y0), _), ((r1, y1), _) = rings
+    tilt = math.atan2(r1 - r0, y0 - y1)
+    upper, lower = rings
+    left, right = edges
+    corners = [(lower, left), (lower, right), (upper, right), (upper, left)]
+    kept = [corner for n, corner in enumerate(corners) if corner[0][0][0] or n in (1, 3)]
+    points = [(r * math.sin(a), y, r * math.cos(a)) for ((r, y), _), (a, _) in kept]
+    uvs = [(u, v) for (_, v), (_, u) in kept]
+    side, up = math.cos(tilt), math.sin(tilt)
+    normals = [(math.sin(a) * side, up, math.cos(a) * side) for _, (a, _) in kept]
+    model.add(points, uvs, material, normals)
 
 
 def disc(model: Model, radius: float, height: float, skin: tuple[str, str], sides: int) -> None:
