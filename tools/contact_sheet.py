@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from exhibit import emberware, kac, rp2350, splashpack, untold
 from PIL import Image, ImageDraw
-from raster import Camera, Picture
+from raster import Camera, Picture, on_checks
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
 EXHIBITS = {
@@ -50,7 +50,7 @@ def make_picture(build: Path) -> Image.Image:
     pack = emberware.read_pack(build / "emberware")
     heroes = [emberware.draw_hero(pack, clip, frame, 100) for clip, frame in emberware.POSES[:2]]
     vram = np.asarray(Image.open(build / "splashpack/village.vram.png").convert("RGB"))
-    sheet = rp2350.on_checks(rp2350.read_texture(build / "rp2350", "textures_building"), 256)
+    sheet = on_checks(rp2350.read_texture(build / "rp2350", "textures_building"), 256)
     below = [
         Image.fromarray(splashpack.draw_scene(build / "splashpack", splashpack.VIEWS[0])),
         Image.fromarray(sheet),

@@ -60,8 +60,9 @@ def read_soup(pack: dict[str, dict[str, Any]], clip: str, frame: int) -> Soup:
     normals = np.einsum("nij,nj->ni", blended[:, :3, :3], unpack_directions(found["normal"]))
     triangles = np.asarray(mesh["index_data"]).astype(int).reshape(-1, 3)
     uvs = found["uv"] / 65535
-    columns = (one[triangles] for one in (points, normals, uvs))
-    return Soup(*columns, np.zeros(len(triangles), int), [read_texture(pack, "hero")])
+    points, normals, uvs = (one[triangles] for one in (points, normals, uvs))
+    zeros = np.zeros(len(triangles), int)
+    return Soup(points, normals, uvs, zeros, [read_texture(pack, "hero")])
 
 
 def read_texture(pack: dict[str, dict[str, Any]], name: str) -> Picture:

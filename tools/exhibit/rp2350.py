@@ -31,9 +31,8 @@ def read_soup(build: Path, name: str, texture: Picture) -> Soup:
     points = [low + one.columns["pos"][one.triangles] * step for one in patches]
     normals = [one.columns["norm"][one.triangles] / 32767 for one in patches]
     uvs = [one.columns["uv"][one.triangles] / 8192 for one in patches]
-    count = sum(map(len, points))
-    columns = (np.concatenate(one) for one in (points, normals, uvs))
-    return Soup(*columns, np.zeros(count, int), [texture])
+    points, normals, uvs = (np.concatenate(one) for one in (points, normals, uvs))
+    return Soup(points, normals, uvs, np.zeros(len(points), int), [texture])
 
 
 def show(build: Path) -> list[tuple[str, Picture]]:

@@ -30,4 +30,4 @@ def show(build: Path) -> list[tuple[str, Picture]]:
     """Return two views and VRAM."""
     pictures = [("splashpack: 320 x 240", draw_scene(build, camera)) for camera in VIEWS]
     vram = np.asarray(Image.open(build / "village.vram.png").convert("RGB"))
-    return [*pictures, ("splashpack: VRAM", vram[::1, ::1])]
+    return [*pictures, ("splashpack: VRAM", vram)]

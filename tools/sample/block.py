@@ -68,7 +68,7 @@ def _corner(name: str, signs: tuple[int, int], half: Vector, bevel: float) -> Ve
     return point
 
 
-def _corner_at(name: str, signs: Sequence[float], half: Vector, bevel: float) -> Vector:
+def _corner_at(name: str, signs: Vector, half: Vector, bevel: float) -> Vector:
     """Return the corner of a face that lies in this direction from the middle."""
     _, _, (u_axis, u_sign), (v_axis, v_sign) = FACES[name]
     return _corner(name, (int(signs[u_axis] * u_sign), int(signs[v_axis] * v_sign)), half, bevel)
@@ -111,7 +111,7 @@ def _add_turned(
 ) -> None:
     """Add a polygon so that it looks away from the middle."""
     material, normals = more
-    if float((face_normal(np.array(points)) * sum(normals)).sum()) < 0:
+    if float((face_normal(np.array(points)) * np.sum(normals, axis=0)).sum()) < 0:
         points, uvs, normals = points[::-1], uvs[::-1], normals[::-1]
     model.add([middle + point for point in points], uvs, material, normals)
 
@@ -139,7 +139,7 @@ def _tip(
     skins: Mapping[str, tuple[str, str]],
 ) -> None:
     middle, half, bevel = size
-    signs = sum(_normal(name) for name in names)
+    signs = np.sum([_normal(name) for name in names], axis=0)
     points = [_corner_at(name, signs, half, bevel) for name in names]
     uvs = [_project(names[1], point, half, skins[names[1]]) for point in points]
     _add_turned(model, points, middle, uvs, (skins[names[1]][0], [_normal(one) for one in names]))

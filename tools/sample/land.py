@@ -16,7 +16,7 @@ CELL = 4
 TEXELS = 512
 QUARTERS = {"nw": (0, 0), "ne": (1, 0), "sw": (0, 1), "se": (1, 1)}
 # fmt: off
-PATHS = [
+PATHS: list[list[tuple[float, float]]] = [
     [(0, 0), (1.5, 8), (-2, 17), (0, 25), (-1, 33)],
     [(0, 0), (7, -3), (12, -9.5), (17.5, -14)],
     [(0, 0), (-8, 1), (-16, -2), (-24, 2), (-33, 0)],
@@ -30,9 +30,9 @@ FIELD = (-27.0, 10.0, -14.0, 24.0)
 def height_at(x: float, z: float) -> float:
     """Return the ground's height: flat where the village stands, hills towards the edges."""
     away = min(max((math.hypot(x, z) - 15) / 17, 0), 1)
-    swell = clouds(np.array([(x + 40) / 80]), np.array([(z + 40) / 80]), 101, 4, 2)[0]
+    swell = clouds(np.array([(x + 40) / 80]), np.array([(z + 40) / 80]), 101, 4, 2)
     mill = max(0.0, 1 - math.hypot(x - 20, z + 18) / 9)
-    return round(away * away * (3 - 2 * away) * (swell * 4.4 - 0.7) + mill * 0.8, 3)
+    return round(away * away * (3 - 2 * away) * (float(swell[0]) * 4.4 - 0.7) + mill * 0.8, 3)
 
 
 def build_ground(quarter: str) -> Model:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sample.sheet import SHEETS, Rect
 
 Vector = npt.NDArray[np.float64]
-Point = Sequence[float]
+Point = Sequence[float] | Vector
 # Sampling between texels must not reach the neighbour on the sheet.
 GUTTER = 0.6
 SIDES = {"building": 256, "prop": 128, "nature": 128, "flora": 64, "hero": 128}
