@@ -1,0 +1,128 @@
+"""The sample game: its sources come from the generator, and every platform is built from them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.pipeline.game import ROOT, Game, Ran
+
+TARGETS = sorted(
+    path.parent.name for path in ROOT.glob("encoders/*/__init__.py") if path.parent.name != "kit"
+)
+# One file of each target that leads to many others, or holds them.
+CHIEF = (
+    "build/emberware/wheelwrights-green.ewz",
+    "build/kac/scenes/village.kac",
+    "build/rp2350/mod.rs",
+    "build/splashpack/village.splashpack",
+    "build/untold/village.json",
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Game, Ran]:
+    """The sample in a folder of its own, built once with two workers."""
+    game = Game(tmp_path_factory.mktemp("sample"))
+    for name in ("manifests", "encoders"):
+        game.remove(name)
+    for name in ("manifests", "assets"):
+        shutil.copytree(ROOT / name, game.path(name))
+    return game, game.process("-n", "2")
+
+
+def run_tool(name: str, *arguments: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(ROOT / "tools" / name), *arguments]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def content_of(name: str, data: bytes) -> object:
+    """What a file says: compressors differ between machines, so a picture is its pixels."""
+    if not name.endswith(".png"):
+        return data
+    picture = Image.open(io.BytesIO(data))
+    return picture.mode, picture.size, picture.tobytes()
+
+
+def test_the_committed_sources_are_what_the_generator_makes(tmp_path: Path) -> None:
+    run_tool("make_sample.py", "--into", str(tmp_path))
+    made, committed = files_below(tmp_path), files_below(ROOT / "assets")
+    assert sorted(made) == sorted(committed)
+    different = [
+        name
+        for name, data in made.items()
+        if content_of(name, data) != content_of(name, committed[name])
+    ]
+    assert different == []
+
+
+def test_the_sources_stay_small() -> None:
+    assert sum(map(len, files_below(ROOT / "assets").values())) < 4_000_000
+    assert (ROOT / "docs/sample.png").stat().st_size < 150_000
+
+
+def test_every_target_has_a_manifest() -> None:
+    assert sorted(path.stem for path in ROOT.glob("manifests/*.toml")) == TARGETS
+
+
+def test_every_manifest_builds_without_a_warning(built: tuple[Game, Ran]) -> None:
+    game, ran = built
+    assert (ran.code, ran.failed) == (0, []), ran.out + ran.err
+    assert "warning" not in ran.out
+    folders = {name.split("/")[1] for name in game.outputs()}
+    assert sorted(folders) == TARGETS
+
+
+def test_a_second_run_builds_nothing(built: tuple[Game, Ran]) -> None:
+    game, _ = built
+    ran = game.process("-n", "2")
+    assert (ran.code, ran.built, ran.restored) == (0, [], [])
+    assert "nothing to do" in ran.out
+
+
+@pytest.mark.parametrize("name", CHIEF)
+def test_what_is_built_can_be_read_again(built: tuple[Game, Ran], name: str) -> None:
+    game, _ = built
+    ran = game.process("inspect", "--json", name)
+    assert ran.code == 0, ran.out + ran.err
+    assert not json.loads(ran.out).get("warnings")
+
+
+def test_an_edit_of_one_sound_builds_that_sound_and_the_rom(built: tuple[Game, Ran]) -> None:
+    game, _ = built
+    before = game.read("assets/sounds/bell.wav")
+    game.write("assets/sounds/bell.wav", before[:-2] + b"\0\1")
+    ran = game.process()
+    game.write("assets/sounds/bell.wav", before)
+    assert game.process().code == 0
+    assert ran.code == 0
+    assert len(ran.built) == 2
+    assert all(name.startswith("emberware:") for name in ran.built)
+
+
+def test_the_contact_sheet_is_drawn_from_what_was_built(
+    built: tuple[Game, Ran], tmp_path: Path
+) -> None:
+    game, _ = built
+    sheet = tmp_path / "sheet.png"
+    run_tool("contact_sheet.py", str(sheet), "--build", str(game.path("build")))
+    with Image.open(sheet) as picture:
+        assert picture.width > 1000
+        assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 1000
