@@ -68,8 +68,9 @@ def lay_out(
     rows += [(name, len(items), sum(size for size, _ in items)) for name, items in sizes.items()]
     pictures = [one for one in (value["thumbnail"], *value["screenshots"]) if one is not None]
     rows.append(("pictures", len(pictures), sum(map(len, pictures))))
-    # Columns of few values are packed, so the rest may be less than nothing.
-    rows.append(("names, numbers", 1, rom_bytes - sum(size for _, _, size in rows)))
+    # Columns of few values are packed, which can save more than names and numbers take.
+    rest = rom_bytes - sum(size for _, _, size in rows)
+    rows.append(("names, numbers" if rest >= 0 else "saved by packing", 1, rest))
     lines = [f"{'kind':<16}{'assets':>8}{'bytes':>14}"]
     lines += [f"{name:<16}{count:>8,}{size:>14,}" for name, count, size in rows if count]
     share = 100 * rom_bytes / limit_bytes
