@@ -199,8 +199,12 @@ class Session:
             return Why(build.book, look.evaluator).reasons(build.dirty, needs)
 
     def forget(self, task: str | None) -> None:
-        """Forget that a node (or all of them) was ever built, so that it is encoded again."""
+        """Forget that a node (or all of them) was ever built, so that it is encoded again.
+
+        Its readers are looked at again once it is built: what it was, nobody knows any more.
+        """
         from pipeline.book import Book
+        from pipeline.graph import edges_from
 
         if not self.project.lock.is_held:
             self.project.lock.acquire()
@@ -214,6 +218,11 @@ class Session:
                 if row is not None and row.built is not None:
                     self.project.cache.drop_receipt(row.built["fingerprint"])
                     book.note_forgotten(row)
+                    planned = book.planned(one)
+                    edges = edges_from(planned.node) if planned else ()
+                    for reader in map(book.row, state.consumers(row.stem, edges)):
+                        if reader is not None:
+                            book.note_dirty(reader)
 
     def items(self, build: Build, everything: bool = False) -> list[Item]:
         """List what is up, in order: dirty nodes and all that may change downstream of them."""

@@ -1,0 +1,25 @@
+"""Histories that people, crashes and file systems come up with, each once the cause of a bug."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pipeline.game import Game
+
+
+@pytest.fixture
+def village(game: Game) -> Game:
+    """A game with some of everything, not built yet."""
+    sources = {"a.txt": "hello", "b.txt": "bye", "l.lst": "one\ntwo\n", "w.bst": "x y z"}
+    for name, text in sources.items():
+        game.write(f"assets/{name}", text)
+    return game
+
+
+def test_a_forgotten_node_that_comes_out_otherwise_reaches_its_readers(village):
+    village.doit()
+    village.doit("forget", "toy:a")
+    assert "toy:pack  source changed: toy:a" in village.doit("explain").out
+    village.write("assets/a.txt", "something longer")
+    assert village.doit().built == ["toy:a", "toy:pack"]
+    assert village.read("build/toy/all.pack") == b"a=16\nb=3\n"
