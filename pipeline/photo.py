@@ -50,11 +50,18 @@ def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
         if entry.is_file(follow_symlinks=False):
             stat = entry.stat(follow_symlinks=False)
             listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
-        elif entry.is_dir():
+        elif _is_folder(entry):
             listing[entry.name + "/"] = LINKED_FOLDER if entry.is_symlink() else FOLDER
         else:
             listing[entry.name] = _link_stamp(entry)
     return listing
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, through a file, or longer than a path can be
+        return False
 
 
 def _link_stamp(entry: os.DirEntry[str]) -> Stamp:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.pipeline.game import Game
@@ -23,3 +25,10 @@ def test_a_forgotten_node_that_comes_out_otherwise_reaches_its_readers(village):
     village.write("assets/a.txt", "something longer")
     assert village.doit().built == ["toy:a", "toy:pack"]
     assert village.read("build/toy/all.pack") == b"a=16\nb=3\n"
+
+
+@pytest.mark.parametrize("leads_to", ["odd", "a.txt/beneath", "x" * 300, "nowhere"])
+def test_a_link_that_leads_nowhere_hides_nothing_beside_it(village, leads_to):
+    os.symlink(leads_to, village.path("assets/odd"))
+    ran = village.doit()
+    assert (ran.code, len(ran.built)) == (0, 7)
