@@ -32,3 +32,13 @@ def test_a_link_that_leads_nowhere_hides_nothing_beside_it(village, leads_to):
     os.symlink(leads_to, village.path("assets/odd"))
     ran = village.doit()
     assert (ran.code, len(ran.built)) == (0, 7)
+
+
+@pytest.mark.parametrize("command", ["explain", "list", "clean", "reset-dep"])
+def test_a_command_may_come_before_the_first_build(village, command):
+    ran = village.doit(command)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_explain_calls_everything_new_before_the_first_build(village):
+    assert village.doit("explain", "toy:a").out == "toy:a  new\n"
