@@ -12,8 +12,9 @@ from typing import Any
 from encoders.kit.plan import Node
 from pipeline.draft import load_target
 from pipeline.evaluate import Evaluator, Made, files_of, made_by
+from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
-from pipeline.photo import differing_names, without_fresh
+from pipeline.photo import Listing, differing_names, is_link, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
@@ -55,8 +56,7 @@ class Look:
         for folder in folders:
             old, new = state.photo(stem, folder), self.project.tree.listing(folder)
             names = set(differing_names(old, new))
-            is_input = folder in record["inputs"]
-            if is_input and any((name in (old or {})) != (name in (new or {})) for name in names):
+            if folder in record["inputs"] and self._shapes_plan(folder, names, old, new):
                 return False
             changed |= {f"{folder}/{name}" if folder else name for name in names}
         products = state.products(stem, changed)
@@ -68,6 +68,16 @@ class Look:
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
         return True
+
+    def _shapes_plan(
+        self, folder: str, names: Iterable[str], old: Listing | None, new: Listing | None
+    ) -> bool:
+        """Tell whether a folder of sources changed in more than the content of plain files."""
+        old, new, root = old or {}, new or {}, self.project.root
+        return leads_out(f"{root}/{folder}", root) or any(
+            name.endswith("/") or name not in old or name not in new or is_link(new[name])
+            for name in names
+        )
 
     def _changed_sources(self, stem: str, paths: set[str]) -> set[str] | None:
         """Give the files whose content is not what the last plan saw; None when it shows there."""

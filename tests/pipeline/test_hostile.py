@@ -42,3 +42,41 @@ def test_a_command_may_come_before_the_first_build(village, command):
 
 def test_explain_calls_everything_new_before_the_first_build(village):
     assert village.doit("explain", "toy:a").out == "toy:a  new\n"
+
+
+def test_a_folder_that_becomes_a_link_is_no_longer_passed_through(village):
+    village.write("assets/sub/c.txt", "inside")
+    village.doit()
+    os.rename(village.path("assets/sub"), village.path("elsewhere"))
+    os.symlink("../elsewhere", village.path("assets/sub"))
+    assert village.doit().code == 0
+    assert not village.path("build/toy/sub").exists()
+    assert village.read("build/toy/all.pack") == b"a=5\nb=3\n"
+
+
+def test_a_linked_folder_that_is_led_out_of_the_project_is_refused(village, tmp_path):
+    village.write("shared/deep/x.txt", "hello")
+    os.symlink("../shared", village.path("assets/linked"))
+    entry = '[[asset]]\nsource = "assets/linked/*/*.txt"\n'
+    village.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    assert village.doit().code == 0
+    (tmp_path / "outside/deep").mkdir(parents=True)
+    (tmp_path / "outside/deep/x.txt").write_text("hushh")
+    village.path("assets/linked").unlink()
+    os.symlink(tmp_path / "outside", village.path("assets/linked"))
+    ran = village.doit()
+    assert ran.code == 3
+    assert "leads out of the project" in ran.err
+
+
+def test_a_source_that_becomes_a_link_out_of_the_project_is_refused(village, tmp_path):
+    village.write("notes.dat", "a note")
+    entry = '[[asset]]\nsource = "assets/a.txt"\nbeside = "notes.dat"\n'
+    village.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    assert village.doit().code == 0
+    (tmp_path / "outside.dat").write_text("hush")
+    village.path("notes.dat").unlink()
+    os.symlink(tmp_path / "outside.dat", village.path("notes.dat"))
+    ran = village.doit()
+    assert ran.code == 3
+    assert "leads out of the project" in ran.err
