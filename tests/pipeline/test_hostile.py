@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.pipeline.game import Game
+from tests.pipeline.game import MANIFEST, Game
 
 
 @pytest.fixture
@@ -80,3 +80,33 @@ def test_a_source_that_becomes_a_link_out_of_the_project_is_refused(village, tmp
     ran = village.doit()
     assert ran.code == 3
     assert "leads out of the project" in ran.err
+
+
+def test_a_renamed_manifest_can_be_built_by_itself(village):
+    village.write("manifests/toy.toml", f'output = "build/x"\n{MANIFEST}')
+    village.doit()
+    os.rename(village.path("manifests/toy.toml"), village.path("manifests/town.toml"))
+    assert village.doit("town").code == 0
+    assert village.doit().code == 0
+    assert village.read("build/x/all.pack") == b"a=5\nb=3\n"
+
+
+def test_two_manifests_can_swap_their_output_folders(village):
+    low = MANIFEST + 'case = "lower"\nkinds = ["text"]\n'
+    for toy, zoo in (("x", "y"), ("y", "x")):
+        village.write("manifests/toy.toml", f'output = "build/{toy}"\n{MANIFEST}')
+        village.write("manifests/zoo.toml", f'output = "build/{zoo}"\n{low}')
+        assert village.doit().code == 0
+        assert village.read(f"build/{toy}/a.out") == b"HELLO"
+        assert village.read(f"build/{zoo}/a.out") == b"hello"
+        assert not village.path(f"build/{zoo}/l").exists()
+
+
+def test_an_asset_can_go_from_one_manifest_to_another_that_shares_its_folder(village):
+    entry = 'target = "toy"\noutput = "build/x"\n[[asset]]\nsource = "assets/{}"\n'
+    for toy, zoo in (("l.lst", "w.bst"), ("w.bst", "l.lst")):
+        village.write("manifests/toy.toml", entry.format(toy))
+        village.write("manifests/zoo.toml", entry.format(zoo))
+        assert village.doit().code == 0
+        assert village.read("build/x/l/0.line") == b"one"
+        assert village.read("build/x/w_0.part") == b"x"
