@@ -26,7 +26,7 @@ from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.project import Project
 from pipeline.state import Row
-from pipeline.sweep import remove_output
+from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, do_job
 
 
@@ -58,6 +58,7 @@ class Build:
         self.warnings: list[str] = []
         self.reports: list[tuple[str, tuple[str, ...]]] = []
         self._noted_code: set[str] = set()
+        self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
     def prepare(self, task: str) -> Job | Result:
@@ -154,9 +155,10 @@ class Build:
             self._mark_readers(row, built)
             self.book.note_built(row, built)
             state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
+            # Before anything is committed: a kill must not leave a stale file that nobody minds.
+            self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
-        self._remove(row.stem, [path for path in before if path not in files])
 
     def _record(self, node: Node, result: Result) -> dict[str, Any]:
         sources = {name: one for name, one in node.inputs.items() if isinstance(one, Source)}
@@ -194,12 +196,22 @@ class Build:
                 self.book.note_dirty(reader)
             self.dirty.add(task)
 
-    def _remove(self, stem: str, paths: list[str]) -> None:
-        """Remove files that a node made before and does not make now."""
-        for path in paths:
-            remove_output(self.project, path)
-            self.note_removed(stem, path)
-        self.project.state.drop_products(paths)
+    def _remove(self, row: Row, stale: Mapping[str, str]) -> None:
+        """Remove files that a node made before and does not make now, unless another does."""
+        state = self.project.state
+        if stale and self._claims is None:
+            self._claims = Claims(state, state.stems())
+        for path, sha in stale.items():
+            owner = self._claims.owner(path) if self._claims else None
+            if owner not in (None, row.task):
+                state.give_product(path, owner)
+                continue
+            warning = remove_output(self.project, self.evaluator, path, sha)
+            if warning:
+                self.warnings.append(warning)
+            else:
+                self.note_removed(row.stem, path)
+            state.drop_products([path])
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""

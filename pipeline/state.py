@@ -357,6 +357,11 @@ class State:
         """Let another task own what a task made."""
         self.db.execute("UPDATE product SET task=? WHERE task=?", (other, task))
 
+    def give_product(self, path: str, task: str) -> None:
+        """Let another task, perhaps of another manifest, own a file."""
+        values = (task, task.partition(":")[0], path)
+        self.db.execute("UPDATE product SET task=?, stem=? WHERE path=?", values)
+
     def all_products(self) -> list[tuple[str, str, str, str]]:
         """Give stem, task, path and SHA-256 of everything that was made."""
         query = "SELECT stem, task, path, sha FROM product ORDER BY path"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
+import encoders
+from pipeline.project import Project
+from pipeline.session import Session
+from pipeline.work import do_job
 from tests.pipeline.game import MANIFEST, Game
 
 
@@ -110,3 +115,35 @@ def test_an_asset_can_go_from_one_manifest_to_another_that_shares_its_folder(vil
         assert village.doit().code == 0
         assert village.read("build/x/l/0.line") == b"one"
         assert village.read("build/x/w_0.part") == b"x"
+
+
+def test_a_member_that_a_family_lost_stays_when_somebody_altered_it(village):
+    village.doit()
+    village.write("build/toy/w_2.part", "mine")
+    village.write("assets/w.bst", "x y")
+    assert "w_2.part: nothing makes it any more; altered, so it stays" in village.doit().out
+    assert village.read("build/toy/w_2.part") == b"mine"
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    """Forget a game's own encoders after a test that uses the engine without doit."""
+    monkeypatch.setattr(encoders, "__path__", list(encoders.__path__))
+    yield
+    sys.modules.pop("encoders.toy", None)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_file_that_another_node_just_made_is_not_taken_for_a_stale_one(village):
+    for toy, zoo in (("x", "y"), ("z", "x")):
+        village.write("manifests/toy.toml", f'output = "build/{toy}"\n{MANIFEST}')
+        village.write("manifests/zoo.toml", f'output = "build/{zoo}"\n{MANIFEST}')
+        build = Session(Project(str(village.root), print)).begin(["toy", "zoo"], map, always=False)
+        tasks = ["zoo:a", "toy:a"]
+        results = {task: do_job(build.prepare(task)) for task in tasks}
+        for task in reversed(tasks):
+            build.take_in(task, results[task])
+        build.close()
+        build.project.close()
+    assert village.read("build/x/a.out") == b"HELLO"
+    assert village.doit().code == 0
