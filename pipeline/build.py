@@ -19,13 +19,12 @@ from pipeline.book import Book
 from pipeline.evaluate import Evaluator, input_digests, made_by
 from pipeline.fingerprint import fingerprint
 from pipeline.graph import edge_of
-from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.project import Project
-from pipeline.state import Row
+from pipeline.state import OPEN, Row
 from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, do_job
 
@@ -50,7 +49,6 @@ class Build:
     def __init__(self, project: Project, evaluator: Evaluator, dirty: Iterable[str]) -> None:
         self.project, self.evaluator = project, evaluator
         self.book = Book(project.state)
-        self.ledger = Ledger(f"{project.private}/outputs")
         self.dirty = set(dirty)
         self.encode_again = False
         self.lint = False
@@ -60,6 +58,11 @@ class Build:
         self._noted_code: set[str] = set()
         self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
+
+    def open(self, stems: Iterable[str]) -> None:
+        """Mark manifests as being built, until the build is closed."""
+        with self.project.state.transaction():
+            self.project.state.set_facts(OPEN, dict.fromkeys(stems, True))
 
     def prepare(self, task: str) -> Job | Result:
         """Describe the work of a node, or say at once what becomes of it."""
@@ -93,6 +96,7 @@ class Build:
             root=project.root,
             cache=project.cache.folder,
             scratch=project.scratch,
+            ledger=project.ledger,
             encode_again=self.encode_again,
             lint=self.lint,
         )
@@ -149,7 +153,6 @@ class Build:
         self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
         state = self.project.state
         before = state.products_of(row.task)
-        self.ledger.note({path: sha for path, (_, sha) in files.items()})
         with state.batch():
             self._note_code(planned.node.encoder)
             self._mark_readers(row, built)
@@ -221,7 +224,6 @@ class Build:
     def close(self) -> None:
         """Photograph the folders that were written to, so that the next glance finds them known."""
         self.project.state.flush(now=True)
-        self.ledger.close()
         newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
         now_ns = self.project.lock.clock_ns()
         fresh_ns = newest + TICK_NS - now_ns
@@ -231,6 +233,7 @@ class Build:
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():
                 self._photograph(stem, stamps, now_ns)
+            self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
 
     def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:

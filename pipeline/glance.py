@@ -15,6 +15,7 @@ import xxhash
 from pipeline.code import PYTHON, library_versions
 from pipeline.photo import take_stamp
 from pipeline.project import Project
+from pipeline.state import OPEN
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ def glance(project: Project, stem: str) -> Standing | None:
     if record is None or not same_setting(project, stem, record) or changed_folders(project, stem):
         return None
     clean, dirty = project.state.counts(stem)
-    if dirty or clean != record["nodes"] or not record["swept"]:
+    if project.state.fact(OPEN, stem) or dirty or clean != record["nodes"] or not record["swept"]:
         return None
     return Standing(stem, record["target"], clean, record["warnings"])
 

@@ -18,7 +18,7 @@ from pipeline.photo import Listing, differing_names, is_link, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
-from pipeline.state import StateDamagedError
+from pipeline.state import OPEN, StateDamagedError
 from pipeline.survey import Mapper, Surveyor
 
 MANY = 500  # from so many files on, reading all that is remembered at once is quicker
@@ -36,7 +36,8 @@ class Look:
         """Find out how a manifest stands, and note it."""
         project, state = self.project, self.project.state
         record = state.manifest(stem)
-        same = record is not None and same_setting(project, stem, record)
+        was_killed = state.fact(OPEN, stem) is not None
+        same = record is not None and not was_killed and same_setting(project, stem, record)
         judged = same and self._judge_changes(stem, record)
         if not judged:
             replan(self, stem)

@@ -26,6 +26,7 @@ class Project:
         self.root = os.path.realpath(root)
         self.private = f"{self.root}/{PRIVATE}"
         self.scratch = f"{self.private}/tmp"
+        self.ledger = f"{self.private}/outputs"
         self.cache = Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
         self.tree = Tree(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)

@@ -123,6 +123,7 @@ class Session:
             left = self.glance(stems)
         self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
+        self.build.open(stem for stem, one in self.standings.items() if one.dirty or always)
         return self.build
 
     def _has_vanished(self) -> bool:
@@ -134,7 +135,7 @@ class Session:
         from pipeline.sweep import adopt_ledger, sweep
 
         project = self.project
-        adopt_ledger(project, Ledger(f"{project.private}/outputs"))
+        adopt_ledger(project, Ledger(project.ledger))
         if self.whole:
             with project.state.transaction():
                 for stem in set(project.state.stems()) - set(project.stems()):

@@ -34,6 +34,9 @@ CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX product_by_task ON product (task);
 CREATE INDEX product_by_stem ON product (stem);
 """
+# The kind of fact that marks a manifest while it is built. A mark that is found later means that
+# the build was killed: outputs may be there which neither products nor photographs know.
+OPEN = "open"
 CHUNK = 500  # how many values go into one statement
 BATCH_S = 0.1  # how long a batch may stay open
 BUSY_S = 60.0  # how long to wait for another process to finish its transaction

@@ -6,27 +6,36 @@ were put there. Whatever somebody else wrote stays.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from encoders.kit.plan import Family
 from pipeline.evaluate import Evaluator
-from pipeline.files import remove_empty_folders
+from pipeline.files import read_if_there, remove_empty_folders
 from pipeline.graph import claims_of
 from pipeline.ledger import Ledger
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
-from pipeline.state import State
+from pipeline.state import OPEN, State
 
 
 def adopt_ledger(project: Project, ledger: Ledger) -> None:
-    """After the state was lost, learn from the ledger which files are outputs."""
+    """After the state was lost, or a build was killed, learn from the ledger which are outputs."""
     state = project.state
-    if state.fact("ledger", "adopted") is None:
-        with state.transaction():
-            state.set_products((path, "", "", 0, sha) for path, sha in ledger.files().items())
-            state.set_facts("ledger", {"adopted": True})
+    if state.fact("ledger", "adopted") is not None and not state.count_facts(OPEN):
+        return
+    with state.transaction():
+        known = {path: (stem, task, sha) for stem, task, path, sha in state.all_products()}
+        for path, digests in ledger.files().items():
+            stem, task, sha = known.get(path, ("", "", None))
+            if sha != digests[-1]:
+                data = read_if_there(f"{project.root}/{path}") or b""
+                found = hashlib.sha256(data).hexdigest()
+                if found in digests:
+                    state.set_products([(path, stem, task, len(data), found)])
+        state.set_facts("ledger", {"adopted": True})
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import read_if_there
 from pipeline.fingerprint import fingerprint
+from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
 from pipeline.place import place_of
@@ -54,6 +55,7 @@ class Job:
     root: str
     cache: str
     scratch: str
+    ledger: str
     encode_again: bool = False
     lint: bool = False
 
@@ -100,6 +102,7 @@ def _restore(job: Job, cache: Cache) -> Result | None:
     if receipt is None:
         return None
     stamps = {}
+    _note_files(job, receipt)
     for made in receipt.made:
         place = place_of(made.role, job.outputs)
         if place is None:
@@ -114,6 +117,16 @@ def _restore(job: Job, cache: Cache) -> Result | None:
         stamps[place] = take_stamp(f"{job.root}/{place}")
     inputs = {name: one.sha for name, one in job.inputs.items()}
     return Result(RESTORED, job.fingerprint, inputs, without_bytes(receipt), stamps)
+
+
+def _note_files(job: Job, receipt: Receipt) -> None:
+    """Note files as ours before they appear, so that a kill leaves none that nobody knows."""
+    ledger = Ledger(job.ledger)
+    try:
+        places = ((place_of(made.role, job.outputs), made.sha) for made in receipt.made)
+        ledger.note({place: sha for place, sha in places if place is not None})
+    finally:
+        ledger.close()
 
 
 def _has_bytes(path: str, sha: str) -> bool:
@@ -213,6 +226,7 @@ def _put_in_place(
 ) -> dict[str, Stamp]:
     """Put the public outputs in place; what is there already stays untouched."""
     stamps = {}
+    _note_files(job, receipt)
     for made in receipt.made:
         data = outputs[made.role]
         place = place_of(made.role, job.outputs)

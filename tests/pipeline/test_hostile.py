@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -147,3 +148,66 @@ def test_a_file_that_another_node_just_made_is_not_taken_for_a_stale_one(village
         build.project.close()
     assert village.read("build/x/a.out") == b"HELLO"
     assert village.doit().code == 0
+
+
+KILLED = """
+import os, pipeline.state, pipeline.work
+from doit.doit_cmd import DoitMain
+from pipeline.build import Build
+
+def do_and_die(job, do=pipeline.work.do_job, left=list(range({nodes}))):
+    result = do(job)
+    left.pop()
+    return result if left else os._exit(9)
+
+pipeline.state.BATCH_S = {batch_s}
+pipeline.work.do_job = do_and_die
+Build.close = lambda _: os._exit(9)
+DoitMain().run([])
+"""
+
+
+def kill_after(game, nodes, batch_s=60):
+    """Build in a process that dies when so many nodes have their files in place, or all."""
+    command = [sys.executable, "-c", KILLED.format(nodes=nodes, batch_s=batch_s)]
+    done = subprocess.run(
+        command, cwd=game.root, env=game.environment(), capture_output=True, check=False
+    )
+    assert done.returncode == 9
+
+
+def test_what_a_killed_build_put_in_place_goes_when_its_source_does(village):
+    kill_after(village, 2)
+    for name in ("a.txt", "b.txt"):
+        village.remove(f"assets/{name}")
+    village.doit()
+    assert not [path for path in village.outputs() if path.endswith(".out")]
+
+
+def test_what_a_killed_build_put_over_an_older_file_goes_when_its_source_does(village):
+    village.doit()
+    village.write("assets/a.txt", "otherwise")
+    kill_after(village, 1)
+    assert village.read("build/toy/a.out") == b"OTHERWISE"
+    village.remove("assets/a.txt")
+    village.doit()
+    assert not village.path("build/toy/a.out").exists()
+
+
+@pytest.mark.parametrize("nodes", [3, 99])
+def test_an_output_of_a_killed_build_that_is_altered_is_restored(village, nodes):
+    kill_after(village, nodes, batch_s=0)
+    village.write("build/toy/a.out", "tampered")
+    assert village.doit().code == 0
+    assert village.read("build/toy/a.out") == b"HELLO"
+    assert village.doit().out.startswith("toy: 7 unchanged\nnothing to do")
+
+
+@pytest.mark.parametrize("name", ["a\nline", "a\u2028line"])
+def test_a_lost_state_still_knows_outputs_with_a_line_break_in_their_names(village, name):
+    village.write(f"assets/{name}.txt", "hello")
+    village.doit()
+    village.remove(".cartwright/state.db")
+    village.remove(f"assets/{name}.txt")
+    village.doit()
+    assert not village.path(f"build/toy/{name}.out").exists()
