@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -56,13 +57,21 @@ def _serve(connection: Connection, root: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     prepare_process(root)
-    while True:
-        with suppress(EOFError):
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    while (call := calls.get()) is not None:
+        connection.send(_answer(*call))
+
+
+def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
+    """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
+    call: Any = True
+    while call:
+        try:
             call = connection.recv()
-            if call is not None:
-                connection.send(_answer(*call))
-                continue
-        return
+        except (EOFError, OSError):
+            call = None
+        calls.put(call)
 
 
 class Worker:

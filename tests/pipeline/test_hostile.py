@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import encoders
+from pipeline.pool import Pool
 from pipeline.project import Project
 from pipeline.session import Session
 from pipeline.work import do_job
@@ -211,3 +213,19 @@ def test_a_lost_state_still_knows_outputs_with_a_line_break_in_their_names(villa
     village.remove(f"assets/{name}.txt")
     village.doit()
     assert not village.path(f"build/toy/{name}.out").exists()
+
+
+def repeat(text, times):
+    return text * times
+
+
+def test_long_calls_and_long_answers_do_not_wait_for_one_another(tmp_path):
+    pool = Pool(1, str(tmp_path))
+    watchdog = threading.Timer(20, pool.kill)
+    watchdog.start()
+    try:
+        lengths = [len(one) for one in pool.map(repeat, [("y" * 1_000_000, 2)] * 4)]
+    finally:
+        watchdog.cancel()
+        pool.kill()
+    assert lengths == [2_000_000] * 4
