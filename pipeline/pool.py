@@ -44,12 +44,17 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
+def plain_error(error: EncodeError) -> EncodeError:
+    """Give an error that can travel: of a class that every process has, with facts alone."""
+    return EncodeError(error.problem, error.facts, error.hint)
+
+
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         return function(*arguments)
     except EncodeError as error:
-        return error
-    except Exception as error:
+        return plain_error(error)
+    except (Exception, SystemExit) as error:
         return EncodeError(f"{type(error).__name__}: {error}")
 
 
@@ -129,7 +134,7 @@ class Pool:
         worker = by_connection[wait(list(by_connection))[0]]
         try:
             answer = worker.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             answer = self._bury(worker)
         key, _ = worker.calls.popleft()
         if worker not in self._workers:

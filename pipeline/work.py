@@ -23,6 +23,7 @@ from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
 from pipeline.place import place_of
+from pipeline.pool import plain_error
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt
 
@@ -82,11 +83,11 @@ def do_job(job: Job) -> Result:
         result = None if job.encode_again else _restore(job, cache)
         result = result or _encode(job, cache)
     except EncodeError as error:
-        result = Result(FAILED, error=error)
+        result = Result(FAILED, error=plain_error(error))
     except OSError as error:
         path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
         result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problem = EncodeError(
             f"{type(error).__name__}: {error}",
             {"encoder": job.encoder},

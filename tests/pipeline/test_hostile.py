@@ -229,3 +229,27 @@ def test_long_calls_and_long_answers_do_not_wait_for_one_another(tmp_path):
         watchdog.cancel()
         pool.kill()
     assert lengths == [2_000_000] * 4
+
+
+OWN_ERROR = """
+class OwnError(EncodeError):
+    def __init__(self, file):
+        super().__init__("not mine", {"file": file}, "Mend it.")
+        self.lock = __import__("threading").Lock()
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [("OwnError('source')", "toy:a  not mine\n"), ("SystemExit(0)", "toy:a  SystemExit: 0\n")],
+)
+def test_an_error_of_any_class_fails_one_node_only(village, workers, raised, said):
+    code = village.read("encoders/toy.py").decode()
+    deed = f'    if inputs["source"] == b"hello":\n        raise {raised}\n'
+    head = "def encode_text(inputs, params):\n"
+    village.write("encoders/toy.py", code.replace(head, OWN_ERROR + head + deed))
+    ran = village.doit("-n", workers)
+    assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
+    assert said in ran.out
+    assert len(ran.built) == 5
