@@ -7,6 +7,7 @@ a photograph that is kept leaves out the stamps that were too fresh to trust.
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ Listing = dict[str, Stamp]
 FOLDER: Stamp = (0, 0, 0, 0)  # a folder counts by its name alone, which ends in "/"
 LINKED_FOLDER: Stamp = (1, 0, 0, 0)
 UNKNOWN: Stamp = (-1, -1, -1, -1)  # equal to no stamp that a file can have
+
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 # The kernel's clock for files ticks every 10 ms at the slowest; some file systems count whole
 # or even seconds, and are known by stamps without a fraction.
@@ -39,8 +42,10 @@ def take_listing(folder: str) -> Listing | None:
                 return _stamped(entries)
         finally:
             os.close(handle)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in NOT_THERE:
+            return None
+        raise
 
 
 def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:

@@ -11,8 +11,6 @@ from fnmatch import fnmatch
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-import xxhash
-
 from pipeline.glance import Standing, glance
 from pipeline.project import Project
 from pipeline.state import StateDamagedError
@@ -47,13 +45,16 @@ class Session:
         return {stem: self._target(stem) for stem in self.project.stems()}
 
     def _target(self, stem: str) -> str:
-        text = self.project.read_manifest(stem)
         record = self.project.state.manifest(stem)
-        if record and record["digest"] == xxhash.xxh3_128_hexdigest(text):
+        if record and record["digest"] == self.project.manifest_digest(stem):
             return str(record["target"])
         from pipeline.manifest import parse_toml
-        from pipeline.mistake import Check
+        from pipeline.mistake import Check, ManifestError
 
+        try:
+            text = self.project.read_manifest(stem)
+        except ManifestError:
+            return stem
         return str(parse_toml(text, Check(stem)).get("target", stem))
 
     def choose(self, names: Sequence[str]) -> list[str]:

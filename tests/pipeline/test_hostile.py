@@ -253,3 +253,58 @@ def test_an_error_of_any_class_fails_one_node_only(village, workers, raised, sai
     assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
     assert said in ran.out
     assert len(ran.built) == 5
+
+
+ENTRY = 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ENTRY + 'id = ["a"]\n', 'asset[1].id  found ["a"]'),
+        (ENTRY + "id = 5\n", "asset[1].id  found 5"),
+        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown key"),
+        ('target = "plain"\n', "target  encoders.plain declares no TARGET"),
+        (ENTRY.replace("a.txt", "y" * 300 + "/a.txt"), "there is no such file"),
+    ],
+)
+def test_a_mistake_of_any_type_is_an_error_that_says_where(village, text, said):
+    village.write("encoders/plain.py", "answer = 42\n")
+    village.write("manifests/toy.toml", text)
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert said in ran.err
+
+
+def test_a_manifest_that_cannot_be_read_is_an_error_of_its_own_only(village):
+    os.symlink("nowhere", village.path("manifests/odd.toml"))
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert "manifests/odd.toml  1 mistake\n  file  No such file or directory" in ran.err
+    assert village.doit("toy").code == 0
+
+
+@pytest.mark.parametrize("place", ["odd\udcff.txt", "odd\udcff/c.txt"])
+def test_a_name_that_is_no_text_is_an_error_that_shows_it(village, place):
+    village.write(f"assets/{place}", "hello")
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert '"assets/odd?' in ran.err
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "list", "gc"])
+def test_a_file_in_place_of_a_folder_of_our_own_is_named(village, command):
+    village.write(".cartwright", "a file")
+    ran = village.doit(command)
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert ".cartwright/tmp: Not a directory" in ran.err
+
+
+def test_gc_survives_a_damaged_state(village):
+    village.doit()
+    path = village.path(".cartwright/state.db")
+    data = bytearray(path.read_bytes())
+    data[4096::7] = b"\x55" * len(data[4096::7])
+    path.write_bytes(bytes(data))
+    assert village.doit("gc").code == 0
+    assert village.doit().code == 0
