@@ -308,3 +308,11 @@ def test_gc_survives_a_damaged_state(village):
     path.write_bytes(bytes(data))
     assert village.doit("gc").code == 0
     assert village.doit().code == 0
+
+
+@pytest.mark.parametrize("text", ['{"toy:a": 5}', '{"toy:a": [1]}', "[]", "5"])
+def test_damaged_records_of_doit_cost_nothing(village, text):
+    village.doit()
+    village.write(".cartwright/doit.json", text)
+    village.write("assets/a.txt", "other")
+    assert village.doit().built == ["toy:a"]
