@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -10,6 +12,8 @@ import threading
 import pytest
 
 import encoders
+import pipeline.files
+from pipeline.cache import Cache
 from pipeline.pool import Pool
 from pipeline.project import Project
 from pipeline.session import Session
@@ -316,3 +320,22 @@ def test_damaged_records_of_doit_cost_nothing(village, text):
     village.write(".cartwright/doit.json", text)
     village.write("assets/a.txt", "other")
     assert village.doit().built == ["toy:a"]
+
+
+def test_storing_an_object_heals_a_damaged_one(tmp_path):
+    cache, data = Cache(str(tmp_path)), b"x" * 100_000
+    sha = hashlib.sha256(data).hexdigest()
+    cache.store_object(sha, data)
+    (tmp_path / "objects" / sha[:2] / sha[2:]).write_bytes(b"damaged")
+    cache.store_object(sha, data)
+    assert cache.load_object(sha) == data
+
+
+def test_processes_of_one_number_on_two_machines_write_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    used = []
+    monkeypatch.setattr(os, "replace", lambda temporary, _: used.append(temporary))
+    for _ in range(2):
+        files = runpy.run_path(pipeline.files.__file__)
+        files["write_whole"](str(tmp_path / "file"), b"data", str(tmp_path))
+    assert len(set(used)) == 2
