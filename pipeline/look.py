@@ -96,8 +96,8 @@ class Look:
         surveyor.save()
         if any(book.digest(path) != seen[path][0] for path in changed):
             return None
-        noted = {path: [seen[path][0], one.xxh] for path, one in now.items() if one is not None}
-        state.set_facts(f"planned:{stem}", {path: noted[path] for path in changed & noted.keys()})
+        noted = {path: [seen[path][0], surveyor.surveyed_content(path)] for path in changed}
+        state.set_facts(f"planned:{stem}", noted)
         return changed | (paths - seen.keys())
 
     def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:

@@ -134,11 +134,8 @@ def _note_edges(draft: Draft) -> None:
 
 def _note_surveys(draft: Draft) -> None:
     state, kind = draft.project.state, f"planned:{draft.stem}"
-    digests = {path: draft.project.sources.digest(path) for path in draft.surveys}
-    seen = {
-        path: [draft.surveys.digest(path), digest.xxh if digest else ""]
-        for path, digest in digests.items()
-    }
+    content = draft.surveyor.surveyed_content
+    seen = {path: [draft.surveys.digest(path), content(path)] for path in draft.surveys}
     state.drop_facts(kind, state.facts(kind).keys() - seen.keys())
     state.set_facts(kind, seen)
     draft.surveyor.save()

@@ -13,6 +13,7 @@ import pytest
 
 import encoders
 import pipeline.files
+import pipeline.survey
 from pipeline.cache import Cache
 from pipeline.pool import Pool
 from pipeline.project import Project
@@ -339,3 +340,22 @@ def test_processes_of_one_number_on_two_machines_write_apart(tmp_path, monkeypat
         files = runpy.run_path(pipeline.files.__file__)
         files["write_whole"](str(tmp_path / "file"), b"data", str(tmp_path))
     assert len(set(used)) == 2
+
+
+def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, monkeypatch):
+    survey, text = pipeline.survey.survey_file, "one\ntwo\nthree\n"
+
+    def save_and_survey(path, name, dotted):
+        if name.endswith("l.lst"):
+            village.write(name, text)
+        return survey(path, name, dotted)
+
+    with monkeypatch.context() as context:
+        context.setattr("pipeline.survey.survey_file", save_and_survey)
+        village.doit()
+    village.write("assets/l.lst", "one\ntwo\n")
+    village.doit()
+    assert sorted(path.name for path in village.path("build/toy/l").iterdir()) == [
+        "0.line",
+        "1.line",
+    ]
