@@ -140,10 +140,9 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    return Task(
+    task = Task(
         name,
         None,
-        task_dep=list(needs),
         targets=list(files),
         uptodate=[up_to_date],
         subtask_of=stem_of(name),
@@ -151,6 +150,8 @@ def _node_task(
         doc=f"from {', '.join(sources)}" if sources else None,
         meta=NODE,
     )
+    task.task_dep = list(needs)  # names, and never patterns, which doit would take some for
+    return task
 
 
 def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> list[Task]:
@@ -163,7 +164,10 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
         if stem in titles and target != stem:
             members.setdefault(target, []).append(stem)
             titles.setdefault(target, "all manifests of this target")
-    return [
-        Task(name, None, task_dep=needs, has_subtask=True, doc=titles[name], uptodate=[True])
-        for name, needs in members.items()
-    ]
+    return [_group_task(name, needs, titles[name]) for name, needs in members.items()]
+
+
+def _group_task(name: str, members: Sequence[str], title: str) -> Task:
+    task = Task(name, None, has_subtask=True, doc=title, uptodate=[True])
+    task.task_dep = list(members)
+    return task

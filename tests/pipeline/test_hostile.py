@@ -359,3 +359,9 @@ def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, m
         "0.line",
         "1.line",
     ]
+
+
+def test_a_name_that_looks_like_a_pattern_is_built_before_what_reads_it(village):
+    village.write("assets/a[1]*b.txt", "odd")
+    assert village.doit().code == 0
+    assert village.read("build/toy/all.pack") == b"a=5\na[1]*b=3\nb=3\n"
