@@ -66,6 +66,9 @@ class Look:
             if sources is None:
                 return False
             tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
+            # A node that was left dirty may hold again by now.
+            dirty = state.rows(stem, only_dirty=True)
+            tasks |= {row.task for row in dirty if row.built_text is not None}
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
         return True
