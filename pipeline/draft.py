@@ -87,7 +87,7 @@ class Draft:
 
     def _list(self, folder: str) -> Listing | None:
         """List a folder for a pattern: outputs are no sources, and links stay inside."""
-        if folder in self._outputs or folder == "cache":
+        if folder == "cache" or any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
             return None
         if not self._is_text(folder):
             return None
@@ -95,7 +95,16 @@ class Draft:
         if folder and leads_out(f"{self.project.root}/{folder}", self.project.root):
             self.check.add("source", f'"{folder}" is a link that leads out of the project')
             return None
-        return self.project.tree.listing(folder)
+        return self._without_outputs(folder, self.project.tree.listing(folder))
+
+    def _without_outputs(self, folder: str, listing: Listing | None) -> Listing | None:
+        """Leave out what is known as an output: a folder that was one is not empty yet."""
+        made = self.project.state.products_beside(folder)
+        sha_of = self.project.sources.sha
+        stale = {name for name, sha in made.items() if sha_of(f"{folder}/{name}") == sha}
+        if listing is None or not stale:
+            return listing
+        return {name: stamp for name, stamp in listing.items() if name not in stale}
 
     def _is_text(self, path: str) -> bool:
         """Tell whether a path can be written down, and note a mistake where it can't."""

@@ -347,6 +347,13 @@ class State:
         query = "SELECT path, sha FROM product WHERE task=?"
         return dict(self.db.execute(query, (task,)))
 
+    def products_beside(self, folder: str) -> dict[str, str]:
+        """Give name and SHA-256 of what any manifest's nodes made in a folder itself."""
+        query = "SELECT path, sha FROM product WHERE path > ? AND path < ?"
+        below = self.db.execute(query, (f"{folder}/", f"{folder}0"))
+        names = ((path[len(folder) + 1 :], sha) for path, sha in below)
+        return {name: sha for name, sha in names if "/" not in name}
+
     def products_in(self, stem: str) -> list[str]:
         """Name the files that a manifest's nodes made."""
         query = "SELECT path FROM product WHERE stem=? ORDER BY path"

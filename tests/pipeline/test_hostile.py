@@ -365,3 +365,42 @@ def test_a_name_that_looks_like_a_pattern_is_built_before_what_reads_it(village)
     village.write("assets/a[1]*b.txt", "odd")
     assert village.doit().code == 0
     assert village.read("build/toy/all.pack") == b"a=5\na[1]*b=3\nb=3\n"
+
+
+def test_a_node_that_holds_again_is_not_called_dirty(village):
+    village.doit()
+    for text in ("much longer", "hello"):
+        village.write("assets/a.txt", text)
+        village.doit("toy:a")
+    assert village.doit("explain").out == ""
+    assert "nothing to do" in village.doit().out
+
+
+TEXTS = 'target = "toy"\nsource_root = "."\noutput = "{}"\n[[asset]]\nsource = "**/*.txt"\n'
+
+
+def test_outputs_that_are_about_to_go_are_no_sources(village):
+    code = (
+        village.read("encoders/toy.py").decode().replace("{asset.place}.out", "{asset.place}.txt")
+    )
+    village.write("encoders/toy.py", code)
+    for folder in ("here", "there"):
+        village.write("manifests/toy.toml", TEXTS.format(folder))
+        assert village.doit().code == 0
+        assert sorted(village.outputs(folder)) == [
+            f"{folder}/all.pack",
+            f"{folder}/assets/a.txt",
+            f"{folder}/assets/b.txt",
+        ]
+    village.write("here/assets/b.txt", "a source that lies where an output was")
+    assert village.doit().built == ["toy:here/assets/b", "toy:pack"]
+
+
+def test_what_lies_in_a_folder_of_outputs_is_no_source_however_it_is_named(village):
+    village.write("assets/sub/c.txt", "deep")
+    village.doit()
+    village.write("build/toy/sub/c.txt", "mine")
+    for source in ("build/toy/sub/*.txt", "build/toy/*/c.txt"):
+        entry = f'target = "toy"\n[[asset]]\nsource = "{source}"\n'
+        village.write("manifests/more.toml", entry)
+        assert "matches nothing" in village.doit("more").out
