@@ -11,6 +11,7 @@ import errno
 import marshal
 import os
 from collections.abc import Iterator
+from stat import S_ISREG
 
 import xxhash
 
@@ -57,8 +58,8 @@ def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
             listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
         elif _is_folder(entry):
             listing[entry.name + "/"] = LINKED_FOLDER if entry.is_symlink() else FOLDER
-        else:
-            listing[entry.name] = _link_stamp(entry)
+        elif (stamp := _link_stamp(entry)) is not None:
+            listing[entry.name] = stamp
     return listing
 
 
@@ -69,11 +70,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _link_stamp(entry: os.DirEntry[str]) -> Stamp:
+def _link_stamp(entry: os.DirEntry[str]) -> Stamp | None:
+    """Stamp what a link leads to; None for a pipe, a device and all else that is no file."""
     try:
         stat = entry.stat()
     except OSError:  # a link to nothing
         return UNKNOWN
+    if not S_ISREG(stat.st_mode):
+        return None
     return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, -stat.st_ino)
 
 

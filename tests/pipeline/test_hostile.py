@@ -404,3 +404,17 @@ def test_what_lies_in_a_folder_of_outputs_is_no_source_however_it_is_named(villa
         entry = f'target = "toy"\n[[asset]]\nsource = "{source}"\n'
         village.write("manifests/more.toml", entry)
         assert "matches nothing" in village.doit("more").out
+
+
+def test_a_file_that_another_node_needs_as_a_folder_is_a_collision(village):
+    village.write("assets/x.txt", "a file")
+    village.write("assets/x.out.lst", "in a folder\n")
+    ran = village.doit()
+    assert ran.code == 3
+    assert "toy:x would write build/toy/x.out, where toy:x.out.0 needs a folder" in ran.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_file_is_no_source(village):
+    os.mkfifo(village.path("assets/pipe.txt"))
+    assert len(village.doit().built) == 7
