@@ -12,7 +12,7 @@ from typing import Any
 from encoders.kit.apart import MARK
 from encoders.kit.error import EncodeError
 from pipeline.code import load_function
-from pipeline.pool import Pool
+from pipeline.pool import Pool, plain_error
 
 
 def is_apart(dotted: str) -> bool:
@@ -45,6 +45,6 @@ def _answer(dotted: str, arguments: tuple[Any, ...]) -> Any:
     try:
         return load_function(dotted)(*arguments)
     except EncodeError as error:
-        return error
-    except Exception as error:
+        return plain_error(error)
+    except (Exception, SystemExit) as error:
         return RuntimeError(f"{type(error).__name__}: {error}")

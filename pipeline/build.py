@@ -19,14 +19,13 @@ from pipeline.book import Book
 from pipeline.evaluate import Evaluator, input_digests, made_by
 from pipeline.fingerprint import fingerprint
 from pipeline.graph import edge_of
-from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.project import Project
-from pipeline.state import Row
-from pipeline.sweep import remove_output
+from pipeline.state import OPEN, Row
+from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, do_job
 
 FEW_REPORTS = 5
@@ -52,7 +51,6 @@ class Build:
     def __init__(self, project: Project, evaluator: Evaluator, dirty: Iterable[str]) -> None:
         self.project, self.evaluator = project, evaluator
         self.book = Book(project.state)
-        self.ledger = Ledger(f"{project.private}/outputs")
         self.dirty = set(dirty)
         self.encode_again = False
         self.lint = False
@@ -60,7 +58,13 @@ class Build:
         self.warnings: list[str] = []
         self.reports: dict[str, tuple[str, ...]] = {}
         self._noted_code: set[str] = set()
+        self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
+
+    def open(self, stems: Iterable[str]) -> None:
+        """Mark manifests as being built, until the build is closed."""
+        with self.project.state.transaction():
+            self.project.state.set_facts(OPEN, dict.fromkeys(stems, True))
 
     def prepare(self, task: str) -> Job | Result:
         """Describe the work of a node, or say at once what becomes of it."""
@@ -94,6 +98,7 @@ class Build:
             root=project.root,
             cache=project.cache.folder,
             scratch=project.scratch,
+            ledger=project.ledger,
             encode_again=self.encode_again,
             lint=self.lint,
         )
@@ -157,15 +162,15 @@ class Build:
         self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
         state = self.project.state
         before = state.products_of(row.task)
-        self.ledger.note({path: sha for path, (_, sha) in files.items()})
         with state.batch():
             self._note_code(planned.node.encoder)
             self._mark_readers(row, built)
             self.book.note_built(row, built)
             state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
+            # Before anything is committed: a kill must not leave a stale file that nobody minds.
+            self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
-        self._remove(row.stem, [path for path in before if path not in files])
 
     def _record(self, node: Node, result: Result) -> dict[str, Any]:
         sources = {name: one for name, one in node.inputs.items() if isinstance(one, Source)}
@@ -203,12 +208,22 @@ class Build:
                 self.book.note_dirty(reader)
             self.dirty.add(task)
 
-    def _remove(self, stem: str, paths: list[str]) -> None:
-        """Remove files that a node made before and does not make now."""
-        for path in paths:
-            remove_output(self.project, path)
-            self.note_removed(stem, path)
-        self.project.state.drop_products(paths)
+    def _remove(self, row: Row, stale: Mapping[str, str]) -> None:
+        """Remove files that a node made before and does not make now, unless another does."""
+        state = self.project.state
+        if stale and self._claims is None:
+            self._claims = Claims(state, state.stems())
+        for path, sha in stale.items():
+            owner = self._claims.owner(path) if self._claims else None
+            if owner not in (None, row.task):
+                state.give_product(path, owner)
+                continue
+            warning = remove_output(self.project, self.evaluator, path, sha)
+            if warning:
+                self.warnings.append(warning)
+            else:
+                self.note_removed(row.stem, path)
+            state.drop_products([path])
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""
@@ -218,7 +233,6 @@ class Build:
     def close(self) -> None:
         """Photograph the folders that were written to, so that the next glance finds them known."""
         self.project.state.flush(now=True)
-        self.ledger.close()
         newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
         now_ns = self.project.lock.clock_ns()
         fresh_ns = newest + TICK_NS - now_ns
@@ -228,6 +242,7 @@ class Build:
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():
                 self._photograph(stem, stamps, now_ns)
+            self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
 
     def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:

@@ -43,9 +43,12 @@ class Cache:
         return None
 
     def store_object(self, sha: str, data: bytes) -> None:
-        """Keep the bytes under their digest."""
+        """Keep the bytes under their digest, in place of an object that was damaged.
+
+        Outputs may be made by sharing an object's blocks, so it has to be right from here on.
+        """
         path = self._path(OBJECTS, sha)
-        if not os.path.exists(path):
+        if read_if_there(path) != data:
             write_whole(path, data, self.scratch)
 
     def load_output(self, receipt: Receipt, one: Made) -> bytes | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -48,6 +50,9 @@ class Draft:
         name = None if self.check.mistakes else target_of(document, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)
+        if not hasattr(import_module(f"{PACKAGE}.{name}"), "TARGET"):
+            self.check.add("target", f"{PACKAGE}.{name} declares no TARGET")
+            raise ManifestError(self.check.mistakes)
         target = load_target(name)
         return read_manifest(self.stem, document, name, target, self.check), target
 
@@ -82,16 +87,37 @@ class Draft:
 
     def _list(self, folder: str) -> Listing | None:
         """List a folder for a pattern: outputs are no sources, and links stay inside."""
-        if folder in self._outputs or folder == "cache":
+        if folder == "cache" or any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
+            return None
+        if not self._is_text(folder):
             return None
         self._listed.add(folder)
         if folder and leads_out(f"{self.project.root}/{folder}", self.project.root):
             self.check.add("source", f'"{folder}" is a link that leads out of the project')
             return None
-        return self.project.tree.listing(folder)
+        return self._without_outputs(folder, self.project.tree.listing(folder))
+
+    def _without_outputs(self, folder: str, listing: Listing | None) -> Listing | None:
+        """Leave out what is known as an output: a folder that was one is not empty yet."""
+        made = self.project.state.products_beside(folder)
+        sha_of = self.project.sources.sha
+        stale = {name for name, sha in made.items() if sha_of(f"{folder}/{name}") == sha}
+        if listing is None or not stale:
+            return listing
+        return {name: stamp for name, stamp in listing.items() if name not in stale}
+
+    def _is_text(self, path: str) -> bool:
+        """Tell whether a path can be written down, and note a mistake where it can't."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            shown = path.encode(errors="replace").decode()
+            self.check.add("source", f'"{shown}" is not named in UTF-8; rename it')
+            return False
+        return True
 
     def _refuse_links(self, sources: Iterable[str]) -> None:
-        for source in sorted(set(sources)):
+        for source in filter(self._is_text, sorted(set(sources))):
             stamp = self.project.tree.stamp(source)
             path = f"{self.project.root}/{source}"
             if stamp and is_link(stamp) and leads_out(path, self.project.root):
@@ -137,8 +163,9 @@ def output_folders(project: Project) -> set[str]:
     """Name the output folders of all manifests; one that can't be read has none."""
     folders = set()
     for stem in project.stems():
-        document = parse_toml(project.read_manifest(stem), Check(stem))
-        found = document.get("output", f"build/{stem}")
-        if isinstance(found, str):
-            folders.add(posixpath.normpath(found))
+        with suppress(ManifestError):
+            document = parse_toml(project.read_manifest(stem), Check(stem))
+            found = document.get("output", f"build/{stem}")
+            if isinstance(found, str):
+                folders.add(posixpath.normpath(found))
     return folders

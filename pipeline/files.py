@@ -13,6 +13,8 @@ from contextlib import suppress
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
+# Processes of several machines or containers may share a cache, and have the same numbers.
+_process = os.urandom(6).hex()
 _serial = itertools.count()
 _cannot_share: set[str] = set()
 
@@ -22,7 +24,7 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
 
     `twin` is a file with the same bytes, whose blocks are shared where that is possible.
     """
-    temporary = f"{scratch}/{os.getpid()}-{next(_serial)}"
+    temporary = f"{scratch}/{os.getpid()}-{_process}-{next(_serial)}"
     try:
         if twin is None or len(data) < WORTH_SHARING or not _clone(twin, temporary):
             _write(temporary, data)

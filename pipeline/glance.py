@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import xxhash
-
 from pipeline.code import PYTHON, library_versions
 from pipeline.photo import take_stamp
 from pipeline.project import Project
+from pipeline.state import OPEN
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ def glance(project: Project, stem: str) -> Standing | None:
     if record is None or not same_setting(project, stem, record) or changed_folders(project, stem):
         return None
     clean, dirty = project.state.counts(stem)
-    if dirty or clean != record["nodes"] or not record["swept"]:
+    if project.state.fact(OPEN, stem) or dirty or clean != record["nodes"] or not record["swept"]:
         return None
     return Standing(stem, record["target"], clean, record["warnings"])
 
@@ -42,7 +41,7 @@ def glance(project: Project, stem: str) -> Standing | None:
 def same_setting(project: Project, stem: str, record: dict[str, Any]) -> bool:
     """Tell whether the manifest, the code and the libraries are those of the last plan."""
     return (
-        record["digest"] == xxhash.xxh3_128_hexdigest(project.read_manifest(stem))
+        record["digest"] == project.manifest_digest(stem)
         and record["python"] == PYTHON
         and all(take_stamp(path) == tuple(stamp) for path, stamp in record["modules"])
         and library_versions(set(record["libraries"])) == {"python": PYTHON, **record["libraries"]}

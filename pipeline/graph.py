@@ -91,6 +91,7 @@ def collisions(claims: Iterable[Claim]) -> list[str]:
         else:
             owners[place.casefold()] = (task, place)
     problems += _between_files_and_families(owners, families)
+    problems += _between_files_and_folders(owners, families)
     return problems + list(_between_families(families))
 
 
@@ -104,6 +105,23 @@ def _between_files_and_families(
             middle = path[len(family.prefix) : len(path) - len(suffix)]
             if path.endswith(suffix) and family.can_have(middle):
                 yield _clash(owners[path][0], task, str(owners[path][1]))
+
+
+def _between_files_and_folders(
+    owners: Mapping[str, Claim], families: Iterable[tuple[str, Family]]
+) -> Iterable[str]:
+    needed: dict[str, str] = {}
+    for path, task in (
+        *((path, task) for path, (task, _) in owners.items()),
+        *((family.prefix.casefold(), task) for task, family in families),
+    ):
+        folder = posixpath.dirname(path)
+        while folder and folder not in needed:
+            needed[folder] = task
+            folder = posixpath.dirname(folder)
+    for folder in sorted(owners.keys() & needed.keys()):
+        owner, place = owners[folder]
+        yield f"{owner} would write {place}, where {needed[folder]} needs a folder"
 
 
 def _between_families(families: Iterable[tuple[str, Family]]) -> Iterable[str]:

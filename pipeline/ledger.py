@@ -1,21 +1,27 @@
 """A list of the files that Cartwright made, kept apart from the state.
 
-If the state is lost, this still tells its own outputs from files that somebody else put into an
-output folder. It is only ever appended to, and a torn line is passed over.
+If the state is lost, or a build was killed before the state knew, this still tells its own outputs
+from files that somebody else put into an output folder. A file is noted before it appears.
+The list is only ever appended to, and a torn line is passed over.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from pipeline.files import read_if_there, write_whole
+from pipeline.files import read_if_there
 
 SHA_DIGITS = 64
+LINE_BREAK = "\\n"  # how a line is kept whole: no path of ours holds a backslash
+
+
+def _line(path: str, sha: str) -> str:
+    return "{} {}\n".format(sha, path.replace("\n", LINE_BREAK))
 
 
 class Ledger:
-    """Paths with the SHA-256 of what was put there, the last one counting."""
+    """Paths with the SHA-256 of everything that was put there."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -27,19 +33,17 @@ class Ledger:
             return
         if self._handle is None:
             self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.write(self._handle, "".join(f"{sha} {p}\n" for p, sha in files.items()).encode())
+        os.write(self._handle, "".join(_line(*one) for one in files.items()).encode())
 
-    def files(self) -> dict[str, str]:
-        """Give all files by path, with their digests."""
+    def files(self) -> dict[str, list[str]]:
+        """Give all files by path, each with its digests in the order in which they were noted."""
+        found: dict[str, list[str]] = {}
         text = (read_if_there(self.path) or b"").decode(errors="replace")
-        lines = (line.partition(" ") for line in text.splitlines())
-        return {path: sha for sha, _, path in lines if len(sha) == SHA_DIGITS and path}
-
-    def rewrite(self, files: Iterable[tuple[str, str]], scratch: str) -> None:
-        """Start anew from what is known."""
-        self.close()
-        text = "".join(f"{sha} {path}\n" for path, sha in files)
-        write_whole(self.path, text.encode(), scratch)
+        for line in text.split("\n"):
+            sha, _, path = line.partition(" ")
+            if len(sha) == SHA_DIGITS and path:
+                found.setdefault(path.replace(LINE_BREAK, "\n"), []).append(sha)
+        return found
 
     def close(self) -> None:
         """Close the file."""

@@ -73,7 +73,11 @@ class Lock:
 
     def clock_ns(self) -> int:
         """Read the file system's own clock, which need not agree with the machine's."""
-        os.utime(self.path)
+        try:
+            os.utime(self.path)
+        except FileNotFoundError:  # nothing was built here yet
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666))
+            os.utime(self.path)
         return os.stat(self.path).st_mtime_ns
 
     def __enter__(self) -> Self:

@@ -12,12 +12,13 @@ from typing import Any
 from encoders.kit.plan import Node
 from pipeline.draft import load_target
 from pipeline.evaluate import Evaluator, Made, files_of, made_by
+from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
-from pipeline.photo import differing_names, without_fresh
+from pipeline.photo import Listing, differing_names, is_link, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
-from pipeline.state import StateDamagedError
+from pipeline.state import OPEN, StateDamagedError
 from pipeline.survey import Mapper, Surveyor
 
 MANY = 500  # from so many files on, reading all that is remembered at once is quicker
@@ -35,7 +36,8 @@ class Look:
         """Find out how a manifest stands, and note it."""
         project, state = self.project, self.project.state
         record = state.manifest(stem)
-        same = record is not None and same_setting(project, stem, record)
+        was_killed = state.fact(OPEN, stem) is not None
+        same = record is not None and not was_killed and same_setting(project, stem, record)
         judged = same and self._judge_changes(stem, record)
         if not judged:
             replan(self, stem)
@@ -55,8 +57,7 @@ class Look:
         for folder in folders:
             old, new = state.photo(stem, folder), self.project.tree.listing(folder)
             names = set(differing_names(old, new))
-            is_input = folder in record["inputs"]
-            if is_input and any((name in (old or {})) != (name in (new or {})) for name in names):
+            if folder in record["inputs"] and self._shapes_plan(folder, names, old, new):
                 return False
             changed |= {f"{folder}/{name}" if folder else name for name in names}
         products = state.products(stem, changed)
@@ -65,9 +66,22 @@ class Look:
             if sources is None:
                 return False
             tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
+            # A node that was left dirty may hold again by now.
+            dirty = state.rows(stem, only_dirty=True)
+            tasks |= {row.task for row in dirty if row.built_text is not None}
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
         return True
+
+    def _shapes_plan(
+        self, folder: str, names: Iterable[str], old: Listing | None, new: Listing | None
+    ) -> bool:
+        """Tell whether a folder of sources changed in more than the content of plain files."""
+        old, new, root = old or {}, new or {}, self.project.root
+        return leads_out(f"{root}/{folder}", root) or any(
+            name.endswith("/") or name not in old or name not in new or is_link(new[name])
+            for name in names
+        )
 
     def _changed_sources(self, stem: str, paths: set[str]) -> set[str] | None:
         """Give the files whose content is not what the last plan saw; None when it shows there."""
@@ -85,8 +99,8 @@ class Look:
         surveyor.save()
         if any(book.digest(path) != seen[path][0] for path in changed):
             return None
-        noted = {path: [seen[path][0], one.xxh] for path, one in now.items() if one is not None}
-        state.set_facts(f"planned:{stem}", {path: noted[path] for path in changed & noted.keys()})
+        noted = {path: [seen[path][0], surveyor.surveyed_content(path)] for path in changed}
+        state.set_facts(f"planned:{stem}", noted)
         return changed | (paths - seen.keys())
 
     def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:

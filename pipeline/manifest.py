@@ -168,14 +168,15 @@ def read_entry(
     called = "id" if table == "asset" else "name"
     if "source" not in found:
         check.add(f"{key}.source", f"missing; allowed: {PATHS.text}")
+    given = found.get(called)
     if called in found or table != "asset":
-        check.value(f"{key}.{called}", found.get(called), NAME)
+        given = given if check.value(f"{key}.{called}", given, NAME) else None
     return Entry(
         key=key,
         table=table,
         sources=check.paths(f"{key}.source", found["source"]) if "source" in found else (),
         exclude=check.paths(f"{key}.exclude", found["exclude"]) if "exclude" in found else (),
-        id=found.get(called),
+        id=given,
         kinds=read_kinds(f"{key}.kinds", found.get("kinds"), kinds, check),
         options=read_options(key, found, options, check),
     )
@@ -189,9 +190,9 @@ def read_kinds(key: str, found: object, known: Mapping[str, Kind], check: Check)
         check.add(key, f"found {show(found)}; allowed: a list of {', '.join(sorted(known))}")
         return ()
     for one in found:
-        if one not in known:
+        if not isinstance(one, str) or one not in known:
             check.unknown(key, str(one), known)
-    return tuple(one for one in found if one in known)
+    return tuple(one for one in found if isinstance(one, str) and one in known)
 
 
 def read_settings(document: Mapping[str, Any], target: Target, root: str, check: Check) -> Settings:

@@ -7,9 +7,11 @@ a photograph that is kept leaves out the stamps that were too fresh to trust.
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 from collections.abc import Iterator
+from stat import S_ISREG
 
 import xxhash
 
@@ -19,6 +21,8 @@ Listing = dict[str, Stamp]
 FOLDER: Stamp = (0, 0, 0, 0)  # a folder counts by its name alone, which ends in "/"
 LINKED_FOLDER: Stamp = (1, 0, 0, 0)
 UNKNOWN: Stamp = (-1, -1, -1, -1)  # equal to no stamp that a file can have
+
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 # The kernel's clock for files ticks every 10 ms at the slowest; some file systems count whole
 # or even seconds, and are known by stamps without a fraction.
@@ -39,8 +43,10 @@ def take_listing(folder: str) -> Listing | None:
                 return _stamped(entries)
         finally:
             os.close(handle)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in NOT_THERE:
+            return None
+        raise
 
 
 def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
@@ -50,18 +56,28 @@ def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
         if entry.is_file(follow_symlinks=False):
             stat = entry.stat(follow_symlinks=False)
             listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
-        elif entry.is_dir():
+        elif _is_folder(entry):
             listing[entry.name + "/"] = LINKED_FOLDER if entry.is_symlink() else FOLDER
-        else:
-            listing[entry.name] = _link_stamp(entry)
+        elif (stamp := _link_stamp(entry)) is not None:
+            listing[entry.name] = stamp
     return listing
 
 
-def _link_stamp(entry: os.DirEntry[str]) -> Stamp:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, through a file, or longer than a path can be
+        return False
+
+
+def _link_stamp(entry: os.DirEntry[str]) -> Stamp | None:
+    """Stamp what a link leads to; None for a pipe, a device and all else that is no file."""
     try:
         stat = entry.stat()
     except OSError:  # a link to nothing
         return UNKNOWN
+    if not S_ISREG(stat.st_mode):
+        return None
     return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, -stat.st_ino)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -43,12 +44,17 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
+def plain_error(error: EncodeError) -> EncodeError:
+    """Give an error that can travel: of a class that every process has, with facts alone."""
+    return EncodeError(error.problem, error.facts, error.hint)
+
+
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         return function(*arguments)
     except EncodeError as error:
-        return error
-    except Exception as error:
+        return plain_error(error)
+    except (Exception, SystemExit) as error:
         return EncodeError(f"{type(error).__name__}: {error}")
 
 
@@ -56,13 +62,21 @@ def _serve(connection: Connection, root: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     prepare_process(root)
-    while True:
-        with suppress(EOFError):
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    while (call := calls.get()) is not None:
+        connection.send(_answer(*call))
+
+
+def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
+    """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
+    call: Any = True
+    while call:
+        try:
             call = connection.recv()
-            if call is not None:
-                connection.send(_answer(*call))
-                continue
-        return
+        except (EOFError, OSError):
+            call = None
+        calls.put(call)
 
 
 class Worker:
@@ -120,7 +134,7 @@ class Pool:
         worker = by_connection[wait(list(by_connection))[0]]
         try:
             answer = worker.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             answer = self._bury(worker)
         key, _ = worker.calls.popleft()
         if worker not in self._workers:

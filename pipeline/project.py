@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 
+import xxhash
+
 from pipeline.cache import Cache
 from pipeline.code import Code, Module, add_project_encoders
 from pipeline.files import read_file
@@ -26,6 +28,7 @@ class Project:
         self.root = os.path.realpath(root)
         self.private = f"{self.root}/{PRIVATE}"
         self.scratch = f"{self.private}/tmp"
+        self.ledger = f"{self.private}/outputs"
         self.cache = Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
         self.tree = Tree(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)
@@ -99,8 +102,22 @@ class Project:
         return f"{MANIFESTS}/{stem}.toml"
 
     def read_manifest(self, stem: str) -> bytes:
-        """Read a manifest."""
-        return read_file(f"{self.root}/{self.manifest_file(stem)}")
+        """Read a manifest; one that can't be read is a mistake like any other in it."""
+        try:
+            return read_file(f"{self.root}/{self.manifest_file(stem)}")
+        except OSError as error:
+            from pipeline.mistake import ManifestError, Mistake
+
+            problem = Mistake(self.manifest_file(stem), "file", error.strerror or str(error))
+            raise ManifestError([problem]) from None
+
+    def manifest_digest(self, stem: str) -> str:
+        """Digest a manifest; one that can't be read has a digest that no other has."""
+        try:
+            data = read_file(f"{self.root}/{self.manifest_file(stem)}")
+        except OSError:
+            return ""
+        return xxhash.xxh3_128_hexdigest(data)
 
     def restart(self) -> None:
         """Look at everything anew: somebody else may have built meanwhile."""

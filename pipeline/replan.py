@@ -15,7 +15,7 @@ from encoders.kit.plan import Product
 from pipeline.code import PYTHON
 from pipeline.draft import Draft
 from pipeline.evaluate import Made, made_by
-from pipeline.graph import claims_of, collisions, edge_of
+from pipeline.graph import Claim, claims_of, collisions, edge_of
 from pipeline.manifest import overlap
 from pipeline.mistake import ManifestError
 from pipeline.photo import UNKNOWN, differing_names, is_trusted, take_stamp
@@ -32,7 +32,7 @@ def replan(look: Look, stem: str) -> None:
     draft.work_out()
     state = look.project.state
     with state.transaction():
-        _refuse_foreign_claims(draft)
+        _refuse_foreign_claims(look, draft)
         old = {row.task: row for row in state.rows(stem)}
         outputs = {posixpath.dirname(path) for path in state.products_in(stem)}
         _note_rows(look, draft, old, outputs)
@@ -46,20 +46,43 @@ def replan(look: Look, stem: str) -> None:
         look.keep_photos(stem, inputs | outputs)
 
 
-def _refuse_foreign_claims(draft: Draft) -> None:
-    """Find files that two manifests would write, where their output folders overlap."""
-    state, stem = draft.project.state, draft.stem
-    claims = claims_of(stem, {name: one.node for name, one in draft.planned.items()})
-    for other in state.stems():
-        record = state.manifest(other)
-        if other == stem or not overlap(record["output"], draft.manifest.output):
-            continue
-        nodes = {row.task: unpack_planned(row.task, row.plan).node for row in state.rows(other)}
-        claims += [(task.partition(":")[2], place) for task, place in claims_of("", nodes)]
-    for problem in collisions(claims):
+def _refuse_foreign_claims(look: Look, draft: Draft) -> None:
+    """Find files that two manifests would write, where their output folders overlap.
+
+    The other's last plan may be outdated: before it counts against this one, it is made anew.
+    """
+    own = claims_of(draft.stem, {name: one.node for name, one in draft.planned.items()})
+    others = [stem for stem in look.project.state.stems() if _overlaps(draft, stem)]
+    noted = [claim for stem in others for claim in _noted_claims(draft, stem)]
+    if not collisions([*own, *noted]):
+        return
+    current = [claim for stem in others for claim in _current_claims(look, stem)]
+    for problem in collisions([*own, *current]):
         draft.check.add("output", problem)
     if draft.check.mistakes:
         raise ManifestError(draft.check.mistakes)
+
+
+def _overlaps(draft: Draft, other: str) -> bool:
+    record = draft.project.state.manifest(other)
+    return other != draft.stem and overlap(record["output"], draft.manifest.output)
+
+
+def _noted_claims(draft: Draft, stem: str) -> list[Claim]:
+    rows = draft.project.state.rows(stem)
+    nodes = {row.task: unpack_planned(row.task, row.plan).node for row in rows}
+    return [(task.partition(":")[2], place) for task, place in claims_of("", nodes)]
+
+
+def _current_claims(look: Look, stem: str) -> list[Claim]:
+    if stem not in look.project.stems():
+        return []
+    try:
+        draft = Draft(look.project, stem, look.in_parallel)
+        draft.work_out()
+    except ManifestError:  # what is wrong with it is said where it is asked for
+        return []
+    return claims_of(stem, {name: one.node for name, one in draft.planned.items()})
 
 
 def _note_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]) -> None:
@@ -111,11 +134,8 @@ def _note_edges(draft: Draft) -> None:
 
 def _note_surveys(draft: Draft) -> None:
     state, kind = draft.project.state, f"planned:{draft.stem}"
-    digests = {path: draft.project.sources.digest(path) for path in draft.surveys}
-    seen = {
-        path: [draft.surveys.digest(path), digest.xxh if digest else ""]
-        for path, digest in digests.items()
-    }
+    content = draft.surveyor.surveyed_content
+    seen = {path: [draft.surveys.digest(path), content(path)] for path in draft.surveys}
     state.drop_facts(kind, state.facts(kind).keys() - seen.keys())
     state.set_facts(kind, seen)
     draft.surveyor.save()

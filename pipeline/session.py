@@ -12,8 +12,6 @@ from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-import xxhash
-
 from pipeline.glance import Standing, glance
 from pipeline.project import Project
 from pipeline.state import StateDamagedError
@@ -49,13 +47,16 @@ class Session:
         return {stem: self._target(stem) for stem in self.project.stems()}
 
     def _target(self, stem: str) -> str:
-        text = self.project.read_manifest(stem)
         record = self.project.state.manifest(stem)
-        if record and record["digest"] == xxhash.xxh3_128_hexdigest(text):
+        if record and record["digest"] == self.project.manifest_digest(stem):
             return str(record["target"])
         from pipeline.manifest import parse_toml
-        from pipeline.mistake import Check
+        from pipeline.mistake import Check, ManifestError
 
+        try:
+            text = self.project.read_manifest(stem)
+        except ManifestError:
+            return stem
         return str(parse_toml(text, Check(stem)).get("target", stem))
 
     def choose(self, names: Sequence[str]) -> list[str]:
@@ -125,6 +126,7 @@ class Session:
             left = self.glance(stems)
         self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
+        self.build.open(stem for stem, one in self.standings.items() if one.dirty or always)
         return self.build
 
     def _has_vanished(self) -> bool:
@@ -136,7 +138,7 @@ class Session:
         from pipeline.sweep import adopt_ledger, sweep
 
         project = self.project
-        adopt_ledger(project, Ledger(f"{project.private}/outputs"))
+        adopt_ledger(project, Ledger(project.ledger))
         if self.whole:
             with project.state.transaction():
                 for stem in set(project.state.stems()) - set(project.stems()):
@@ -201,8 +203,12 @@ class Session:
             return Why(build.book, look.evaluator).reasons(build.dirty, needs)
 
     def forget(self, task: str | None) -> None:
-        """Forget that a node (or all of them) was ever built, so that it is encoded again."""
+        """Forget that a node (or all of them) was ever built, so that it is encoded again.
+
+        Its readers are looked at again once it is built: what it was, nobody knows any more.
+        """
         from pipeline.book import Book
+        from pipeline.graph import edges_from
 
         if not self.project.lock.is_held:
             self.project.lock.acquire()
@@ -216,6 +222,11 @@ class Session:
                 if row is not None and row.built is not None:
                     self.project.cache.drop_receipt(row.built["fingerprint"])
                     book.note_forgotten(row)
+                    planned = book.planned(one)
+                    edges = edges_from(planned.node) if planned else ()
+                    for reader in map(book.row, state.consumers(row.stem, edges)):
+                        if reader is not None:
+                            book.note_dirty(reader)
 
     def items(self, build: Build, everything: bool = False) -> list[Item]:
         """List what is up, in order: dirty nodes and all that may change downstream of them."""

@@ -34,6 +34,9 @@ CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX product_by_task ON product (task);
 CREATE INDEX product_by_stem ON product (stem);
 """
+# The kind of fact that marks a manifest while it is built. A mark that is found later means that
+# the build was killed: outputs may be there which neither products nor photographs know.
+OPEN = "open"
 CHUNK = 500  # how many values go into one statement
 BATCH_S = 0.1  # how long a batch may stay open
 BUSY_S = 60.0  # how long to wait for another process to finish its transaction
@@ -346,6 +349,13 @@ class State:
         query = "SELECT path, sha FROM product WHERE task=?"
         return dict(self.db.execute(query, (task,)))
 
+    def products_beside(self, folder: str) -> dict[str, str]:
+        """Give name and SHA-256 of what any manifest's nodes made in a folder itself."""
+        query = "SELECT path, sha FROM product WHERE path > ? AND path < ?"
+        below = self.db.execute(query, (f"{folder}/", f"{folder}0"))
+        names = ((path[len(folder) + 1 :], sha) for path, sha in below)
+        return {name: sha for name, sha in names if "/" not in name}
+
     def products_in(self, stem: str) -> list[str]:
         """Name the files that a manifest's nodes made."""
         query = "SELECT path FROM product WHERE stem=? ORDER BY path"
@@ -358,6 +368,11 @@ class State:
     def hand_products(self, task: str, other: str) -> None:
         """Let another task own what a task made."""
         self.db.execute("UPDATE product SET task=? WHERE task=?", (other, task))
+
+    def give_product(self, path: str, task: str) -> None:
+        """Let another task, perhaps of another manifest, own a file."""
+        values = (task, task.partition(":")[0], path)
+        self.db.execute("UPDATE product SET task=?, stem=? WHERE path=?", values)
 
     def all_products(self) -> list[tuple[str, str, str, str]]:
         """Give stem, task, path and SHA-256 of everything that was made."""

@@ -58,17 +58,20 @@ def error_record(error: EncodeError) -> dict[str, Any]:
 
 
 def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
-    """Read one source and survey it; an error comes back as data."""
+    """Read one source and survey it; an error comes back as data, `of` says of which content."""
     try:
-        return {"survey": call(dotted, read_file(path), name)}
-    except EncodeError as error:
-        return {"error": error_record(error)}
+        data = read_file(path)
     except OSError as error:
-        return {"error": error_record(EncodeError(error.strerror or "", {"file": name}))}
+        return {"error": error_record(EncodeError(error.strerror or "", {"file": name})), "of": ""}
+    of = xxhash.xxh3_128_hexdigest(data)
+    try:
+        return {"survey": call(dotted, data, name), "of": of}
+    except EncodeError as error:
+        return {"error": error_record(error), "of": of}
     except Exception as error:
         hint = "This is a mistake in the survey, not in your file."
         found = EncodeError(f"{type(error).__name__}: {error}", {"file": name}, hint)
-        return {"error": error_record(found)}
+        return {"error": error_record(found), "of": of}
 
 
 Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any]]
@@ -84,6 +87,7 @@ class Surveyor:
         self._code, self._in_parallel = code, in_parallel
         self._new: dict[str, Any] = {}
         self._keys: dict[str, str] = {}
+        self._of: dict[str, str] = {}
         self._used: set[str] = set()
 
     def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyBook:
@@ -130,7 +134,8 @@ class Surveyor:
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
         for path, result in zip(missing, results, strict=True):
-            self._new[self._key(path, missing[path][2])] = result
+            self._new[self._key(missing[path][2], result["of"])] = result
+            self._of[path] = result["of"]
             found[path] = _opened(result)
         return found
 
@@ -146,15 +151,20 @@ class Surveyor:
             found[path] = error
             return []
 
-    def _key(self, path: str, dotted: str) -> str:
+    def _key(self, dotted: str, digest: str) -> str:
         if dotted not in self._keys:
             table = dump(self._code.table(dotted))
             self._keys[dotted] = xxhash.xxh3_64_hexdigest(table.encode())
+        return f"{self._keys[dotted]}:{digest}"
+
+    def surveyed_content(self, path: str) -> str:
+        """Give the digest of what was surveyed; the file may have been saved since it was read."""
         digest = self._sources.digest(path)
-        return f"{self._keys[dotted]}:{digest.xxh if digest else ''}"
+        return self._of.get(path, digest.xxh if digest else "")
 
     def _remembered(self, path: str, dotted: str) -> Any:
-        key = self._key(path, dotted)
+        digest = self._sources.digest(path)
+        key = self._key(dotted, digest.xxh if digest else "")
         self._used.add(key)
         return self._new.get(key) or self._state.fact("survey", key)
 

@@ -6,27 +6,36 @@ were put there. Whatever somebody else wrote stays.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from encoders.kit.plan import Family
 from pipeline.evaluate import Evaluator
-from pipeline.files import remove_empty_folders
+from pipeline.files import read_if_there, remove_empty_folders
 from pipeline.graph import claims_of
 from pipeline.ledger import Ledger
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
+from pipeline.state import OPEN, State
 
 
 def adopt_ledger(project: Project, ledger: Ledger) -> None:
-    """After the state was lost, learn from the ledger which files are outputs."""
+    """After the state was lost, or a build was killed, learn from the ledger which are outputs."""
     state = project.state
-    if state.fact("ledger", "adopted") is None:
-        with state.transaction():
-            state.set_products((path, "", "", 0, sha) for path, sha in ledger.files().items())
-            state.set_facts("ledger", {"adopted": True})
+    if state.fact("ledger", "adopted") is not None and not state.count_facts(OPEN):
+        return
+    with state.transaction():
+        known = {path: (stem, task, sha) for stem, task, path, sha in state.all_products()}
+        for path, digests in ledger.files().items():
+            stem, task, sha = known.get(path, ("", "", None))
+            if sha != digests[-1]:
+                data = read_if_there(f"{project.root}/{path}") or b""
+                found = hashlib.sha256(data).hexdigest()
+                if found in digests:
+                    state.set_products([(path, stem, task, len(data), found)])
+        state.set_facts("ledger", {"adopted": True})
 
 
 @dataclass(slots=True)
@@ -44,14 +53,14 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
     if all(state.manifest(stem)["swept"] for stem in chosen) and not vanished:
         return swept
     products = state.all_products()
-    claims = Claims(project, state.stems() if products else ())
+    claims = Claims(state, state.stems() if products else ())
     for stem, task, path, sha in products:
         if stem in chosen | vanished and not claims.covers(task, path):
-            if evaluator.file_holds(path, sha):
-                remove_output(project, path)
+            warning = remove_output(project, evaluator, path, sha)
+            if warning:
+                swept.warnings.append(warning)
+            else:
                 swept.removed.append((stem, path))
-            elif os.path.lexists(f"{project.root}/{path}"):
-                swept.warnings.append(f"{path}: nothing makes it any more; altered, so it stays")
             state.drop_products([path])
     with state.transaction():
         for stem in sorted(chosen):
@@ -60,32 +69,35 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
 
 
 class Claims:
-    """Which files the current plans make."""
+    """Which files the current plans make, and which task makes each."""
 
-    def __init__(self, project: Project, stems: Iterable[str]) -> None:
+    def __init__(self, state: State, stems: Iterable[str]) -> None:
         self.tasks: set[str] = set()
-        self.exact: set[str] = set()
-        self.families: list[Family] = []
+        self._exact: dict[str, str] = {}
+        self._families: list[tuple[Family, str]] = []
         for stem in stems:
-            rows = project.state.rows(stem)
+            rows = state.rows(stem)
             self.tasks |= {row.task for row in rows}
             nodes = {row.task: unpack_planned(row.task, row.plan).node for row in rows}
-            for _, place in claims_of("", nodes):
+            for claimant, place in claims_of("", nodes):
+                task = claimant.removeprefix(":")
                 if isinstance(place, Family):
-                    self.families.append(place)
+                    self._families.append((place, task))
                 else:
-                    self.exact.add(place)
+                    self._exact[place] = task
+
+    def owner(self, path: str) -> str | None:
+        """Name the task that makes a file, or may turn out to make it."""
+        if path in self._exact:
+            return self._exact[path]
+        return next((task for family, task in self._families if is_member(path, family)), None)
 
     def covers(self, task: str, path: str) -> bool:
         """Tell whether a file is made by a node, or was made by one that is still there.
 
         What a node that is still there no longer makes is taken away when it is built.
         """
-        return (
-            task in self.tasks
-            or path in self.exact
-            or any(is_member(path, family) for family in self.families)
-        )
+        return task in self.tasks or self.owner(path) is not None
 
 
 def is_member(path: str, family: Family) -> bool:
@@ -95,8 +107,14 @@ def is_member(path: str, family: Family) -> bool:
     return family.can_have(path[len(family.prefix) : len(path) - len(family.suffix)])
 
 
-def remove_output(project: Project, path: str) -> None:
-    """Remove a file, and the folders that it leaves empty."""
-    with suppress(FileNotFoundError):
+def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Remove a file that is still what was made, and the folders that it leaves empty.
+
+    Gives a warning where it is something else and stays.
+    """
+    if evaluator.file_holds(path, sha):
         os.unlink(f"{project.root}/{path}")
+    elif os.path.lexists(f"{project.root}/{path}"):
+        return f"{path}: nothing makes it any more; altered, so it stays"
     remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
+    return ""

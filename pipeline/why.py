@@ -71,10 +71,18 @@ class Why:
         stem, old = task.partition(":")[0], built["inputs"]
         now = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
         if now is None:  # something that it reads was never built: at least that is new
-            now = old | {name: "" for name in node.inputs if name not in old}
+            unknown = (name for name in node.inputs if not self._was_there(stem, node, name, old))
+            now = old | dict.fromkeys(unknown, "")
         names = sorted(name for name in {*now, *old} if now.get(name) != old.get(name))
         called = dict.fromkeys(self._called(stem, node, built, name) for name in names)
         return Reason(SOURCE, ", ".join(called)) if called else None
+
+    def _was_there(self, stem: str, node: Node, name: str, old: Mapping[str, str | None]) -> bool:
+        """Tell whether an input was read before, or is made by a node that was built before."""
+        one = node.inputs[name]
+        if isinstance(one, Source):
+            return name in old
+        return self.book.made(f"{stem}:{one.node}") is not None
 
     @staticmethod
     def _called(stem: str, node: Node, built: dict[str, Any], name: str) -> str:

@@ -19,9 +19,11 @@ from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import read_if_there
 from pipeline.fingerprint import fingerprint
+from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
 from pipeline.place import place_of
+from pipeline.pool import plain_error
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt
 
@@ -54,6 +56,7 @@ class Job:
     root: str
     cache: str
     scratch: str
+    ledger: str
     encode_again: bool = False
     lint: bool = False
 
@@ -80,11 +83,11 @@ def do_job(job: Job) -> Result:
         result = None if job.encode_again else _restore(job, cache)
         result = result or _encode(job, cache)
     except EncodeError as error:
-        result = Result(FAILED, error=error)
+        result = Result(FAILED, error=plain_error(error))
     except OSError as error:
         path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
         result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problem = EncodeError(
             f"{type(error).__name__}: {error}",
             {"encoder": job.encoder},
@@ -100,6 +103,7 @@ def _restore(job: Job, cache: Cache) -> Result | None:
     if receipt is None:
         return None
     stamps = {}
+    _note_files(job, receipt)
     for made in receipt.made:
         place = place_of(made.role, job.outputs)
         if place is None:
@@ -114,6 +118,16 @@ def _restore(job: Job, cache: Cache) -> Result | None:
         stamps[place] = take_stamp(f"{job.root}/{place}")
     inputs = {name: one.sha for name, one in job.inputs.items()}
     return Result(RESTORED, job.fingerprint, inputs, without_bytes(receipt), stamps)
+
+
+def _note_files(job: Job, receipt: Receipt) -> None:
+    """Note files as ours before they appear, so that a kill leaves none that nobody knows."""
+    ledger = Ledger(job.ledger)
+    try:
+        places = ((place_of(made.role, job.outputs), made.sha) for made in receipt.made)
+        ledger.note({place: sha for place, sha in places if place is not None})
+    finally:
+        ledger.close()
 
 
 def _has_bytes(path: str, sha: str) -> bool:
@@ -213,6 +227,7 @@ def _put_in_place(
 ) -> dict[str, Stamp]:
     """Put the public outputs in place; what is there already stays untouched."""
     stamps = {}
+    _note_files(job, receipt)
     for made in receipt.made:
         data = outputs[made.role]
         place = place_of(made.role, job.outputs)

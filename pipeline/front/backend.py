@@ -29,7 +29,7 @@ class Backend:
         try:
             records = json.loads(read_if_there(name) or b"{}")
             if isinstance(records, dict):
-                self._records = records
+                self._records = {k: v for k, v in records.items() if isinstance(v, dict)}
         except ValueError:
             self._changed = True
 

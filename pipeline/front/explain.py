@@ -6,11 +6,10 @@ import os
 import sys
 from typing import Any
 
-from doit.exceptions import InvalidCommand, InvalidDodoFile
+from doit.exceptions import InvalidCommand
 
 from pipeline.front.command import PlainCommand
-from pipeline.front.loader import say_waiting, survey_in_parallel
-from pipeline.mistake import ManifestError
+from pipeline.front.loader import say_waiting, speaking_plainly, survey_in_parallel
 from pipeline.project import Project
 from pipeline.session import Session, UnknownTaskError
 
@@ -28,12 +27,12 @@ class Explain(PlainCommand):
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> int:  # noqa: ARG002 - doit's protocol
         """Print the reasons."""
-        session = Session(Project(os.getcwd(), say_waiting))
+        with speaking_plainly():
+            session = Session(Project(os.getcwd(), say_waiting))
         try:
             in_parallel = survey_in_parallel(session.project.root)
-            explained = session.safely(lambda: session.explain(pos_args, in_parallel))
-        except ManifestError as error:
-            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
+            with speaking_plainly():
+                explained = session.safely(lambda: session.explain(pos_args, in_parallel))
         except UnknownTaskError as error:
             raise InvalidCommand(not_found=str(error)) from None
         finally:

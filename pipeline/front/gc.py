@@ -12,8 +12,9 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.evaluate import made_by
 from pipeline.front.command import PlainCommand
-from pipeline.front.loader import say_waiting
+from pipeline.front.loader import say_waiting, speaking_plainly
 from pipeline.project import Project
+from pipeline.session import Session
 from pipeline.speech import human_bytes
 from pipeline.trim import trim_cache
 
@@ -42,11 +43,14 @@ class Gc(PlainCommand):
         if pos_args:
             raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
         limit = parse_size(opt_values["max_size"])
-        project = Project(os.getcwd(), say_waiting)
-        with project.lock:
-            project.own_state()
-            trimmed = trim_cache(project.cache, limit, needed(project), time.time())
-        project.close()
+        with speaking_plainly():
+            session = Session(Project(os.getcwd(), say_waiting))
+            project = session.project
+            with project.lock:
+                project.own_state()
+                keep = session.safely(lambda: needed(project))
+                trimmed = trim_cache(project.cache, limit, keep, time.time())
+            project.close()
         print(
             f"removed {trimmed.removed_files:,} files ({human_bytes(trimmed.removed_bytes)}), "
             f"kept {human_bytes(trimmed.kept_bytes)}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from doit.cmd_base import DodoTaskLoader
@@ -42,6 +43,22 @@ def survey_in_parallel(root: str) -> Any:
     return in_parallel
 
 
+@contextmanager
+def speaking_plainly() -> Iterator[None]:
+    """Turn what a user can mend, in manifests or in the file system, into doit's plain errors."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename2 or error.filename or "the project"
+        raise InvalidDodoFile(f"{where}: {error.strerror or error}") from None
+    except Exception as error:
+        from pipeline.mistake import ManifestError
+
+        if isinstance(error, ManifestError):
+            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
+        raise
+
+
 class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     """Loads dodo.py as doit does, and adds the content build."""
 
@@ -59,17 +76,18 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Give doit its tasks."""
         own = super().load_tasks(cmd, pos_args)
-        self.session = session = Session(Project(os.getcwd(), say_waiting))
+        with speaking_plainly():
+            self.session = session = Session(Project(os.getcwd(), say_waiting))
         names = [name for name in pos_args if not name.startswith("-")]
         backend = cmd.dep_manager.backend
         gc.disable()  # what is loaded stays: looking through it again and again takes a tenth
         try:
-            nodes = session.safely(
-                lambda: self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
-            )
-        except BaseException as error:
+            with speaking_plainly():
+                nodes = session.safely(
+                    lambda: self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
+                )
+        except BaseException:
             session.project.close()
-            self._explain_mistakes(error)
             raise
         finally:
             gc.freeze()
@@ -79,13 +97,6 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         if cmd.name in ("forget", "clean"):
             backend.forget_node, backend.let_go = session.forget, session.project.close
         return [*own, *nodes]
-
-    @staticmethod
-    def _explain_mistakes(error: BaseException) -> None:
-        from pipeline.mistake import ManifestError
-
-        if isinstance(error, ManifestError):
-            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
 
     def _run_tasks(self, names: Sequence[str]) -> list[Task]:
         session = self.session
@@ -129,10 +140,9 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    return Task(
+    task = Task(
         name,
         None,
-        task_dep=list(needs),
         targets=list(files),
         uptodate=[up_to_date],
         subtask_of=stem_of(name),
@@ -140,6 +150,8 @@ def _node_task(
         doc=f"from {', '.join(sources)}" if sources else None,
         meta=NODE,
     )
+    task.task_dep = list(needs)  # names, and never patterns, which doit would take some for
+    return task
 
 
 def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> list[Task]:
@@ -152,7 +164,10 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
         if stem in titles and target != stem:
             members.setdefault(target, []).append(stem)
             titles.setdefault(target, "all manifests of this target")
-    return [
-        Task(name, None, task_dep=needs, has_subtask=True, doc=titles[name], uptodate=[True])
-        for name, needs in members.items()
-    ]
+    return [_group_task(name, needs, titles[name]) for name, needs in members.items()]
+
+
+def _group_task(name: str, members: Sequence[str], title: str) -> Task:
+    task = Task(name, None, has_subtask=True, doc=title, uptodate=[True])
+    task.task_dep = list(members)
+    return task

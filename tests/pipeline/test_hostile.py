@@ -1,0 +1,420 @@
+"""Histories that people, crashes and file systems come up with, each once the cause of a bug."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import runpy
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import encoders
+import pipeline.files
+import pipeline.survey
+from pipeline.cache import Cache
+from pipeline.pool import Pool
+from pipeline.project import Project
+from pipeline.session import Session
+from pipeline.work import do_job
+from tests.pipeline.game import MANIFEST, Game
+
+
+@pytest.fixture
+def village(game: Game) -> Game:
+    """A game with some of everything, not built yet."""
+    sources = {"a.txt": "hello", "b.txt": "bye", "l.lst": "one\ntwo\n", "w.bst": "x y z"}
+    for name, text in sources.items():
+        game.write(f"assets/{name}", text)
+    return game
+
+
+def test_a_forgotten_node_that_comes_out_otherwise_reaches_its_readers(village):
+    village.doit()
+    village.doit("forget", "toy:a")
+    assert "toy:pack  source changed: toy:a" in village.doit("explain").out
+    village.write("assets/a.txt", "something longer")
+    assert village.doit().built == ["toy:a", "toy:pack"]
+    assert village.read("build/toy/all.pack") == b"a=16\nb=3\n"
+
+
+@pytest.mark.parametrize("leads_to", ["odd", "a.txt/beneath", "x" * 300, "nowhere"])
+def test_a_link_that_leads_nowhere_hides_nothing_beside_it(village, leads_to):
+    os.symlink(leads_to, village.path("assets/odd"))
+    ran = village.doit()
+    assert (ran.code, len(ran.built)) == (0, 7)
+
+
+@pytest.mark.parametrize("command", ["explain", "list", "clean", "reset-dep"])
+def test_a_command_may_come_before_the_first_build(village, command):
+    ran = village.doit(command)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_explain_calls_everything_new_before_the_first_build(village):
+    assert village.doit("explain", "toy:a").out == "toy:a  new\n"
+
+
+def test_a_folder_that_becomes_a_link_is_no_longer_passed_through(village):
+    village.write("assets/sub/c.txt", "inside")
+    village.doit()
+    os.rename(village.path("assets/sub"), village.path("elsewhere"))
+    os.symlink("../elsewhere", village.path("assets/sub"))
+    assert village.doit().code == 0
+    assert not village.path("build/toy/sub").exists()
+    assert village.read("build/toy/all.pack") == b"a=5\nb=3\n"
+
+
+def test_a_linked_folder_that_is_led_out_of_the_project_is_refused(village, tmp_path):
+    village.write("shared/deep/x.txt", "hello")
+    os.symlink("../shared", village.path("assets/linked"))
+    entry = '[[asset]]\nsource = "assets/linked/*/*.txt"\n'
+    village.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    assert village.doit().code == 0
+    (tmp_path / "outside/deep").mkdir(parents=True)
+    (tmp_path / "outside/deep/x.txt").write_text("hushh")
+    village.path("assets/linked").unlink()
+    os.symlink(tmp_path / "outside", village.path("assets/linked"))
+    ran = village.doit()
+    assert ran.code == 3
+    assert "leads out of the project" in ran.err
+
+
+def test_a_source_that_becomes_a_link_out_of_the_project_is_refused(village, tmp_path):
+    village.write("notes.dat", "a note")
+    entry = '[[asset]]\nsource = "assets/a.txt"\nbeside = "notes.dat"\n'
+    village.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    assert village.doit().code == 0
+    (tmp_path / "outside.dat").write_text("hush")
+    village.path("notes.dat").unlink()
+    os.symlink(tmp_path / "outside.dat", village.path("notes.dat"))
+    ran = village.doit()
+    assert ran.code == 3
+    assert "leads out of the project" in ran.err
+
+
+def test_a_renamed_manifest_can_be_built_by_itself(village):
+    village.write("manifests/toy.toml", f'output = "build/x"\n{MANIFEST}')
+    village.doit()
+    os.rename(village.path("manifests/toy.toml"), village.path("manifests/town.toml"))
+    assert village.doit("town").code == 0
+    assert village.doit().code == 0
+    assert village.read("build/x/all.pack") == b"a=5\nb=3\n"
+
+
+def test_two_manifests_can_swap_their_output_folders(village):
+    low = MANIFEST + 'case = "lower"\nkinds = ["text"]\n'
+    for toy, zoo in (("x", "y"), ("y", "x")):
+        village.write("manifests/toy.toml", f'output = "build/{toy}"\n{MANIFEST}')
+        village.write("manifests/zoo.toml", f'output = "build/{zoo}"\n{low}')
+        assert village.doit().code == 0
+        assert village.read(f"build/{toy}/a.out") == b"HELLO"
+        assert village.read(f"build/{zoo}/a.out") == b"hello"
+        assert not village.path(f"build/{zoo}/l").exists()
+
+
+def test_an_asset_can_go_from_one_manifest_to_another_that_shares_its_folder(village):
+    entry = 'target = "toy"\noutput = "build/x"\n[[asset]]\nsource = "assets/{}"\n'
+    for toy, zoo in (("l.lst", "w.bst"), ("w.bst", "l.lst")):
+        village.write("manifests/toy.toml", entry.format(toy))
+        village.write("manifests/zoo.toml", entry.format(zoo))
+        assert village.doit().code == 0
+        assert village.read("build/x/l/0.line") == b"one"
+        assert village.read("build/x/w_0.part") == b"x"
+
+
+def test_a_member_that_a_family_lost_stays_when_somebody_altered_it(village):
+    village.doit()
+    village.write("build/toy/w_2.part", "mine")
+    village.write("assets/w.bst", "x y")
+    assert "w_2.part: nothing makes it any more; altered, so it stays" in village.doit().out
+    assert village.read("build/toy/w_2.part") == b"mine"
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    """Forget a game's own encoders after a test that uses the engine without doit."""
+    monkeypatch.setattr(encoders, "__path__", list(encoders.__path__))
+    yield
+    sys.modules.pop("encoders.toy", None)
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_file_that_another_node_just_made_is_not_taken_for_a_stale_one(village):
+    for toy, zoo in (("x", "y"), ("z", "x")):
+        village.write("manifests/toy.toml", f'output = "build/{toy}"\n{MANIFEST}')
+        village.write("manifests/zoo.toml", f'output = "build/{zoo}"\n{MANIFEST}')
+        build = Session(Project(str(village.root), print)).begin(["toy", "zoo"], map, always=False)
+        tasks = ["zoo:a", "toy:a"]
+        results = {task: do_job(build.prepare(task)) for task in tasks}
+        for task in reversed(tasks):
+            build.take_in(task, results[task])
+        build.close()
+        build.project.close()
+    assert village.read("build/x/a.out") == b"HELLO"
+    assert village.doit().code == 0
+
+
+KILLED = """
+import os, pipeline.state, pipeline.work
+from doit.doit_cmd import DoitMain
+from pipeline.build import Build
+
+def do_and_die(job, do=pipeline.work.do_job, left=list(range({nodes}))):
+    result = do(job)
+    left.pop()
+    return result if left else os._exit(9)
+
+pipeline.state.BATCH_S = {batch_s}
+pipeline.work.do_job = do_and_die
+Build.close = lambda _: os._exit(9)
+DoitMain().run([])
+"""
+
+
+def kill_after(game, nodes, batch_s=60):
+    """Build in a process that dies when so many nodes have their files in place, or all."""
+    command = [sys.executable, "-c", KILLED.format(nodes=nodes, batch_s=batch_s)]
+    done = subprocess.run(
+        command, cwd=game.root, env=game.environment(), capture_output=True, check=False
+    )
+    assert done.returncode == 9
+
+
+def test_what_a_killed_build_put_in_place_goes_when_its_source_does(village):
+    kill_after(village, 2)
+    for name in ("a.txt", "b.txt"):
+        village.remove(f"assets/{name}")
+    village.doit()
+    assert not [path for path in village.outputs() if path.endswith(".out")]
+
+
+def test_what_a_killed_build_put_over_an_older_file_goes_when_its_source_does(village):
+    village.doit()
+    village.write("assets/a.txt", "otherwise")
+    kill_after(village, 1)
+    assert village.read("build/toy/a.out") == b"OTHERWISE"
+    village.remove("assets/a.txt")
+    village.doit()
+    assert not village.path("build/toy/a.out").exists()
+
+
+@pytest.mark.parametrize("nodes", [3, 99])
+def test_an_output_of_a_killed_build_that_is_altered_is_restored(village, nodes):
+    kill_after(village, nodes, batch_s=0)
+    village.write("build/toy/a.out", "tampered")
+    assert village.doit().code == 0
+    assert village.read("build/toy/a.out") == b"HELLO"
+    assert village.doit().out.startswith("toy: 7 unchanged\nnothing to do")
+
+
+@pytest.mark.parametrize("name", ["a\nline", "a\u2028line"])
+def test_a_lost_state_still_knows_outputs_with_a_line_break_in_their_names(village, name):
+    village.write(f"assets/{name}.txt", "hello")
+    village.doit()
+    village.remove(".cartwright/state.db")
+    village.remove(f"assets/{name}.txt")
+    village.doit()
+    assert not village.path(f"build/toy/{name}.out").exists()
+
+
+def repeat(text, times):
+    return text * times
+
+
+def test_long_calls_and_long_answers_do_not_wait_for_one_another(tmp_path):
+    pool = Pool(1, str(tmp_path))
+    watchdog = threading.Timer(20, pool.kill)
+    watchdog.start()
+    try:
+        lengths = [len(one) for one in pool.map(repeat, [("y" * 1_000_000, 2)] * 4)]
+    finally:
+        watchdog.cancel()
+        pool.kill()
+    assert lengths == [2_000_000] * 4
+
+
+OWN_ERROR = """
+class OwnError(EncodeError):
+    def __init__(self, file):
+        super().__init__("not mine", {"file": file}, "Mend it.")
+        self.lock = __import__("threading").Lock()
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [("OwnError('source')", "toy:a  not mine\n"), ("SystemExit(0)", "toy:a  SystemExit: 0\n")],
+)
+def test_an_error_of_any_class_fails_one_node_only(village, workers, raised, said):
+    code = village.read("encoders/toy.py").decode()
+    deed = f'    if inputs["source"] == b"hello":\n        raise {raised}\n'
+    head = "def encode_text(inputs, params):\n"
+    village.write("encoders/toy.py", code.replace(head, OWN_ERROR + head + deed))
+    ran = village.doit("-n", workers)
+    assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
+    assert said in ran.out
+    assert len(ran.built) == 5
+
+
+ENTRY = 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ENTRY + 'id = ["a"]\n', 'asset[1].id  found ["a"]'),
+        (ENTRY + "id = 5\n", "asset[1].id  found 5"),
+        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown key"),
+        ('target = "plain"\n', "target  encoders.plain declares no TARGET"),
+        (ENTRY.replace("a.txt", "y" * 300 + "/a.txt"), "there is no such file"),
+    ],
+)
+def test_a_mistake_of_any_type_is_an_error_that_says_where(village, text, said):
+    village.write("encoders/plain.py", "answer = 42\n")
+    village.write("manifests/toy.toml", text)
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert said in ran.err
+
+
+def test_a_manifest_that_cannot_be_read_is_an_error_of_its_own_only(village):
+    os.symlink("nowhere", village.path("manifests/odd.toml"))
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert "manifests/odd.toml  1 mistake\n  file  No such file or directory" in ran.err
+    assert village.doit("toy").code == 0
+
+
+@pytest.mark.parametrize("place", ["odd\udcff.txt", "odd\udcff/c.txt"])
+def test_a_name_that_is_no_text_is_an_error_that_shows_it(village, place):
+    village.write(f"assets/{place}", "hello")
+    ran = village.doit()
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert '"assets/odd?' in ran.err
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "list", "gc"])
+def test_a_file_in_place_of_a_folder_of_our_own_is_named(village, command):
+    village.write(".cartwright", "a file")
+    ran = village.doit(command)
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert ".cartwright/tmp: Not a directory" in ran.err
+
+
+def test_gc_survives_a_damaged_state(village):
+    village.doit()
+    path = village.path(".cartwright/state.db")
+    data = bytearray(path.read_bytes())
+    data[4096::7] = b"\x55" * len(data[4096::7])
+    path.write_bytes(bytes(data))
+    assert village.doit("gc").code == 0
+    assert village.doit().code == 0
+
+
+@pytest.mark.parametrize("text", ['{"toy:a": 5}', '{"toy:a": [1]}', "[]", "5"])
+def test_damaged_records_of_doit_cost_nothing(village, text):
+    village.doit()
+    village.write(".cartwright/doit.json", text)
+    village.write("assets/a.txt", "other")
+    assert village.doit().built == ["toy:a"]
+
+
+def test_storing_an_object_heals_a_damaged_one(tmp_path):
+    cache, data = Cache(str(tmp_path)), b"x" * 100_000
+    sha = hashlib.sha256(data).hexdigest()
+    cache.store_object(sha, data)
+    (tmp_path / "objects" / sha[:2] / sha[2:]).write_bytes(b"damaged")
+    cache.store_object(sha, data)
+    assert cache.load_object(sha) == data
+
+
+def test_processes_of_one_number_on_two_machines_write_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    used = []
+    monkeypatch.setattr(os, "replace", lambda temporary, _: used.append(temporary))
+    for _ in range(2):
+        files = runpy.run_path(pipeline.files.__file__)
+        files["write_whole"](str(tmp_path / "file"), b"data", str(tmp_path))
+    assert len(set(used)) == 2
+
+
+def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, monkeypatch):
+    survey, text = pipeline.survey.survey_file, "one\ntwo\nthree\n"
+
+    def save_and_survey(path, name, dotted):
+        if name.endswith("l.lst"):
+            village.write(name, text)
+        return survey(path, name, dotted)
+
+    with monkeypatch.context() as context:
+        context.setattr("pipeline.survey.survey_file", save_and_survey)
+        village.doit()
+    village.write("assets/l.lst", "one\ntwo\n")
+    village.doit()
+    assert sorted(path.name for path in village.path("build/toy/l").iterdir()) == [
+        "0.line",
+        "1.line",
+    ]
+
+
+def test_a_name_that_looks_like_a_pattern_is_built_before_what_reads_it(village):
+    village.write("assets/a[1]*b.txt", "odd")
+    assert village.doit().code == 0
+    assert village.read("build/toy/all.pack") == b"a=5\na[1]*b=3\nb=3\n"
+
+
+def test_a_node_that_holds_again_is_not_called_dirty(village):
+    village.doit()
+    for text in ("much longer", "hello"):
+        village.write("assets/a.txt", text)
+        village.doit("toy:a")
+    assert village.doit("explain").out == ""
+    assert "nothing to do" in village.doit().out
+
+
+TEXTS = 'target = "toy"\nsource_root = "."\noutput = "{}"\n[[asset]]\nsource = "**/*.txt"\n'
+
+
+def test_outputs_that_are_about_to_go_are_no_sources(village):
+    code = (
+        village.read("encoders/toy.py").decode().replace("{asset.place}.out", "{asset.place}.txt")
+    )
+    village.write("encoders/toy.py", code)
+    for folder in ("here", "there"):
+        village.write("manifests/toy.toml", TEXTS.format(folder))
+        assert village.doit().code == 0
+        assert sorted(village.outputs(folder)) == [
+            f"{folder}/all.pack",
+            f"{folder}/assets/a.txt",
+            f"{folder}/assets/b.txt",
+        ]
+    village.write("here/assets/b.txt", "a source that lies where an output was")
+    assert village.doit().built == ["toy:here/assets/b", "toy:pack"]
+
+
+def test_what_lies_in_a_folder_of_outputs_is_no_source_however_it_is_named(village):
+    village.write("assets/sub/c.txt", "deep")
+    village.doit()
+    village.write("build/toy/sub/c.txt", "mine")
+    for source in ("build/toy/sub/*.txt", "build/toy/*/c.txt"):
+        entry = f'target = "toy"\n[[asset]]\nsource = "{source}"\n'
+        village.write("manifests/more.toml", entry)
+        assert "matches nothing" in village.doit("more").out
+
+
+def test_a_file_that_another_node_needs_as_a_folder_is_a_collision(village):
+    village.write("assets/x.txt", "a file")
+    village.write("assets/x.out.lst", "in a folder\n")
+    ran = village.doit()
+    assert ran.code == 3
+    assert "toy:x would write build/toy/x.out, where toy:x.out.0 needs a folder" in ran.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_file_is_no_source(village):
+    os.mkfifo(village.path("assets/pipe.txt"))
+    assert len(village.doit().built) == 7
