@@ -8,9 +8,9 @@ The list is only ever appended to, and a torn line is passed over.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from pipeline.files import read_if_there
+from pipeline.files import read_if_there, write_whole
 
 SHA_DIGITS = 64
 LINE_BREAK = "\\n"  # how a line is kept whole: no path of ours holds a backslash
@@ -44,6 +44,11 @@ class Ledger:
             if len(sha) == SHA_DIGITS and path:
                 found.setdefault(path.replace(LINE_BREAK, "\n"), []).append(sha)
         return found
+
+    def rewrite(self, files: Iterable[tuple[str, str]], scratch: str) -> None:
+        """Keep only these files (path, digest), because a list that is appended to grows."""
+        self.close()
+        write_whole(self.path, "".join(_line(*one) for one in files).encode(), scratch)
 
     def close(self) -> None:
         """Close the file."""

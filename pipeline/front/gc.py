@@ -13,6 +13,7 @@ from doit.exceptions import InvalidCommand
 from pipeline.evaluate import made_by
 from pipeline.front.command import PlainCommand
 from pipeline.front.loader import say_waiting, speaking_plainly
+from pipeline.ledger import Ledger
 from pipeline.project import Project
 from pipeline.session import Session
 from pipeline.speech import human_bytes
@@ -49,6 +50,8 @@ class Gc(PlainCommand):
             with project.lock:
                 project.own_state()
                 keep = session.safely(lambda: needed(project))
+                made = ((path, sha) for _, _, path, sha in project.state.all_products())
+                Ledger(project.ledger).rewrite(made, project.scratch)
                 trimmed = trim_cache(project.cache, limit, keep, time.time())
             project.close()
         print(

@@ -229,6 +229,19 @@ def test_gc_keeps_the_current_build_whole(game):
     assert "toy:a" in game.doit().built
 
 
+def test_gc_shortens_the_list_of_outputs_and_loses_none(game):
+    for text in ("first", "second", "third"):
+        game.write("assets/a.txt", text)
+        game.doit()
+    before = game.read(".cartwright/outputs").count(b"\n")
+    game.doit("gc")
+    assert game.read(".cartwright/outputs").count(b"\n") == 2 < before
+    game.remove("assets/a.txt")
+    game.remove(".cartwright/state.db")
+    game.doit()
+    assert game.outputs() == {}
+
+
 @pytest.mark.parametrize("size", ["500M", "10G", "1.5k", "0", "3 gb"])
 def test_gc_reads_sizes_as_people_write_them(game, size):
     assert game.doit("gc", "--max-size", size).code == 0
