@@ -30,7 +30,7 @@ def test_the_guard_catches_an_encoder_in_the_act(deed):
 def test_the_guard_rests_when_it_is_not_armed():
     with pure():
         pass
-    DEEDS["list a folder"]()
+    assert DEEDS["list a folder"]()
 
 
 def test_imports_are_allowed_under_the_guard():

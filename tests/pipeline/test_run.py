@@ -209,13 +209,13 @@ def test_ctrl_c_stops_at_once_keeps_what_is_finished_and_leaves_no_process(game)
     fill(game, 40)
     make_slow(game, 1500)
     process = start(game, "-n", "2")
-    wait_for(lambda: len(list(game.path("build").rglob("*.out"))) >= 4)
+    expect_soon(lambda: len(list(game.path("build").rglob("*.out"))) >= 4)
     os.killpg(process.pid, signal.SIGINT)
     err = process.communicate(timeout=20)[1]
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "What was finished is kept." in err
-    wait_for(lambda: not is_alive(process.pid))
+    expect_soon(lambda: not is_alive(process.pid))
     finished = len(list(game.path("build").rglob("*.out")))
     assert len(game.process("-n", "2").built) <= 43 - finished
 
@@ -224,10 +224,10 @@ def test_workers_leave_when_the_driver_is_killed(game):
     fill(game, 40)
     make_slow(game, 1500)
     process = start(game, "-n", "2")
-    wait_for(lambda: list(game.path("build").rglob("*.out")))
+    expect_soon(lambda: list(game.path("build").rglob("*.out")))
     process.kill()
     process.communicate(timeout=20)
-    wait_for(lambda: not is_alive(process.pid))
+    expect_soon(lambda: not is_alive(process.pid))
 
 
 def test_two_builds_at_once_both_end_right(game):
@@ -286,7 +286,7 @@ def start(game: Game, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(condition) -> None:
+def expect_soon(condition) -> None:
     for _ in range(3000):
         if condition():
             return
