@@ -130,7 +130,9 @@ class Session:
         return self.build
 
     def _has_vanished(self) -> bool:
-        return self.whole and bool(set(self.project.state.stems()) - set(self.project.stems()))
+        state = self.project.state
+        gone = set(state.stems()) - set(self.project.stems())
+        return self.whole and (bool(gone) or state.has_products(""))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build import Build

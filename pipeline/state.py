@@ -361,6 +361,11 @@ class State:
         query = "SELECT path FROM product WHERE stem=? ORDER BY path"
         return [path for (path,) in self.db.execute(query, (stem,))]
 
+    def has_products(self, stem: str) -> bool:
+        """Tell whether any product of a manifest is known."""
+        query = "SELECT 1 FROM product WHERE stem=? LIMIT 1"
+        return self.db.execute(query, (stem,)).fetchone() is not None
+
     def product_stems(self) -> list[str]:
         """Name the manifests, also vanished ones, whose products are known."""
         return [stem for (stem,) in self.db.execute("SELECT DISTINCT stem FROM product")]

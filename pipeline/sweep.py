@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from encoders.kit.plan import Family
-from pipeline.evaluate import Evaluator
+from pipeline.evaluate import Evaluator, files_of
 from pipeline.files import read_if_there, remove_empty_folders
 from pipeline.graph import claims_of
 from pipeline.ledger import Ledger
@@ -55,7 +55,7 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
     products = state.all_products()
     claims = Claims(state, state.stems() if products else ())
     for stem, task, path, sha in products:
-        if stem in chosen | vanished and not claims.covers(task, path):
+        if stem in chosen | vanished and not _is_claimed(state, claims, task, path):
             warning = remove_output(project, evaluator, path, sha)
             if warning:
                 swept.warnings.append(warning)
@@ -66,6 +66,24 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
         for stem in sorted(chosen):
             state.set_manifest(stem, {**state.manifest(stem), "swept": True})
     return swept
+
+
+def _is_claimed(state: State, claims: Claims, task: str, path: str) -> bool:
+    """Tell whether a file is made by a node, or was made by one that is still there.
+
+    What a node that is still there no longer makes is taken away when it is built. A file whose
+    maker is not known goes to the node that may make it, unless that holds and does not.
+    """
+    if task in claims.tasks:
+        return True
+    owner = claims.owner(path)
+    row = state.row(owner) if owner else None
+    if owner is None or row is None:
+        return False
+    if row.clean and row.built and path not in files_of(row.built):
+        return False
+    state.give_product(path, owner)
+    return True
 
 
 class Claims:
@@ -91,13 +109,6 @@ class Claims:
         if path in self._exact:
             return self._exact[path]
         return next((task for family, task in self._families if is_member(path, family)), None)
-
-    def covers(self, task: str, path: str) -> bool:
-        """Tell whether a file is made by a node, or was made by one that is still there.
-
-        What a node that is still there no longer makes is taken away when it is built.
-        """
-        return task in self.tasks or self.owner(path) is not None
 
 
 def is_member(path: str, family: Family) -> bool:

@@ -418,3 +418,23 @@ def test_a_file_that_another_node_needs_as_a_folder_is_a_collision(village):
 def test_what_is_no_file_is_no_source(village):
     os.mkfifo(village.path("assets/pipe.txt"))
     assert len(village.doit().built) == 7
+
+
+@pytest.mark.parametrize("names", [[], ["toy"]])
+def test_a_member_that_a_family_lost_together_with_the_state_goes(village, names):
+    village.doit()
+    village.remove(".cartwright/state.db")
+    village.write("assets/w.bst", "x y")
+    village.doit(*names)
+    village.doit()
+    assert not village.path("build/toy/w_2.part").exists()
+
+
+def test_a_member_that_only_a_killed_build_made_goes_when_its_source_is_reverted(village):
+    village.doit()
+    village.write("assets/w.bst", "x y z more")
+    kill_after(village, 1)
+    assert village.path("build/toy/w_3.part").exists()
+    village.write("assets/w.bst", "x y z")
+    village.doit()
+    assert not village.path("build/toy/w_3.part").exists()
