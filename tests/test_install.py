@@ -1,0 +1,124 @@
+"""A game's repository, from an installed Cartwright: what the README says, in a clean folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.game import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (find_spec("pip") and find_spec("venv") and find_spec("setuptools")),
+    reason="needs pip, venv and setuptools",
+)
+INSTALLED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "pipeline", "encoders")
+TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+
+
+def run(*command: object, cwd: Path) -> str:
+    """Run a program that knows nothing of this repository, and give what it says."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "CARTW"))}
+    ran = subprocess.run(
+        [str(one) for one in command],
+        cwd=cwd,
+        env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def copy_of_the_repository(folder: Path) -> Path:
+    """Copy what an installation is made from, without anything that was built."""
+    folder.mkdir()
+    leave = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.egg-info")
+    for name in INSTALLED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=leave)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def make_venv(folder: Path) -> Path:
+    """Make an environment that borrows the libraries of this one, but not Cartwright."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    say = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(run(python, "-c", say, cwd=folder).strip())
+    borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    borrowed |= {*site.getsitepackages()}
+    (packages / "borrowed.pth").write_text("\n".join(sorted(borrowed)) + "\n")
+    return python
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment into which the repository was installed with pip."""
+    folder = tmp_path_factory.mktemp("install")
+    source, pip = copy_of_the_repository(folder / "source"), (sys.executable, "-m", "pip")
+    alone = ("--quiet", "--no-deps")
+    run(*pip, "wheel", *alone, "--no-build-isolation", "-w", folder, source, cwd=folder)
+    python = make_venv(folder / "venv")
+    (wheel,) = folder.glob("*.whl")
+    run(*pip, "--python", python, "install", *alone, "--ignore-installed", wheel, cwd=folder)
+    return python
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Path:
+    """A repository with two files copied from here, the README's manifest and two models."""
+    manifest = re.search(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert manifest is not None
+    for name in ("dodo.py", "doit.cfg"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for folder in ("manifests", "assets/meshes"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "manifests/kac.toml").write_text(manifest[1])
+    for name in ("barrel", "crate"):
+        (tmp_path / f"assets/meshes/{name}.obj").write_text(TRIANGLE)
+    return tmp_path
+
+
+def built(said: str) -> list[str]:
+    return sorted(re.findall(r"^ *built +(\S+:\S+)$", said, re.MULTILINE))
+
+
+def test_what_runs_is_what_was_installed(python: Path, game: Path) -> None:
+    say = "import pipeline, encoders; print(pipeline.__file__, encoders.__file__)"
+    for file in run(python, "-c", say, cwd=game).split():
+        assert Path(file).is_relative_to(python.parent.parent)
+
+
+def test_a_game_builds_and_builds_again_only_what_changed(python: Path, game: Path) -> None:
+    doit = (python, "-m", "doit")
+    assert built(run(*doit, cwd=game)) == ["kac:meshes/barrel", "kac:meshes/crate"]
+    assert (game / "build/kac/meshes/barrel.kac").read_bytes()
+    assert "nothing to do" in run(*doit, cwd=game)
+    (game / "assets/meshes/barrel.obj").write_text(TRIANGLE.replace("v 1", "v 2"))
+    assert built(run(*doit, cwd=game)) == ["kac:meshes/barrel"]
+
+
+def test_a_game_builds_one_target_of_several(python: Path, game: Path) -> None:
+    (game / "manifests/rp2350.toml").write_text(
+        'target = "rp2350"\n[[asset]]\nsource = "assets/meshes/*.obj"\n'
+    )
+    assert built(run(python, "-m", "doit", "kac", cwd=game)) == [
+        "kac:meshes/barrel",
+        "kac:meshes/crate",
+    ]
+    assert not (game / "build/rp2350").exists()
+    run(python, "-m", "doit", "-n", "2", cwd=game)
+    assert (game / "build/rp2350/mod.rs").is_file()

@@ -1,0 +1,120 @@
+"""Write `docs/manifests.md`: the common part of a manifest, and every key of every target.
+
+Run `python tools/make_manual.py`. The tables come from the declarations that manifests are checked
+against, so the page can't say anything else than the checks do. `--into FILE` writes elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from encoders.kit.option import Option, Value  # noqa: E402
+from encoders.kit.plan import ANY, Kind, Table, Target  # noqa: E402
+from pipeline.code import target_names  # noqa: E402
+from pipeline.draft import load_target  # noqa: E402
+
+PAGE = ROOT / "docs/manifests.md"
+INTRODUCTION = (Path(__file__).parent / "manual/introduction.md").read_text(encoding="utf-8")
+NONE = "*none*"
+HEAD = ("| key | allowed | default | meaning |", "| --- | --- | --- | --- |")
+
+
+def make_page() -> str:
+    """Return the whole page."""
+    lines = [INTRODUCTION]
+    for name in own_targets():
+        lines += describe_target(name, load_target(name))
+    return "\n".join(lines)
+
+
+def own_targets() -> list[str]:
+    """Name the targets that come with Cartwright: no game's own."""
+    own = ROOT / "encoders"
+    return [
+        name
+        for name in target_names()
+        if (own / name / "__init__.py").is_file() or (own / f"{name}.py").is_file()
+    ]
+
+
+def describe_target(name: str, target: Target) -> Iterator[str]:
+    """Give the lines of one target: top-level keys, tables of assets, tables of settings."""
+    yield f"## {name}\n"
+    yield f"What comes out: [formats/{name}](formats/{name}.md).\n"
+    if target.options:
+        yield "At the top of the manifest\n"
+        yield from describe_options(target.options)
+    for kind_name, kind in target.kinds.items():
+        yield from describe_kind(kind_name, kind)
+    for table_name, table in target.tables.items():
+        yield from describe_table(table_name, table)
+
+
+def describe_kind(name: str, kind: Kind) -> Iterator[str]:
+    """Give the lines of one kind of asset."""
+    yield f"### {name}\n"
+    if not kind.options:
+        yield f"Made from {name_suffixes(kind)}. It has no options.\n"
+        return
+    where = f"`[[{kind.table}]]` and `[defaults.{name}]`"
+    yield f"Made from {name_suffixes(kind)}. In {where}:\n"
+    yield from describe_options(kind.options)
+
+
+def name_suffixes(kind: Kind) -> str:
+    """Say which sources a kind reads."""
+    if ANY in kind.suffixes:
+        return "any file, where an entry asks for it in `kinds` or no other kind reads a named file"
+    return ", ".join(f"`{one}`" for one in kind.suffixes)
+
+
+def describe_table(name: str, table: Table) -> Iterator[str]:
+    """Give the lines of one table of settings."""
+    yield f"### `[[{name}]]`\n" if table.repeated else f"### `[{name}]`\n"
+    yield "As many as are needed.\n" if table.repeated else "Once.\n"
+    yield from describe_options(table.options)
+
+
+def describe_options(options: Mapping[str, Option]) -> Iterator[str]:
+    """Give a table with a row for each key."""
+    yield from HEAD
+    for name, option in options.items():
+        cells = (f"`{name}`", option.rule.text, show_default(option), option.doc)
+        yield "| " + " | ".join(escape(cell) for cell in cells) + " |"
+    yield ""
+
+
+def show_default(option: Option) -> str:
+    """Say what a key is when it is not given."""
+    if option.required:
+        return "required"
+    return NONE if option.default is None else f"`{show_value(option.default)}`"
+
+
+def show_value(value: Value) -> str:
+    """Write a value as TOML has it; for what defaults hold, JSON is the same."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def escape(cell: str) -> str:
+    """Keep a cell in its column, and its characters from being marks."""
+    cell = cell.replace("|", "\\|")
+    return cell if cell == NONE or "`" in cell else cell.replace("*", "\\*").replace("<", "&lt;")
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, default=PAGE)
+    parser.parse_args().into.write_text(make_page(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
