@@ -11,7 +11,7 @@ import errno
 import marshal
 import os
 from collections.abc import Iterator
-from stat import S_ISREG
+from stat import S_ISLNK, S_ISREG
 
 import xxhash
 
@@ -89,11 +89,13 @@ def is_link(stamp: Stamp) -> bool:
 def take_stamp(path: str) -> Stamp:
     """Stamp one file; one that is not there gets a stamp that equals none."""
     try:
-        stat = os.stat(path)
-        inode = -stat.st_ino if os.path.islink(path) else stat.st_ino
+        stat = os.lstat(path)
+        sign = 1
+        if S_ISLNK(stat.st_mode):
+            stat, sign = os.stat(path), -1
     except OSError:
         return UNKNOWN
-    return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, inode)
+    return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, sign * stat.st_ino)
 
 
 def pack_listing(listing: Listing | None) -> bytes:

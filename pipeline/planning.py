@@ -61,8 +61,10 @@ def _add(planned: dict[str, Planned], one: Planned) -> None:
 
 def put_below(one: Planned, folder: str) -> Planned:
     """Give the node with its places from the project's root."""
-    outputs = {role: _below(place, folder) for role, place in one.node.outputs.items()}
-    return replace(one, node=replace(one.node, outputs=outputs))
+    node = one.node
+    outputs = {role: _below(place, folder) for role, place in node.outputs.items()}
+    placed = Node(node.name, node.encoder, node.inputs, node.params, outputs, node.stands_on)
+    return Planned(placed, one.asset, one.needs)
 
 
 def _below(place: Place, folder: str) -> Place:

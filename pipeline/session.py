@@ -240,7 +240,8 @@ class Session:
             for stem in self.standings:
                 build.book.open_all(stem)
         active = set(self._all_tasks()) if everything else set(build.dirty)
-        waiting = sorted(active)
+        count = sum(standing.nodes for standing in self.standings.values())
+        waiting = sorted(active) if len(active) < count else []
         while waiting:
             readers: set[str] = set()
             for stem, tasks in groupby(waiting, key=stem_of):
