@@ -14,18 +14,20 @@ import msgspec
 import numpy as np
 
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.simplify import Surface, simplify
 from encoders.kit.vertex_cache import order_mesh
 from encoders.kit.weld import weld_vertices
 from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture, union
 from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
 from encoders.untold.piece import Cut, Piece, unpack_cut
+from encoders.untold.reduce import reduce_pieces
 from encoders.untold.vertex import pack_vertices
 from encoders.untold.writer import pack_untold
 
 HASH_DIGITS = 16
 # Where a cell has more the engine gives up batching it.
 VERTEX_LIMIT = 160_000
+# A level with this many times the triangles asked for is a warning.
+MISSED = 1.25
 # What is said of a texture or a material beside what a record holds.
 OPAQUE = "is_opaque"
 NOT_STORED = ("slots", "name", "is_alpha_in_image")
@@ -38,7 +40,7 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
     if not cut.pieces:
         return {"facts": msgspec.json.encode({"bytes": 0})}
     name = known["file"]
-    pieces = [_reduced(piece, known["share"]) for piece in cut.pieces]
+    pieces = reduce_pieces(cut.pieces, known["share"], known["drops"])
     content = _content(replace(cut, pieces=tuple(pieces)), _textures(inputs), known)
     data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
@@ -51,11 +53,8 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
         "triangles": content.triangle_count,
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
-    if content.vertex_count > VERTEX_LIMIT:
-        outputs[WARNINGS] = (
-            f"{name}: {content.vertex_count:,} vertices; the engine batches at most "
-            f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
-        ).encode()
+    if warnings := _warnings(name, cut, content, known["share"]):
+        outputs[WARNINGS] = "\n".join(warnings).encode()
     return outputs
 
 
@@ -68,17 +67,22 @@ def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
     }
 
 
-def _reduced(piece: Piece, share: float) -> Piece:
-    """Simplify a mesh to a share of its triangles, within an error that fits what is left."""
-    if share >= 1.0:
-        return piece
-    target = max(1, math.ceil(len(piece.triangles) * share))
-    size = (piece.position.max(axis=0) - piece.position.min(axis=0)).astype(np.float64)
-    diameter = math.sqrt(math.fsum((size * size).tolist()))
-    surface = Surface(piece.position, piece.triangles, piece.normal, piece.uv)
-    found = simplify(surface, target, piece.is_border, diameter / math.sqrt(target))
-    # What is smaller than the error vanishes; a mesh that would be gone stays whole.
-    return replace(piece, triangles=found.indices) if len(found.indices) else piece
+def _warnings(name: str, cut: Cut, content: Content, share: float) -> list[str]:
+    """Say where a level is too large, or far above the share that it was to keep."""
+    found = []
+    if content.vertex_count > VERTEX_LIMIT:
+        found.append(
+            f"{name}: {content.vertex_count:,} vertices; the engine batches at most "
+            f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
+        )
+    whole = sum(len(piece.triangles) for piece in cut.pieces)
+    wanted = math.ceil(whole * share)
+    if content.triangle_count > MISSED * wanted:
+        found.append(
+            f"{name}: keeps {content.triangle_count / whole:.1%} of {whole:,} triangles where "
+            f"{share:.1%} were asked: the rest is borders, open edges and shapes already plain"
+        )
+    return found
 
 
 def _content(cut: Cut, textures: dict[str, dict[str, Any]], known: Any) -> Content:

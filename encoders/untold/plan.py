@@ -204,6 +204,8 @@ class _Planner:
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[kind],
             "share": share,
+            # The first LOD is seen from near: nothing may be missing there.
+            "drops": kind == "hlod" or (kind == "lod" and suffix != "_lod1"),
             "name": stem,
             "file": stem + suffix,
             "compression": self.options["compression"],

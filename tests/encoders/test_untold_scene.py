@@ -302,6 +302,74 @@ def test_levels_have_their_share_of_triangles_and_stay_in_shape():
         assert (normal[:, 1] > 0).all()
 
 
+LEVELS = ("", "_lod1", "_lod2", "_hlod")
+
+
+def village(seed: int, boxes: int, reach: float) -> Scene:
+    """Boxes of many sizes on an uneven ground, anywhere between 1 and `reach` in x and -z."""
+    random = np.random.default_rng(seed)
+    scene = sheet(reach, 6, 0.3)
+    scene.shape("cube", cube_arrays())
+    for number in range(boxes):
+        x, z = random.uniform(1, reach - 1, 2).tolist()
+        size = random.uniform(0.2, 1.5, 3).tolist()
+        scene.put(f"box {number}", "cube", translation=[x, 2, -z], scale=size)
+    return scene
+
+
+def counts_of(built, tile: str) -> list[int]:
+    return [len(corners_of(built.read(f"{tile}{suffix}"))) for suffix in LEVELS]
+
+
+def test_village_of_boxes_reaches_the_asked_shares_within_a_quarter():
+    built = build({GLB: village(1, 120, 24).glb()})
+    whole, *levels = counts_of(built, "tile_0_0_0")
+    assert whole == 120 * 12 + 72
+    for count, share in zip(levels, (0.5, 0.2, 0.1), strict=True):
+        assert 0.75 * share <= count / whole <= 1.25 * share
+    assert built.warnings == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_levels_of_a_village_shrink_and_borders_stay_equal_on_both_sides(seed):
+    built = build({GLB: village(seed, 60, 50).glb()}, lods=[0.6, 0.4, 0.3, 0.2, 0.15])
+    for tile in built.tiles():
+        names = [f"{tile}{suffix}" for suffix in ("", *(f"_lod{n}" for n in range(1, 6)), "_hlod")]
+        counts = [len(corners_of(built.read(name))) for name in names]
+        assert counts == sorted(counts, reverse=True)
+    for suffix in LEVELS:
+        sides = [corners_of(built.read(f"tile_{x}_0_0{suffix}")) for x in (0, 1)]
+        left, right = (border_edges(side, 0, 25) for side in sides)
+        assert len(left) >= 3
+        assert left == right
+
+
+def test_no_level_loses_a_large_part():
+    scene = village(2, 80, 24)
+    scene.put("house", "cube", translation=[12, 12, -12], scale=[8, 8, 8])
+    built = build({GLB: scene.glb()})
+    for suffix in LEVELS:
+        assert corners_of(built.read(f"tile_0_0_0{suffix}"))[:, :, 1].max() == 16
+
+
+def test_corners_that_moved_across_a_seam_have_a_normal_of_their_side():
+    built = build({GLB: village(3, 40, 24).glb()})
+    for mesh in built.read("tile_0_0_0_lod1")["meshes"]:
+        corners = mesh["position"][mesh["triangles"]]
+        facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        facing /= np.linalg.norm(facing, axis=1, keepdims=True)
+        fit = (mesh["normal"][mesh["triangles"]] * facing[:, None]).sum(axis=2)
+        assert (fit > 0).all()
+
+
+def test_level_that_misses_its_share_is_a_warning_with_both_shares():
+    built = build({GLB: sheet(24, 8, translation=[0.5, 0, -0.5]).glb()}, lods=[0.05], hlod=0)
+    (warning,) = built.warnings
+    count = len(corners_of(built.read("tile_0_0_0_lod1")))
+    assert warning.startswith("tile_0_0_0_lod1: ")
+    assert f"keeps {count / 128:.1%} of 128 triangles where 5.0% were asked" in warning
+
+
 def test_levels_have_the_materials_and_textures_of_their_tile():
     built = build({GLB: houses([(5, -5)], 4.0, {"name": "brick"}).glb()})
     found = [built.read(f"tile_0_0_0{suffix}") for suffix in ("", "_lod1", "_lod2", "_hlod")]
