@@ -79,12 +79,12 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         session: Session = self.loader.session
         if session.build is not None:
             session.build.lint = lint
-        self.control = TaskControl(self.task_list)
-        self.control.process(self.sel_tasks)
-        if single:
-            self._drop_needs()
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            self.control = TaskControl(self.task_list)
+            self.control.process(self.sel_tasks)
+            if single:
+                self._drop_needs()
             if isinstance(outfile, str):
                 outfile = stack.enter_context(open(outfile, "w", encoding="utf-8"))
             options = {"failure_verbosity": failure_verbosity, "session": session}

@@ -15,6 +15,7 @@ import encoders
 import pipeline.files
 import pipeline.survey
 from pipeline.cache import Cache
+from pipeline.lock import Lock
 from pipeline.pool import Pool
 from pipeline.project import Project
 from pipeline.session import Session
@@ -438,3 +439,9 @@ def test_a_member_that_only_a_killed_build_made_goes_when_its_source_is_reverted
     village.write("assets/w.bst", "x y z")
     village.doit()
     assert not village.path("build/toy/w_3.part").exists()
+
+
+def test_a_command_line_that_is_refused_lets_go_of_the_project(village):
+    assert village.doit("toy:nope").code == 3
+    with Lock(str(village.path(".cartwright/lock")), on_wait=pytest.fail):
+        pass
