@@ -26,6 +26,9 @@ def call_apart(dotted: str, *arguments: Any) -> Any:
     pool = Pool(1, os.getcwd())
     try:
         (answer,) = pool.map(_answer, [(dotted, arguments)])
+    except BaseException:
+        pool.kill()
+        raise
     finally:
         pool.close()
     if isinstance(answer, Exception):

@@ -6,6 +6,7 @@ an output folder never holds anything but outputs.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import sys
@@ -24,7 +25,17 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
 
     `twin` is a file with the same bytes, whose blocks are shared where that is possible.
     """
-    temporary = f"{scratch}/{os.getpid()}-{_process}-{next(_serial)}"
+    name = f"{os.getpid()}-{_process}-{next(_serial)}"
+    try:
+        _write_and_rename(f"{scratch}/{name}", path, data, twin)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # On another device only a file that lies there already can be renamed into place.
+        _write_and_rename(f"{os.path.dirname(path)}/.{name}", path, data, twin)
+
+
+def _write_and_rename(temporary: str, path: str, data: bytes, twin: str | None) -> None:
     try:
         if twin is None or len(data) < WORTH_SHARING or not _clone(twin, temporary):
             _write(temporary, data)

@@ -37,6 +37,9 @@ def survey_in_parallel(root: str) -> Any:
         pool = Pool(os.cpu_count() or 1, root)
         try:
             return list(pool.map(function, calls))
+        except BaseException:
+            pool.kill()
+            raise
         finally:
             pool.close()
 

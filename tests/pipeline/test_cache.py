@@ -170,6 +170,22 @@ def test_a_copy_is_made_where_blocks_cannot_be_shared(tmp_path, monkeypatch):
     assert (tmp_path / "out").read_bytes() == data
 
 
+def test_an_output_folder_on_another_device_is_filled_all_the_same(game, monkeypatch):
+    """Another device is played by a rename that refuses to leave its folder."""
+    rename = os.replace
+
+    def within_a_device(source, target):
+        if "/build/" in str(target) and "/build/" not in str(source):
+            raise OSError(18, "Invalid cross-device link", source, None, target)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", within_a_device)
+    game.write("assets/a.txt", "a")
+    assert game.doit().code == 0
+    assert sorted(game.outputs()) == ["build/toy/a.out", "build/toy/all.pack"]
+    assert os.listdir(game.path(".cartwright/tmp")) == []
+
+
 def test_a_trim_takes_the_least_recently_used_first(cache):
     old, _ = store(cache, b"o" * LARGE, LONG_AGO)
     new, _ = store(cache, b"n" * LARGE, LONG_AGO + 5)
