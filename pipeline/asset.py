@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from encoders.kit.option import Value
@@ -40,8 +40,9 @@ def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check
         for source in sources:
             matched.setdefault(source, []).append(entry)
         _check_options(entry, target, sources, check)
+    choices = Choices(manifest, target)
     for source, entries in matched.items():
-        finding.assets += _assets_of(manifest, target, source, entries)
+        finding.assets += _assets_of(choices, source, entries)
     finding.assets = _distinct_names(finding.assets)
     return finding
 
@@ -104,27 +105,55 @@ def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[s
 
 def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
     """Note options that none of the matched sources has a use for."""
-    kinds = {kind for source in sources for kind in _kinds_of(target, source, entry.kinds)}
+    one_each = {_suffix(source): source for source in sources}.values()
+    kinds = {kind for source in one_each for kind in _kinds_of(target, source, entry.kinds)}
     known = {name for kind in kinds for name in target.kinds[kind].options}
     for name in entry.options:
         if kinds and name not in known:
             check.add(f"{entry.key}.{name}", f"not an option of {', '.join(sorted(kinds))}")
 
 
-def _assets_of(
-    manifest: Manifest, target: Target, source: str, entries: Sequence[Entry]
-) -> list[Asset]:
-    ids: list[str | None] = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What entries come to for a source: an explicit id or None, the kinds, the options."""
+
+    id: str | None
+    kinds: tuple[str, ...]
+    options: dict[str, Value]
+
+
+class Choices:
+    """What entries come to: worked out once for all sources of a suffix that they match."""
+
+    def __init__(self, manifest: Manifest, target: Target) -> None:
+        self.manifest, self.target = manifest, target
+        self._known: dict[tuple[str, ...], list[Choice]] = {}
+
+    def of(self, source: str, entries: Sequence[Entry]) -> list[Choice]:
+        """Give the choices for a source, one for each asset that it becomes."""
+        key = (_suffix(source), *(entry.key for entry in entries))
+        if key not in self._known:
+            self._known[key] = list(self._work_out(source, entries))
+        return self._known[key]
+
+    def _work_out(self, source: str, entries: Sequence[Entry]) -> Iterator[Choice]:
+        ids: list[str | None] = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+        for one in ids or [None]:
+            chosen = [entry for entry in entries if entry.id in (None, one)]
+            asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
+            kinds = _kinds_of(self.target, source, asked)
+            given = [entry.options for entry in chosen]
+            yield Choice(one, kinds, _options(self.manifest, self.target, kinds, given))
+
+
+def _assets_of(choices: Choices, source: str, entries: Sequence[Entry]) -> list[Asset]:
+    folder, _, base = _below(source, choices.manifest.source_root).rpartition("/")
     assets = []
-    for one in ids or [None]:
-        chosen = [entry for entry in entries if entry.id in (None, one)]
-        asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
-        kinds = _kinds_of(target, source, asked)
-        options = _options(manifest, target, kinds, [entry.options for entry in chosen])
-        path = _below(source, manifest.source_root)
-        name = one or posixpath.splitext(posixpath.basename(path))[0]
-        place = posixpath.join(posixpath.dirname(path), name)
-        assets.append(Asset(_speakable(place), name, (source,), kinds, options, place))
+    for choice in choices.of(source, entries):
+        name = choice.id or posixpath.splitext(base)[0]
+        place = posixpath.join(folder, name)
+        asset = Asset(_speakable(place), name, (source,), choice.kinds, choice.options, place)
+        assets.append(asset)
     return assets
 
 
@@ -162,6 +191,8 @@ def _distinct_names(assets: list[Asset]) -> list[Asset]:
     """Tell sources of one name apart by their suffix, or by all of their files' names."""
     for more in (_suffix, lambda path: "." + posixpath.basename(path)):
         count = Counter(asset.name for asset in assets)
+        if len(count) == len(assets):
+            break
         assets = [
             replace(asset, name=asset.name + more(asset.source)) if count[asset.name] > 1 else asset
             for asset in assets

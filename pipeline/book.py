@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pipeline.evaluate import Made, made_by
 from pipeline.planning import Planned, unpack_planned
-from pipeline.state import Row, State, dump
+from pipeline.record import freeze
+from pipeline.state import Row, State
 
 
 class Book:
@@ -22,7 +23,11 @@ class Book:
 
     def open_all(self, stem: str) -> None:
         """Open all nodes of a manifest at once, which is quicker when many will be asked for."""
-        self._rows.update((row.task, row) for row in self.state.rows(stem))
+        self.keep_rows(self.state.rows(stem))
+
+    def keep_rows(self, rows: Iterable[Row]) -> None:
+        """Keep nodes as they were read a moment ago."""
+        self._rows.update((row.task, row) for row in rows)
 
     def row(self, task: str) -> Row | None:
         """Give a node as it is stored."""
@@ -52,8 +57,7 @@ class Book:
         if task not in self._origins:
             row = self.row(task)
             built = row.built if row else None
-            paths = {name: path for name, _, _, path in built["made"]} if built else {}
-            self._origins[task] = (paths, built["fingerprint"] if built else "")
+            self._origins[task] = _origins(built) if built else ({}, "")
         paths, fingerprint = self._origins[task]
         return paths.get(role), fingerprint
 
@@ -63,19 +67,24 @@ class Book:
 
     def note_built(self, row: Row, built: dict[str, Any]) -> None:
         """Note that a node was built and holds, in the caller's transaction."""
-        self._note(row, dump(built), clean=True)
+        self._note(row, freeze(built), clean=True)
         self._made[row.task] = made_by(built)
-        self._origins.pop(row.task, None)
+        self._origins[row.task] = _origins(built)
 
     def note_dirty(self, row: Row) -> None:
         """Note that a node no longer holds, in the caller's transaction."""
-        self._note(row, row.built_text, clean=False)
+        self._note(row, row.frozen_built, clean=False)
 
     def note_forgotten(self, row: Row) -> None:
         """Note that a node was never built, in the caller's transaction."""
         self._note(row, None, clean=False)
         self._made[row.task] = None
 
-    def _note(self, row: Row, built: str | None, clean: bool) -> None:
-        self.state.set_rows([(row.task, row.stem, row.plan_text, built, clean)])
-        self._rows[row.task] = Row(row.task, row.stem, row.plan_text, built, clean)
+    def _note(self, row: Row, built: bytes | None, clean: bool) -> None:
+        noted = Row(row.task, row.stem, row.frozen_plan, built, clean)
+        self.state.update_row(noted)
+        self._rows[row.task] = noted
+
+
+def _origins(built: Mapping[str, Any]) -> tuple[dict[str, str | None], str]:
+    return {role: path for role, _, _, path in built["made"]}, built["fingerprint"]

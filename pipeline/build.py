@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -26,7 +27,7 @@ from pipeline.planning import BROKEN
 from pipeline.project import Project
 from pipeline.state import OPEN, Row
 from pipeline.sweep import Claims, remove_output
-from pipeline.work import Input, Job, Result, do_job
+from pipeline.work import Input, Job, Result, Workplace, clear_bench, do_job
 
 FEW_REPORTS = 5
 
@@ -48,9 +49,10 @@ class Tally:
 class Build:
     """The nodes of one run, from dirty to done."""
 
-    def __init__(self, project: Project, evaluator: Evaluator, dirty: Iterable[str]) -> None:
-        self.project, self.evaluator = project, evaluator
-        self.book = Book(project.state)
+    def __init__(
+        self, project: Project, evaluator: Evaluator, book: Book, dirty: Iterable[str]
+    ) -> None:
+        self.project, self.evaluator, self.book = project, evaluator, book
         self.dirty = set(dirty)
         self.encode_again = False
         self.lint = False
@@ -60,6 +62,11 @@ class Build:
         self._noted_code: set[str] = set()
         self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
+
+    @cached_property
+    def _makers(self) -> set[str]:
+        """The tasks that own a file; of the others there is nothing to ask, one by one."""
+        return self.project.state.makers()
 
     def open(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built, until the build is closed."""
@@ -83,6 +90,18 @@ class Build:
             return Result(FAILED, error=EncodeError("a node that it needs was not built"))
         return self._job(task, node, digests)
 
+    @cached_property
+    def _workplace(self) -> Workplace:
+        project = self.project
+        return Workplace(
+            project.root,
+            project.cache.folder,
+            project.scratch,
+            project.ledger,
+            self.encode_again,
+            self.lint,
+        )
+
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
         project, fixed = self.project, self.evaluator.fixed(node)
         stem = task.partition(":")[0]
@@ -95,12 +114,7 @@ class Build:
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
-            root=project.root,
-            cache=project.cache.folder,
-            scratch=project.scratch,
-            ledger=project.ledger,
-            encode_again=self.encode_again,
-            lint=self.lint,
+            at=self._workplace,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -161,12 +175,13 @@ class Build:
         files = {path: (size, sha) for _, size, sha, path in built["made"] if path is not None}
         self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
         state = self.project.state
-        before = state.products_of(row.task)
+        before = state.products_of(row.task) if row.task in self._makers else {}
         with state.batch():
             self._note_code(planned.node.encoder)
             self._mark_readers(row, built)
             self.book.note_built(row, built)
             state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
+            self._makers.add(row.task)
             # Before anything is committed: a kill must not leave a stale file that nobody minds.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
@@ -195,9 +210,10 @@ class Build:
 
     def _mark_readers(self, row: Row, built: dict[str, Any]) -> None:
         """Mark what reads this node's products as dirty, where these are not what they were."""
-        old, new = self.book.made(row.task), made_by(built)
+        old = self.book.made(row.task)
         if old is None:  # whoever reads a node that was never built is dirty already
             return
+        new = made_by(built)
         changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
         name = row.task.partition(":")[2]
         roles = changed | {role.rpartition("/")[0] for role in changed} - {""}
@@ -217,6 +233,7 @@ class Build:
             owner = self._claims.owner(path) if self._claims else None
             if owner not in (None, row.task):
                 state.give_product(path, owner)
+                self._makers.add(owner)
                 continue
             warning = remove_output(self.project, self.evaluator, path, sha)
             if warning:
@@ -232,6 +249,7 @@ class Build:
 
     def close(self) -> None:
         """Photograph the folders that were written to, so that the next glance finds them known."""
+        clear_bench()
         self.project.state.flush(now=True)
         newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
         now_ns = self.project.lock.clock_ns()

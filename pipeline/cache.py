@@ -2,7 +2,7 @@
 
 Objects and receipts are named by SHA-256 and never change once they are there, so any number of
 projects and processes may share a cache. Every object is checked when it is read; a damaged one
-is set aside and treated as missing.
+is set aside and treated as missing. A process that makes many results bundles their receipts.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from pipeline.files import read_if_there, write_whole
+from pipeline.bundle import Bundles
+from pipeline.files import is_there, read_if_there, write_whole
 from pipeline.receipt import Made, Receipt, pack_receipt, unpack_receipt
 
-OBJECTS, RECEIPTS, DAMAGED, SCRATCH = "objects", "receipts", "damaged", "tmp"
+OBJECTS, RECEIPTS, BUNDLES = "objects", "receipts", "bundles"
+DAMAGED, SCRATCH = "damaged", "tmp"
+FEW = 64  # how many receipts of a process are files of their own
 
 
 class Cache:
@@ -25,6 +28,9 @@ class Cache:
         self.folder = folder
         self.scratch = f"{folder}/{SCRATCH}"
         self.set_aside: list[str] = []
+        self.bundles = Bundles(f"{folder}/{BUNDLES}")
+        self._single = 0
+        self._spoiled: set[str] = set()
 
     def _path(self, kind: str, digest: str) -> str:
         return f"{self.folder}/{kind}/{digest[:2]}/{digest[2:]}"
@@ -71,15 +77,34 @@ class Cache:
     def load_receipt(self, fingerprint: str) -> Receipt | None:
         """Read the receipt of a fingerprint and note that it was of use."""
         path = self._path(RECEIPTS, fingerprint)
-        data = read_if_there(path)
-        if data is None:
-            return None
-        receipt = unpack_receipt(data)
+        if not is_there(path):
+            return self._load_bundled(fingerprint)
+        receipt = unpack_receipt(read_if_there(path) or b"")
         if receipt is None:
             self._put_aside(path, fingerprint)
             return None
         with suppress(OSError):
             os.utime(path)
+        return receipt
+
+    def _load_bundled(self, fingerprint: str) -> Receipt | None:
+        data = self.bundles.find(fingerprint)
+        if data is None:
+            return None
+        receipt = unpack_receipt(data)
+        if receipt is None:
+            self.bundles.forget(fingerprint)
+            self._spoiled.add(fingerprint)
+            write_whole(f"{self.folder}/{DAMAGED}/{fingerprint}", data, self.scratch)
+            self.set_aside.append(fingerprint)
+        return receipt
+
+    def load_receipt_of_other(self, fingerprint: str) -> Receipt | None:
+        """Read a receipt that another process may have written a moment ago."""
+        receipt = self.load_receipt(fingerprint)
+        if receipt is None:
+            self.bundles.look()
+            receipt = self.load_receipt(fingerprint)
         return receipt
 
     def store_result(
@@ -89,12 +114,34 @@ class Cache:
         for one in receipt.made:
             if not one.is_inline:
                 self.store_object(one.sha, outputs[one.role])
-        write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
+        self._store_receipt(fingerprint, pack_receipt(receipt))
+
+    def _store_receipt(self, fingerprint: str, data: bytes) -> None:
+        """Keep a receipt: in a file while they are few, which also hides one that is damaged."""
+        if self._single < FEW or fingerprint in self._spoiled:
+            self._single += 1
+            write_whole(self._path(RECEIPTS, fingerprint), data, self.scratch)
+        else:
+            self.bundles.add(fingerprint, data)
+
+    def unbundle(self) -> None:
+        """Make a file of every bundled receipt that has none, last used when its bundle was."""
+        for fingerprint, data, used in self.bundles.take_apart():
+            path = self._path(RECEIPTS, fingerprint)
+            if not is_there(path):
+                write_whole(path, data, self.scratch)
+                os.utime(path, (used, used))
 
     def drop_receipt(self, fingerprint: str) -> None:
         """Forget a result, so that it is encoded again."""
+        if self.bundles.find(fingerprint) is not None:
+            self.unbundle()
         with suppress(FileNotFoundError):
             os.unlink(self._path(RECEIPTS, fingerprint))
+
+    def close(self) -> None:
+        """Close the bundle that this process wrote."""
+        self.bundles.close()
 
     def _put_aside(self, path: str, digest: str) -> None:
         os.makedirs(f"{self.folder}/{DAMAGED}", exist_ok=True)

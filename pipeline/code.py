@@ -83,6 +83,7 @@ class Code:
         self._note = note
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[str, dict[str, str]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
         self.paths: dict[str, str] = {}
 
     def table(self, encoder: str) -> Mapping[str, str]:
@@ -94,8 +95,11 @@ class Code:
 
     def texts(self, encoder: str) -> Mapping[str, str]:
         """Give the digests of the texts that the table was made from, by module."""
-        found = {name: self._modules.get(name) for name in self.table(encoder)}
-        return {name: module.text for name, module in found.items() if module}
+        start = encoder.partition(":")[0]
+        if start not in self._texts:
+            found = {name: self._modules.get(name) for name in self.table(encoder)}
+            self._texts[start] = {name: module.text for name, module in found.items() if module}
+        return self._texts[start]
 
     def _closure(self, start: str) -> dict[str, str]:
         waiting, table, libraries = [start], {}, set()

@@ -14,10 +14,17 @@ from contextlib import suppress
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
+AT_ONCE = 1 << 16
+_BINARY = getattr(os, "O_BINARY", 0)
 # Processes of several machines or containers may share a cache, and have the same numbers.
 _process = os.urandom(6).hex()
 _serial = itertools.count()
 _cannot_share: set[str] = set()
+
+
+def unique_name() -> str:
+    """Give a name that no other process has given, and this one never gives again."""
+    return f"{os.getpid()}-{_process}-{next(_serial)}"
 
 
 def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -> None:
@@ -25,7 +32,7 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
 
     `twin` is a file with the same bytes, whose blocks are shared where that is possible.
     """
-    name = f"{os.getpid()}-{_process}-{next(_serial)}"
+    name = unique_name()
     try:
         _write_and_rename(f"{scratch}/{name}", path, data, twin)
     except OSError as error:
@@ -62,16 +69,16 @@ def _clone(twin: str, path: str) -> bool:
 
 
 def _write(path: str, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY
     try:
         handle = os.open(path, flags, 0o666)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         handle = os.open(path, flags, 0o666)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
+        done = os.write(handle, data) if data else 0
+        while done < len(data):
+            done += os.write(handle, memoryview(data)[done:])
     finally:
         os.close(handle)
 
@@ -85,9 +92,17 @@ def _rename(temporary: str, path: str) -> None:
 
 
 def read_file(path: str) -> bytes:
-    """Read a whole file."""
-    with open(path, "rb", buffering=0) as file:
-        return file.readall()
+    """Read a whole file, in as few calls as it takes: every small node waits for several."""
+    handle = os.open(path, os.O_RDONLY | _BINARY)
+    try:
+        size = os.fstat(handle).st_size
+        data = os.read(handle, size + 1) if size < AT_ONCE else b""
+        if data and len(data) == size:
+            return data
+        with open(handle, "rb", buffering=0, closefd=False) as file:
+            return data + file.readall()
+    finally:
+        os.close(handle)
 
 
 def read_if_there(path: str) -> bytes | None:
@@ -96,6 +111,11 @@ def read_if_there(path: str) -> bytes | None:
         return read_file(path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
+
+
+def is_there(path: str) -> bool:
+    """Tell whether there is a file in reach, at less cost than the error of opening it."""
+    return os.access(path, os.F_OK)
 
 
 def remove_empty_folders(path: str, stop: str) -> None:

@@ -10,18 +10,18 @@ import hashlib
 from collections.abc import Mapping
 
 from encoders.kit.plan import Family, Node
-from pipeline.state import dump
+from pipeline.record import canonical
 
 
 def digest_code(table: Mapping[str, str]) -> str:
     """Digest what decides an encoder's behaviour."""
-    return hashlib.sha256(dump(table).encode()).hexdigest()
+    return hashlib.sha256(canonical(table)).hexdigest()
 
 
 def fixed_part(node: Node, code: str) -> str:
     """Digest what is known of a node's fingerprint before its inputs are."""
     roles = sorted((role, isinstance(place, Family)) for role, place in node.outputs.items())
-    return hashlib.sha256(dump([node.encoder, code, node.params, roles]).encode()).hexdigest()
+    return hashlib.sha256(canonical([node.encoder, code, node.params, roles])).hexdigest()
 
 
 def fingerprint(fixed: str, inputs: Mapping[str, str | None]) -> str:

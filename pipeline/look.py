@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from encoders.kit.plan import Node
+from pipeline.book import Book
 from pipeline.draft import load_target
 from pipeline.evaluate import Evaluator, Made, files_of, made_by
 from pipeline.files import leads_out
@@ -18,7 +19,7 @@ from pipeline.photo import Listing, differing_names, is_link, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
-from pipeline.state import OPEN, StateDamagedError
+from pipeline.state import OPEN, Row, StateDamagedError
 from pipeline.survey import Mapper, Surveyor
 
 MANY = 500  # from so many files on, reading all that is remembered at once is quicker
@@ -31,6 +32,7 @@ class Look:
         self.project = project
         self.in_parallel = in_parallel
         self.evaluator = Evaluator(project.root, project.code, project.sources.sha)
+        self.book = Book(project.state)
 
     def standing(self, stem: str) -> Standing:
         """Find out how a manifest stands, and note it."""
@@ -44,10 +46,13 @@ class Look:
         record = state.manifest(stem)
         with state.transaction():
             project.sources.save(new_stamps=not judged)
-        dirty = [row.task for row in state.rows(stem, only_dirty=True)]
+        dirty = state.rows(stem, only_dirty=True)
+        self.book.keep_rows(dirty)
         if sum(state.counts(stem)) != record["nodes"]:
             raise StateDamagedError("nodes are missing")
-        return Standing(stem, record["target"], record["nodes"], record["warnings"], dirty)
+        return Standing(
+            stem, record["target"], record["nodes"], record["warnings"], [row.task for row in dirty]
+        )
 
     def _judge_changes(self, stem: str, record: dict[str, Any]) -> bool:
         """Judge the nodes that changed files belong to; False when that calls for a new plan."""
@@ -68,7 +73,7 @@ class Look:
             tasks = state.consumers(stem, sources) | {task for task, _ in products.values()}
             # A node that was left dirty may hold again by now.
             dirty = state.rows(stem, only_dirty=True)
-            tasks |= {row.task for row in dirty if row.built_text is not None}
+            tasks |= {row.task for row in dirty if row.frozen_built is not None}
             self._judge_tasks(tasks, set(products))
             self.keep_photos(stem, folders)
         return True
@@ -112,7 +117,7 @@ class Look:
             node = unpack_planned(task.partition(":")[2], row.plan).node
             made = self.made_in_state(row.stem)
             clean = self.judge(node, row.built, altered if row.clean else None, made)
-            state.set_row(row, clean)
+            state.update_row(Row(task, row.stem, row.frozen_plan, row.frozen_built, clean))
 
     def judge(
         self,

@@ -12,7 +12,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
@@ -79,13 +79,27 @@ def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
         calls.put(call)
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Let what is started here never see Ctrl-C, not even before its own first line runs."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Worker:
     """A process, its pipe, and the calls that it has not answered yet, oldest first."""
 
     def __init__(self, context: Any, root: str) -> None:
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, root), daemon=True)
-        self.process.start()
+        with _without_ctrl_c():
+            self.process.start()
         theirs.close()
         self.calls: deque[tuple[Any, Any]] = deque()
 

@@ -9,13 +9,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 INLINE_BYTES = 1 << 14
 DIGITS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """One output: its role (with the member, in a family), its size and its SHA-256."""
 
     role: str
@@ -36,6 +36,13 @@ class Receipt:
     warnings: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     inline: Mapping[str, bytes] = field(default_factory=dict)
+
+    def without_bytes(self) -> Receipt:
+        """Give the facts alone, light enough to travel."""
+        return Receipt(self.made, self.warnings, self.report)
+
+
+NOTHING = Receipt(())
 
 
 def pack_receipt(receipt: Receipt) -> bytes:

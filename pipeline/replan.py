@@ -20,7 +20,8 @@ from pipeline.manifest import overlap
 from pipeline.mistake import ManifestError
 from pipeline.photo import UNKNOWN, differing_names, is_trusted, take_stamp
 from pipeline.planning import BROKEN, pack_planned, unpack_planned
-from pipeline.state import Row, dump
+from pipeline.record import freeze
+from pipeline.state import Row
 
 if TYPE_CHECKING:
     from pipeline.look import Look
@@ -99,8 +100,8 @@ def _note_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str])
         row = old.get(task)
         record = built.get(task)
         clean = look.judge(one.node, record, altered if row and row.clean else None, made)
-        text = row.built_text if row else None
-        rows.append((task, draft.stem, dump(pack_planned(one)), text, clean))
+        last = row.frozen_built if row else None
+        rows.append(Row(task, draft.stem, freeze(pack_planned(one)), last, clean))
     draft.project.state.set_rows(rows)
 
 

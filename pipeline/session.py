@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pipeline.survey import Mapper
 
 Found = TypeVar("Found")
-DAMAGE = (StateDamagedError, sqlite3.DatabaseError)
+# SQLite quotes what it can't make sense of, and Python can't read every quotation.
+DAMAGE = (StateDamagedError, sqlite3.DatabaseError, UnicodeDecodeError)
 MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
 
 
@@ -147,7 +148,7 @@ class Session:
                     project.state.drop_manifest(stem)
         look = self.look(stems, in_parallel)
         dirty = [task for standing in self.standings.values() for task in standing.dirty]
-        build = Build(project, look.evaluator, dirty)
+        build = Build(project, look.evaluator, look.book, dirty)
         swept = sweep(project, look.evaluator, stems, self.whole)
         for stem, path in swept.removed:
             build.note_removed(stem, path)
@@ -200,7 +201,7 @@ class Session:
         with self.project.state.rehearsal():
             look = self.look(stems, in_parallel)
             dirty = [task for one in self.standings.values() for task in one.dirty]
-            build = Build(self.project, look.evaluator, dirty)
+            build = Build(self.project, look.evaluator, look.book, dirty)
             needs = {item.task: item.needs for item in self.items(build)}
             return Why(build.book, look.evaluator).reasons(build.dirty, needs)
 
@@ -236,11 +237,11 @@ class Session:
         from pipeline.outline import Item, needs_of
 
         state = self.project.state
-        if everything or len(build.dirty) > MANY:
+        count = sum(standing.nodes for standing in self.standings.values())
+        if everything or MANY < len(build.dirty) < count:
             for stem in self.standings:
                 build.book.open_all(stem)
         active = set(self._all_tasks()) if everything else set(build.dirty)
-        count = sum(standing.nodes for standing in self.standings.values())
         waiting = sorted(active) if len(active) < count else []
         while waiting:
             readers: set[str] = set()

@@ -8,7 +8,6 @@ SQLite's pages have none.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,16 +18,18 @@ from typing import Any
 import xxhash
 
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
+from pipeline.record import freeze, thaw
 
-VERSION = 3  # raise it when a record changes its shape
+VERSION = 4  # raise it when a record changes its shape
 SCHEMA = """
-CREATE TABLE manifest (stem TEXT PRIMARY KEY, record TEXT, crc INTEGER);
+CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
-CREATE TABLE fact (kind TEXT, key TEXT, record TEXT, crc INTEGER, PRIMARY KEY (kind, key));
-CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan TEXT, built TEXT, clean INTEGER,
+CREATE TABLE fact (kind TEXT, key TEXT, record BLOB, crc INTEGER, PRIMARY KEY (kind, key));
+CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan BLOB, built BLOB, clean INTEGER,
                    crc INTEGER);
 CREATE TABLE edge (stem TEXT, input TEXT, task TEXT);
-CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT);
+CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT)
+                      WITHOUT ROWID;
 CREATE INDEX edge_by_input ON edge (stem, input);
 CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX product_by_task ON product (task);
@@ -46,53 +47,42 @@ class StateDamagedError(Exception):
     """The state contradicts itself; it has to be made again from what is on disk."""
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+def _crc(record: bytes) -> int:
+    return xxhash.xxh3_64_intdigest(record) >> 1
 
 
-def dump(value: object) -> str:
-    """Serialise a record in one canonical form."""
-    return _encode(value)
-
-
-def _crc(*texts: str | None) -> int:
-    return xxhash.xxh3_64_intdigest("\0".join(text or "" for text in texts).encode()) >> 1
-
-
-def _load(record: str, crc: int) -> Any:
-    if _crc(record) != crc:
+def _load(record: bytes, crc: int) -> Any:
+    if not isinstance(record, bytes) or _crc(record) != crc:
         raise StateDamagedError("a record does not match its checksum")
-    return json.loads(record)
+    return thaw(record)
+
+
+def _row_crc(task: str, stem: str, plan: bytes, built: bytes | None, clean: int) -> int:
+    """Digest a node so that no part of it can be taken for another's."""
+    head = f"{task}\0{stem}\0{clean}\0{len(plan)}\0".encode()
+    return _crc(b"".join((head, plan, built or b"")))
 
 
 class Row:
     """A node as it was planned, as it was last built, and whether that still holds."""
 
-    __slots__ = ("_built", "_plan", "clean", "stem", "task")
+    __slots__ = ("clean", "frozen_built", "frozen_plan", "stem", "task")
 
-    def __init__(self, task: str, stem: str, plan: str, built: str | None, clean: int) -> None:
-        self.task, self.stem, self.clean = task, stem, bool(clean)
-        self._plan, self._built = plan, built
-
-    @property
-    def plan_text(self) -> str:
-        """The plan, as it is stored."""
-        return self._plan
-
-    @property
-    def built_text(self) -> str | None:
-        """The last build, as it is stored."""
-        return self._built
+    def __init__(self, task: str, stem: str, plan: bytes, built: bytes | None, clean: bool) -> None:
+        """Take a node with its plan and its last build as they are stored."""
+        self.task, self.stem, self.clean = task, stem, clean
+        self.frozen_plan, self.frozen_built = plan, built
 
     @property
     def plan(self) -> dict[str, Any]:
         """What the node is to do."""
-        plan: dict[str, Any] = json.loads(self._plan)
+        plan: dict[str, Any] = thaw(self.frozen_plan)
         return plan
 
     @property
     def built(self) -> dict[str, Any] | None:
         """What the node was last built from, and what it made."""
-        built: dict[str, Any] | None = json.loads(self._built) if self._built else None
+        built: dict[str, Any] | None = thaw(self.frozen_built) if self.frozen_built else None
         return built
 
 
@@ -123,6 +113,8 @@ class State:
             if is_owner:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=NORMAL")
+                # Moving pages from the log into the file waits for the disk: once, at the end.
+                db.execute("PRAGMA wal_autocheckpoint=0")
             if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
                 return db
         except sqlite3.DatabaseError:
@@ -176,8 +168,11 @@ class State:
         if self._batch_began is None:
             self.db.execute("BEGIN IMMEDIATE")
             self._depth, self._batch_began = 1, monotonic()
-        with self.transaction():
+        try:
             yield
+        except BaseException:
+            self._roll_back()
+            raise
         self.flush()
 
     def flush(self, now: bool = False) -> None:
@@ -196,13 +191,16 @@ class State:
         try:
             yield
         except BaseException:
-            self._depth, self._batch_began = 0, None
-            with suppress(sqlite3.Error):
-                self.db.execute("ROLLBACK")
+            self._roll_back()
             raise
         self._depth -= 1
         if self._depth == 0:
             self.db.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        self._depth, self._batch_began = 0, None
+        with suppress(sqlite3.Error):
+            self.db.execute("ROLLBACK")
 
     # Facts: anything that was found out about a file or a text, by kind and key.
 
@@ -220,7 +218,7 @@ class State:
     def facts_of(self, kind: str, keys: Iterable[str]) -> dict[str, Any]:
         """Give those facts of a kind that there are among the keys."""
         query = "SELECT key, record, crc FROM fact WHERE kind=? AND key IN ({})"
-        return {key: _load(text, crc) for key, text, crc in self._chunked(query, (kind,), keys)}
+        return {key: _load(data, crc) for key, data, crc in self._chunked(query, (kind,), keys)}
 
     def count_facts(self, kind: str) -> int:
         """Count the facts of a kind."""
@@ -231,7 +229,7 @@ class State:
 
     def set_facts(self, kind: str, facts: Mapping[str, object]) -> None:
         """Note facts, in place of those with the same keys."""
-        rows = ((kind, key, text := dump(value), _crc(text)) for key, value in facts.items())
+        rows = ((kind, key, data := freeze(value), _crc(data)) for key, value in facts.items())
         self.db.executemany("INSERT OR REPLACE INTO fact VALUES (?,?,?,?)", rows)
 
     def drop_facts(self, kind: str, keys: Iterable[str]) -> None:
@@ -252,8 +250,8 @@ class State:
 
     def set_manifest(self, stem: str, record: Mapping[str, object]) -> None:
         """Note what is known of a manifest."""
-        text = dump(record)
-        self.db.execute("INSERT OR REPLACE INTO manifest VALUES (?,?,?)", (stem, text, _crc(text)))
+        data = freeze(record)
+        self.db.execute("INSERT OR REPLACE INTO manifest VALUES (?,?,?)", (stem, data, _crc(data)))
 
     def drop_manifest(self, stem: str) -> None:
         """Forget a manifest, its nodes and its photographs; its products stay known."""
@@ -300,21 +298,25 @@ class State:
     @staticmethod
     def _row(values: tuple[Any, ...]) -> Row:
         task, stem, plan, built, clean, crc = values
-        if _crc(task, stem, plan, built, str(clean)) != crc:
+        if not isinstance(plan, bytes) or _row_crc(task, stem, plan, built, clean) != crc:
             raise StateDamagedError("a node does not match its checksum")
-        return Row(task, stem, plan, built, clean)
+        return Row(task, stem, plan, built, clean == 1)
 
-    def set_rows(self, rows: Iterable[tuple[str, str, str, str | None, bool]]) -> None:
-        """Put nodes (task, stem, plan, built, clean) in place of those of the same name."""
+    def set_rows(self, rows: Iterable[Row]) -> None:
+        """Put nodes in place of those of the same name."""
         values = (
-            (task, stem, plan, built, int(clean), _crc(task, stem, plan, built, str(int(clean))))
-            for task, stem, plan, built, clean in rows
+            (*one, _row_crc(*one))
+            for row in rows
+            for one in [(row.task, row.stem, row.frozen_plan, row.frozen_built, int(row.clean))]
         )
         self.db.executemany("INSERT OR REPLACE INTO node VALUES (?,?,?,?,?,?)", values)
 
-    def set_row(self, row: Row, clean: bool) -> None:
-        """Change only whether a node holds."""
-        self.set_rows([(row.task, row.stem, row._plan, row._built, clean)])
+    def update_row(self, row: Row) -> None:
+        """Note the last build of a node that is known, and whether that holds."""
+        built, clean = row.frozen_built, int(row.clean)
+        crc = _row_crc(row.task, row.stem, row.frozen_plan, built, clean)
+        query = "UPDATE node SET built=?, clean=?, crc=? WHERE task=?"
+        self.db.execute(query, (built, clean, crc, row.task))
 
     def drop_rows(self, tasks: Iterable[str]) -> None:
         """Forget nodes."""
@@ -348,6 +350,10 @@ class State:
         """Give path and SHA-256 of what a task made."""
         query = "SELECT path, sha FROM product WHERE task=?"
         return dict(self.db.execute(query, (task,)))
+
+    def makers(self) -> set[str]:
+        """Name the tasks that own a file."""
+        return {task for (task,) in self.db.execute("SELECT DISTINCT task FROM product")}
 
     def products_beside(self, folder: str) -> dict[str, str]:
         """Give name and SHA-256 of what any manifest's nodes made in a folder itself."""

@@ -20,11 +20,15 @@ from pipeline.apart import call
 from pipeline.code import Code
 from pipeline.files import leads_out, read_file
 from pipeline.photo import Tree, is_link
+from pipeline.record import canonical
 from pipeline.source import Sources
-from pipeline.state import State, dump
+from pipeline.state import State
 
 MANY_OLD = 5000
 MANY = 256  # from so many new sources on, worker processes are worth their start
+
+
+NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
 
 
 class SurveyBook(Mapping[str, Survey]):
@@ -48,8 +52,10 @@ class SurveyBook(Mapping[str, Survey]):
     def digest(self, path: str) -> str:
         """Digest what a plan may have seen of a source."""
         survey = self._found.get(path)
+        if survey == {}:
+            return NOTHING_SEEN
         seen = error_record(survey) if isinstance(survey, EncodeError) else survey
-        return xxhash.xxh3_128_hexdigest(dump(seen).encode())
+        return xxhash.xxh3_128_hexdigest(canonical(seen))
 
 
 def error_record(error: EncodeError) -> dict[str, Any]:
@@ -153,8 +159,8 @@ class Surveyor:
 
     def _key(self, dotted: str, digest: str) -> str:
         if dotted not in self._keys:
-            table = dump(self._code.table(dotted))
-            self._keys[dotted] = xxhash.xxh3_64_hexdigest(table.encode())
+            table = canonical(self._code.table(dotted))
+            self._keys[dotted] = xxhash.xxh3_64_hexdigest(table)
         return f"{self._keys[dotted]}:{digest}"
 
     def surveyed_content(self, path: str) -> str:

@@ -50,6 +50,7 @@ class Trimmed:
 
 def trim_cache(cache: Cache, max_bytes: int, needed: set[str], now: float) -> Trimmed:
     """Make the cache fit into `max_bytes`; `needed` fingerprints and digests stay in any case."""
+    cache.unbundle()
     objects = {stored.digest: stored for stored in _stored(cache, OBJECTS)}
     receipts = {stored.digest: stored for stored in _stored(cache, RECEIPTS)}
     litter = list(_litter(cache))

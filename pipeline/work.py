@@ -10,14 +10,15 @@ import hashlib
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
 from pipeline.apart import call_apart, is_apart
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
-from pipeline.files import read_if_there
+from pipeline.files import is_there, read_if_there
 from pipeline.fingerprint import fingerprint
 from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
@@ -25,11 +26,10 @@ from pipeline.photo import Stamp, take_stamp
 from pipeline.place import place_of
 from pipeline.pool import plain_error
 from pipeline.purity import pure
-from pipeline.receipt import Made, Receipt
+from pipeline.receipt import NOTHING, Made, Receipt
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """Where an input's bytes are: a source by path, or a product by digest.
 
     A product may be a file too, and is named in the receipt of the task that made it.
@@ -41,7 +41,18 @@ class Input:
     receipt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+class Workplace(NamedTuple):
+    """What all jobs of a run have in common: where things are, and how to go about it."""
+
+    root: str
+    cache: str
+    scratch: str
+    ledger: str
+    encode_again: bool = False
+    lint: bool = False
+
+
+@dataclass(slots=True)
 class Job:
     """Everything that a worker needs to know to do a node."""
 
@@ -53,22 +64,17 @@ class Job:
     outputs: Mapping[str, Place]
     fixed: str
     fingerprint: str
-    root: str
-    cache: str
-    scratch: str
-    ledger: str
-    encode_again: bool = False
-    lint: bool = False
+    at: Workplace
 
 
 @dataclass(slots=True)
 class Result:
-    """What became of a job."""
+    """What became of a job; the receipt comes without bytes, light enough to travel."""
 
     outcome: str
     fingerprint: str = ""
     inputs: Mapping[str, str | None] = field(default_factory=dict)
-    receipt: Receipt = field(default_factory=lambda: Receipt(()))
+    receipt: Receipt = NOTHING
     stamps: dict[str, Stamp] = field(default_factory=dict)
     error: EncodeError | None = None
     trace: str = ""
@@ -78,14 +84,14 @@ class Result:
 
 def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong comes back as a result."""
-    cache = Cache(job.cache)
+    bench = bench_for(job.at)
     try:
-        result = None if job.encode_again else _restore(job, cache)
-        result = result or _encode(job, cache)
+        result = None if job.at.encode_again else _restore(job, bench)
+        result = result or _encode(job, bench)
     except EncodeError as error:
         result = Result(FAILED, error=plain_error(error))
     except OSError as error:
-        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
+        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.at.root}/")
         result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
     except (Exception, SystemExit) as error:
         problem = EncodeError(
@@ -94,83 +100,118 @@ def do_job(job: Job) -> Result:
             "This is a mistake in the encoder, not in your files.",
         )
         result = Result(FAILED, error=problem, trace=traceback.format_exc())
-    result.set_aside = tuple(cache.set_aside)
+    result.set_aside, bench.cache.set_aside = tuple(bench.cache.set_aside), []
     return result
 
 
-def _restore(job: Job, cache: Cache) -> Result | None:
+class Bench:
+    """A process's own tools for the jobs of one workplace, opened once."""
+
+    def __init__(self, at: Workplace) -> None:
+        self.at = at
+        self.cache = Cache(at.cache)
+        self.ledger = Ledger(at.ledger)
+
+
+_bench: Bench | None = None
+
+
+def bench_for(at: Workplace) -> Bench:
+    """Give the bench of a workplace, in place of another that this process had."""
+    global _bench  # noqa: PLW0603 - a process has one pair of hands
+    if _bench is None or _bench.at != at:
+        clear_bench()
+        _bench = Bench(at)
+    return _bench
+
+
+def clear_bench() -> None:
+    """Close what the bench has open; the run is over."""
+    global _bench  # noqa: PLW0603 - as above
+    if _bench is not None:
+        _bench.ledger.close()
+        _bench.cache.close()
+        _bench = None
+
+
+def _restore(job: Job, bench: Bench) -> Result | None:
+    cache = bench.cache
     receipt = cache.load_receipt(job.fingerprint)
     if receipt is None:
         return None
+    places = _places(job, receipt)
+    if not all(cache.has_output(made) for made in receipt.made if made.role not in places):
+        return None
     stamps = {}
-    _note_files(job, receipt)
+    _note_files(bench, receipt, places)
     for made in receipt.made:
-        place = place_of(made.role, job.outputs)
+        place = places.get(made.role)
         if place is None:
-            if not cache.has_output(made):
-                return None
             continue
-        if not _has_bytes(f"{job.root}/{place}", made.sha):
+        path = f"{job.at.root}/{place}"
+        if not _has_bytes(path, made.sha):
             data = cache.load_output(receipt, made)
             if data is None:
                 return None
-            cache.put_in_place(made.sha, data, f"{job.root}/{place}", job.scratch)
-        stamps[place] = take_stamp(f"{job.root}/{place}")
+            cache.put_in_place(made.sha, data, path, job.at.scratch)
+        stamps[place] = take_stamp(path)
     inputs = {name: one.sha for name, one in job.inputs.items()}
-    return Result(RESTORED, job.fingerprint, inputs, without_bytes(receipt), stamps)
+    return Result(RESTORED, job.fingerprint, inputs, receipt.without_bytes(), stamps)
 
 
-def _note_files(job: Job, receipt: Receipt) -> None:
+def _places(job: Job, receipt: Receipt) -> dict[str, str]:
+    """Say which file each public output becomes."""
+    places = ((made.role, place_of(made.role, job.outputs)) for made in receipt.made)
+    return {role: place for role, place in places if place is not None}
+
+
+def _note_files(bench: Bench, receipt: Receipt, places: Mapping[str, str]) -> None:
     """Note files as ours before they appear, so that a kill leaves none that nobody knows."""
-    ledger = Ledger(job.ledger)
-    try:
-        places = ((place_of(made.role, job.outputs), made.sha) for made in receipt.made)
-        ledger.note({place: sha for place, sha in places if place is not None})
-    finally:
-        ledger.close()
+    bench.ledger.note({places[one.role]: one.sha for one in receipt.made if one.role in places})
 
 
 def _has_bytes(path: str, sha: str) -> bool:
-    data = read_if_there(path)
-    return data is not None and hashlib.sha256(data).hexdigest() == sha
+    data = read_if_there(path) if is_there(path) else None
+    return data is not None and _sha(data) == sha
 
 
-def _encode(job: Job, cache: Cache) -> Result:
+def _encode(job: Job, bench: Bench) -> Result:
     inputs: dict[str, bytes] = {}
+    digests: dict[str, str | None] = {}
     starved = []
     for name, one in sorted(job.inputs.items()):
-        data = _read_input(job, one, cache)
+        data = _read_input(job, one, bench.cache)
+        digests[name] = one.sha
         if data is not None:
             inputs[name] = data
-        elif one.node is not None:
+        if one.node is None:
+            # It may have been saved again since it was looked at: what counts is what was read.
+            digests[name] = None if data is None else _sha(data)
+        elif data is None:
             starved.append(one.node)
     if starved:
         return Result(STARVED, starved_of=tuple(sorted(set(starved))))
-    digests = {name: None if one.node is None else one.sha for name, one in job.inputs.items()}
-    for name, data in inputs.items():
-        digests[name] = digests[name] or hashlib.sha256(data).hexdigest()
     outputs = _call(job, inputs)
     receipt = _receipt(job, outputs)
-    # A source may have been saved again since it was looked at: what counts is what was read.
-    actual = fingerprint(job.fixed, digests)
-    cache.store_result(actual, receipt, outputs)
-    stamps = _put_in_place(job, cache, receipt, outputs)
-    return Result(BUILT, actual, digests, without_bytes(receipt), stamps)
+    same = all(digests[name] == one.sha for name, one in job.inputs.items())
+    actual = job.fingerprint if same else fingerprint(job.fixed, digests)
+    bench.cache.store_result(actual, receipt, outputs)
+    stamps = _put_in_place(job, bench, receipt, outputs)
+    return Result(BUILT, actual, digests, receipt.without_bytes(), stamps)
 
 
-def without_bytes(receipt: Receipt) -> Receipt:
-    """Give a receipt that is light enough to travel to the driver."""
-    return replace(receipt, inline={})
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     """Read an input wherever it is; what another node made must have the bytes that it made."""
     if one.node is None:
-        return read_if_there(f"{job.root}/{one.path}")
-    data = read_if_there(f"{job.root}/{one.path}") if one.path is not None else None
-    if data is not None and hashlib.sha256(data).hexdigest() == one.sha:
+        return read_if_there(f"{job.at.root}/{one.path}")
+    data = read_if_there(f"{job.at.root}/{one.path}") if one.path is not None else None
+    if data is not None and _sha(data) == one.sha:
         return data
-    receipt = cache.load_receipt(one.receipt)
+    receipt = cache.load_receipt_of_other(one.receipt)
     for made in receipt.made if receipt else ():
         if receipt and made.sha == one.sha:
             return cache.load_output(receipt, made)
@@ -189,7 +230,7 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     if is_apart(job.encoder):
         made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
         return made
-    with pure() if job.lint else nullcontext():
+    with pure() if job.at.lint else nullcontext():
         outputs: dict[str, bytes] = encode(inputs, job.params)
     return outputs
 
@@ -202,9 +243,7 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     extra = [role for role in roles if role not in exact and not _is_member(role, job.outputs)]
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
-    made = tuple(
-        Made(role, len(outputs[role]), hashlib.sha256(outputs[role]).hexdigest()) for role in roles
-    )
+    made = tuple(Made(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
     inline = {one.role: bytes(outputs[one.role]) for one in made if one.is_inline}
     return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
@@ -219,21 +258,21 @@ def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
 
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
-    return tuple(outputs.get(role, b"").decode().splitlines())
+    return tuple(outputs[role].decode().splitlines()) if role in outputs else ()
 
 
 def _put_in_place(
-    job: Job, cache: Cache, receipt: Receipt, outputs: Mapping[str, bytes]
+    job: Job, bench: Bench, receipt: Receipt, outputs: Mapping[str, bytes]
 ) -> dict[str, Stamp]:
     """Put the public outputs in place; what is there already stays untouched."""
     stamps = {}
-    _note_files(job, receipt)
+    places = _places(job, receipt)
+    _note_files(bench, receipt, places)
     for made in receipt.made:
-        data = outputs[made.role]
-        place = place_of(made.role, job.outputs)
+        place = places.get(made.role)
         if place is not None:
-            path = f"{job.root}/{place}"
-            if read_if_there(path) != data:
-                cache.put_in_place(made.sha, data, path, job.scratch)
+            data, path = outputs[made.role], f"{job.at.root}/{place}"
+            if not is_there(path) or read_if_there(path) != data:
+                bench.cache.put_in_place(made.sha, data, path, job.at.scratch)
             stamps[place] = take_stamp(path)
     return stamps

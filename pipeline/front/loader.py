@@ -136,6 +136,11 @@ def _by_maker(session: Session, names: Iterable[str]) -> dict[str, list[str]]:
     return files
 
 
+DIRTY, RESTING = (
+    Task("node", None, uptodate=[up_to_date], clean=True, meta=NODE) for up_to_date in (False, True)
+)
+
+
 def _node_task(
     name: str,
     needs: Sequence[str],
@@ -143,16 +148,11 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    task = Task(
-        name,
-        None,
-        targets=list(files),
-        uptodate=[up_to_date],
-        subtask_of=stem_of(name),
-        clean=True,
-        doc=f"from {', '.join(sources)}" if sources else None,
-        meta=NODE,
-    )
+    """Make a task like others: doit's own checks of each would take as long as planning it."""
+    task = Task.__new__(Task)
+    task.__dict__.update((RESTING if up_to_date else DIRTY).__dict__)
+    task.name, task.subtask_of, task.targets = name, stem_of(name), list(files)
+    task.doc = f"from {', '.join(sources)}" if sources else ""
     task.task_dep = list(needs)  # names, and never patterns, which doit would take some for
     return task
 

@@ -133,8 +133,10 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _make_pool(self) -> Any:
         if self.session.build is None:
             return None
+        from pipeline import work
         from pipeline.pool import Pool, prepare_process
 
+        self._work = work
         if self.size > 0:
             return Pool(self.size, self.session.project.root)
         prepare_process(self.session.project.root)
@@ -166,32 +168,47 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             elif not self._pool.has_room:
                 return
 
+    def select_task(self, node: Any, tasks_dict: dict[str, Any]) -> bool:
+        """Tell whether to run a task; that a node is dirty is known without asking doit."""
+        is_dirty = node.task.meta is NODE and not all(value for value, *_ in node.task.uptodate)
+        held_up = node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task)
+        if not is_dirty or held_up:
+            selected: bool = super().select_task(node, tasks_dict)
+            return selected
+        node.run_status = "run"
+        return True
+
+    def process_task_result(self, node: Any, base_fail: BaseFail | None) -> None:
+        """Take note of a task's end; of a node that is built doit has nothing to remember."""
+        if node.task.meta is not NODE or base_fail is not None:
+            super().process_task_result(node, base_fail)
+            return
+        node.run_status = "successful"
+        self.reporter.add_success(node.task)
+
     def _start(self, node: Any) -> bool:
         """Begin a task; tells whether its end is still to come."""
-        from pipeline.work import Job, do_job
-
         task = node.task
         if task.meta is not NODE:
             self.process_task_result(node, self.execute_task(task))
             return False
         assert self.session.build is not None
         work = self.session.build.prepare(task.name)
-        if not isinstance(work, Job):
+        if not isinstance(work, self._work.Job):
             self._finish(node, work)
             return False
         self.reporter.execute_task(task)
         if self._pool is None:
-            self._finish(node, do_job(work))
+            self._finish(node, self._work.do_job(work))
             return False
-        self._pool.submit(node, do_job, work)
+        self._pool.submit(node, self._work.do_job, work)
         return True
 
     def _finish(self, node: Any, answer: Any) -> None:
-        from pipeline.work import Result
-
         build = self.session.build
         assert build is not None
-        result = Result(FAILED, error=answer) if isinstance(answer, EncodeError) else answer
+        failed = isinstance(answer, EncodeError)
+        result = self._work.Result(FAILED, error=answer) if failed else answer
         if result.outcome == STARVED:
             result = build.feed(node.task.name, result)
         build.take_in(node.task.name, result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -18,6 +19,10 @@ def die(code):
     os._exit(code)
 
 
+def deaf_to_ctrl_c():
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def fail(text):
     raise EncodeError(text)
 
@@ -31,6 +36,12 @@ def pool(tmp_path):
 
 def test_answers_come_back_in_order(pool):
     assert list(pool.map(double, [(n,) for n in range(50)])) == [2 * n for n in range(50)]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="a matter of POSIX")
+def test_workers_never_see_ctrl_c_from_their_very_start(pool):
+    assert list(pool.map(deaf_to_ctrl_c, [()])) == [True]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool):

@@ -18,7 +18,8 @@ from pipeline.photo import (
     unpack_listing,
     without_fresh,
 )
-from pipeline.state import State, StateDamagedError, dump
+from pipeline.record import freeze
+from pipeline.state import Row, State, StateDamagedError
 from tests.pipeline.naive import Naive
 
 SECOND = 1_000_000_000
@@ -92,10 +93,10 @@ def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch)
 
 def test_a_row_that_does_not_match_its_checksum_is_damage(tmp_path):
     state = State(str(tmp_path / "state.db"), is_owner=True)
-    state.set_rows([("toy:a", "toy", dump({"params": 1}), None, True)])
+    state.set_rows([Row("toy:a", "toy", freeze({"params": 1}), None, True)])
     state.set_facts("source", {"a": [1]})
-    state.db.execute("UPDATE node SET plan=?", (dump({"params": 2}),))
-    state.db.execute("UPDATE fact SET record='[2]'")
+    state.db.execute("UPDATE node SET plan=?", (freeze({"params": 2}),))
+    state.db.execute("UPDATE fact SET record=?", (freeze([2]),))
     with pytest.raises(StateDamagedError):
         state.row("toy:a")
     with pytest.raises(StateDamagedError):

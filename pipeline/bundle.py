@@ -1,0 +1,147 @@
+"""Bundles: many receipts in one file, because a file for each costs more than a small node does.
+
+Each process appends to a bundle of its own, and reads those of all. A receipt is found as soon as
+it was written, so a killed build keeps what it had finished; a torn end is passed over. Bundles
+are taken apart into single files when the cache is trimmed.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+
+from pipeline.files import unique_name
+
+SUFFIX = ".bundle"
+HEAD = struct.Struct(">I32sI")  # the receipt's length, its fingerprint, a checksum of both
+
+Place = tuple[str, int, int]  # a bundle, and where in it a receipt begins and how long it is
+
+
+def pack_head(fingerprint: str, length: int) -> bytes:
+    """Write what stands before a receipt."""
+    key = bytes.fromhex(fingerprint)
+    return HEAD.pack(length, key, zlib.crc32(key, length))
+
+
+def heads(path: str, start: int) -> Iterator[tuple[str, Place]]:
+    """Give all receipts of a bundle from an offset on, up to the first that is not whole."""
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size <= start:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            while start + HEAD.size <= len(data):
+                length, key, crc = HEAD.unpack_from(data, start)
+                start += HEAD.size
+                if zlib.crc32(key, length) != crc or start + length > len(data):
+                    return
+                yield key.hex(), (path, start, length)
+                start += length
+
+
+class Bundles:
+    """The bundles in a folder, as one process sees them and adds to them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._places: dict[str, Place] = {}
+        self._scanned: dict[str, int] = {}
+        self._used: set[str] = set()
+        self._own: int | None = None
+        self._own_path = ""
+        self._adding = threading.Lock()
+        self._is_known = False
+
+    def find(self, fingerprint: str) -> bytes | None:
+        """Read a receipt that was there when this process first looked, or that it added."""
+        if not self._is_known:
+            self.look()
+        place = self._places.get(fingerprint)
+        if place is None:
+            return None
+        if place[0] not in self._used:
+            self._used.add(place[0])
+            with suppress(OSError):
+                os.utime(place[0])
+        return _read(place)
+
+    def look(self) -> None:
+        """Take note of what is there by now, from other processes too."""
+        for path in self._paths():
+            start = self._scanned.get(path, 0)
+            with suppress(FileNotFoundError):  # another process has just taken it apart
+                for fingerprint, place in heads(path, start):
+                    self._places[fingerprint] = place
+                    start = place[1] + place[2]
+            self._scanned[path] = start
+        self._is_known = True
+
+    def _paths(self) -> list[str]:
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return [f"{self.folder}/{name}" for name in sorted(names) if name.endswith(SUFFIX)]
+
+    def add(self, fingerprint: str, data: bytes) -> None:
+        """Keep a receipt, whole or not at all."""
+        record = pack_head(fingerprint, len(data)) + data
+        with self._adding:
+            handle = self._open()
+            start = os.lseek(handle, 0, os.SEEK_END)
+            try:
+                if os.write(handle, record) != len(record):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._own_path)
+            except OSError:
+                os.ftruncate(handle, start)
+                raise
+            self._places[fingerprint] = (self._own_path, start + HEAD.size, len(data))
+
+    def _open(self) -> int:
+        """Give this process's bundle, or begin another where that was taken apart meanwhile."""
+        if self._own is not None and os.fstat(self._own).st_nlink:
+            return self._own
+        self.close()
+        os.makedirs(self.folder, exist_ok=True)
+        self._own_path = f"{self.folder}/{unique_name()}{SUFFIX}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._own = os.open(self._own_path, flags, 0o666)
+        return self._own
+
+    def forget(self, fingerprint: str) -> None:
+        """Find a receipt no more, in this process."""
+        self._places.pop(fingerprint, None)
+
+    def take_apart(self) -> Iterator[tuple[str, bytes, float]]:
+        """Give every receipt with the time of its last use; a bundle goes once it was given."""
+        for path in self._paths():
+            with suppress(OSError):  # another process was quicker, or holds it open
+                used = os.stat(path).st_mtime
+                for fingerprint, place in heads(path, 0):
+                    data = _read(place)
+                    if data is not None:
+                        yield fingerprint, data, used
+                os.unlink(path)
+        self._places, self._scanned, self._is_known = {}, {}, False
+
+    def close(self) -> None:
+        """Close this process's bundle."""
+        if self._own is not None:
+            os.close(self._own)
+            self._own = None
+
+
+def _read(place: Place) -> bytes | None:
+    path, start, length = place
+    try:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(start)
+            return file.read(length)
+    except OSError:
+        return None
