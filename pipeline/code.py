@@ -224,8 +224,9 @@ class SourceFinder:
 
 def load_function(dotted: str) -> Callable[..., Any]:
     """Import what `package.module:function` names."""
-    module, _, function = dotted.partition(":")
-    loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    name, _, function = dotted.partition(":")
+    module = sys.modules.get(name) or importlib.import_module(name)
+    loaded: Callable[..., Any] = getattr(module, function)
     return loaded
 
 

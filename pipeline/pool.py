@@ -13,17 +13,21 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
+from time import monotonic, sleep
 from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.kernel import use_native
 from pipeline.code import add_project_encoders
 
-# A second job waits in the pipe, so that a worker has no gap while the driver is busy.
-DEPTH = 2
+# A second job waits in the pipe, so that a worker has no gap while the driver is busy. Of quick
+# ones more do, for so many seconds of work, and so many at the most.
+DEPTH, BATCH_S, MOST = 2, 0.03, 128
+ANSWER_S = 0.02  # how long an answer may wait for others
 PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -64,19 +68,59 @@ def _serve(connection: Connection, root: str) -> None:
     prepare_process(root)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
-    while (call := calls.get()) is not None:
-        connection.send(_answer(*call))
+    answers = Answers(connection)
+    while (batch := calls.get()) is not None:
+        answers.restart()
+        for call in batch:
+            answers.add(_answer(*call))
+        answers.send()
+
+
+class Answers:
+    """Answers on their way to the driver: quick ones together, none held up by a slow call."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ready: list[Any] = []
+        self._began = monotonic()
+        self._is_waiting = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._send_in_time, daemon=True).start()
+
+    def add(self, answer: Any) -> None:
+        """Keep an answer; it will be sent soon."""
+        with self._lock:
+            self._ready.append(answer)
+        self._is_waiting.set()
+
+    def send(self) -> None:
+        """Send all answers, with the seconds since the last were sent."""
+        with self._lock:
+            now = monotonic()
+            if self._ready:
+                self._connection.send((now - self._began, self._ready))
+            self._ready, self._began = [], now
+            self._is_waiting.clear()
+
+    def restart(self) -> None:
+        """Count the seconds from here on, after a time without calls."""
+        self._began = monotonic()
+
+    def _send_in_time(self) -> None:
+        while self._is_waiting.wait():
+            sleep(ANSWER_S)
+            self.send()
 
 
 def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
     """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
-    call: Any = True
-    while call:
+    batch: Any = True
+    while batch:
         try:
-            call = connection.recv()
+            batch = connection.recv()
         except (EOFError, OSError):
-            call = None
-        calls.put(call)
+            batch = None
+        calls.put(batch)
 
 
 @contextmanager
@@ -92,6 +136,15 @@ def _without_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call that is to be made; one whose worker died is a suspect, and made alone."""
+
+    key: Any
+    what: tuple[Callable[..., Any], tuple[Any, ...]]
+    is_suspect: bool = False
+
+
 class Worker:
     """A process, its pipe, and the calls that it has not answered yet, oldest first."""
 
@@ -101,67 +154,101 @@ class Worker:
         with _without_ctrl_c():
             self.process.start()
         theirs.close()
-        self.calls: deque[tuple[Any, Any]] = deque()
+        self.calls: deque[Call] = deque()
+
+    def send(self, calls: list[Call]) -> None:
+        """Hand calls over, in one message."""
+        self.calls += calls
+        with suppress(BrokenPipeError):  # a dead worker is found out when it is waited for
+            self.connection.send([call.what for call in calls])
 
 
 class Pool:
-    """Runs calls in worker processes; answers come back in the order in which they are ready."""
+    """Runs calls in worker processes; answers come back in the order in which they are ready.
+
+    The quicker the calls prove to be, the more of them go to a worker in one message: what a
+    small node costs must not be mostly the way there and back.
+    """
 
     def __init__(self, size: int, root: str) -> None:
         self.size, self.root = size, root
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
-        self._waiting: deque[tuple[Any, Any]] = deque()
+        self._waiting: deque[Call] = deque()
+        self._answers: deque[tuple[Any, Any]] = deque()
+        self._depth = DEPTH
 
     @property
     def has_room(self) -> bool:
         """Tell whether another call would start at once, or soon."""
-        busy = sum(len(worker.calls) for worker in self._workers) + len(self._waiting)
-        return busy < self.size * DEPTH
+        return self._count() < self.size * self._depth
 
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return bool(self._waiting) or any(worker.calls for worker in self._workers)
+        return bool(self._answers) or self._count() > 0
+
+    def _count(self) -> int:
+        return len(self._waiting) + sum(len(worker.calls) for worker in self._workers)
 
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
         """Have a call made; its answer will come with the key."""
-        self._waiting.append((key, (function, arguments)))
-        self._hand_out()
+        self._waiting.append(Call(key, (function, arguments)))
+        if self._depth == DEPTH:  # quick calls wait for company
+            self._hand_out()
 
     def _hand_out(self) -> None:
+        """Give waiting calls to workers, as evenly as can be."""
         while self._waiting:
             worker = min(self._workers, key=lambda one: len(one.calls), default=None)
             if (worker is None or worker.calls) and len(self._workers) < self.size:
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
-            if worker is None or len(worker.calls) >= DEPTH:
+            assert worker is not None
+            room = self._depth - len(worker.calls)
+            if room < self._depth // 2 or any(call.is_suspect for call in worker.calls):
                 return
-            key, call = self._waiting.popleft()
-            worker.calls.append((key, call))
-            with suppress(BrokenPipeError):  # a dead worker is found out when it is waited for
-                worker.connection.send(call)
+            if self._waiting[0].is_suspect and worker.calls:
+                return
+            worker.send(self._take(room))
+
+    def _take(self, room: int) -> list[Call]:
+        if self._waiting[0].is_suspect:
+            return [self._waiting.popleft()]
+        share = -(-len(self._waiting) // self.size)
+        ready = min(room, share)
+        return [self._waiting.popleft() for _ in range(ready)]
 
     def next_answer(self) -> tuple[Any, Any]:
-        """Wait for an answer; a worker's death is the answer to what it was doing."""
-        by_connection = {one.connection: one for one in self._workers if one.calls}
-        worker = by_connection[wait(list(by_connection))[0]]
-        try:
-            answer = worker.connection.recv()
-        except (EOFError, OSError):
-            answer = self._bury(worker)
-        key, _ = worker.calls.popleft()
-        if worker not in self._workers:
-            self._waiting.extendleft(reversed(worker.calls))
-        self._hand_out()
-        return key, answer
+        """Wait for an answer; a worker's death is the answer to the call that killed it."""
+        while not self._answers:
+            self._hand_out()
+            by_connection = {one.connection: one for one in self._workers if one.calls}
+            for connection in wait(list(by_connection)):
+                self._take_in(by_connection[connection])
+        return self._answers.popleft()
 
-    def _bury(self, worker: Worker) -> EncodeError:
+    def _take_in(self, worker: Worker) -> None:
+        try:
+            seconds, answers = worker.connection.recv()
+        except (EOFError, OSError):
+            self._bury(worker)
+            return
+        self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
+        self._depth = min(max(DEPTH, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
+
+    def _bury(self, worker: Worker) -> None:
+        """Have a dead worker's calls made again, each alone, until it is clear which one kills."""
         self._workers.remove(worker)
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return EncodeError("the worker process died", {"how": how})
+        if len(worker.calls) == 1:
+            error = EncodeError("the worker process died", {"how": how})
+            self._answers.append((worker.calls.popleft().key, error))
+        for call in reversed(worker.calls):
+            call.is_suspect = True
+            self._waiting.appendleft(call)
 
     def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Make all calls and give the answers in order."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 INLINE_BYTES = 1 << 14
 DIGITS = 64
 
@@ -52,7 +53,7 @@ def pack_receipt(receipt: Receipt) -> bytes:
         receipt.warnings,
         receipt.report,
     ]
-    text = json.dumps(facts, separators=(",", ":")).encode()
+    text = _encode(facts).encode()
     small = (receipt.inline[one.role] for one in receipt.made if one.is_inline)
     body = b"%d\n%b%b" % (len(text), text, b"".join(small))
     return hashlib.sha256(body).hexdigest().encode() + body

@@ -39,7 +39,7 @@ def replan(look: Look, stem: str) -> None:
         _note_rows(look, draft, old, outputs)
         _hand_over(draft, old)
         state.drop_rows(old.keys() - {f"{stem}:{name}" for name in draft.planned})
-        _note_edges(draft)
+        _note_graph(draft)
         _note_surveys(draft)
         _note_manifest(draft)
         inputs = draft.input_folders()
@@ -124,13 +124,15 @@ def _hand_over(draft: Draft, old: dict[str, Row]) -> None:
             draft.project.state.hand_products(task, f"{draft.stem}:{row.plan['asset']}")
 
 
-def _note_edges(draft: Draft) -> None:
-    edges: set[tuple[str, str]] = set()
+def _note_graph(draft: Draft) -> None:
+    readers: dict[str, list[str]] = {}
     for name, one in draft.planned.items():
-        read = {edge_of(item) for item in one.node.inputs.values()}
-        read |= {edge_of(Product(need, "")) for need in one.needs}
-        edges |= {(item, f"{draft.stem}:{name}") for item in read}
-    draft.project.state.set_edges(draft.stem, sorted(edges))
+        task = f"{draft.stem}:{name}"
+        read = [edge_of(item) for item in one.node.inputs.values()]
+        read += [edge_of(Product(need, "")) for need in one.needs]
+        for item in dict.fromkeys(read):
+            readers.setdefault(item, []).append(task)
+    draft.project.state.set_graph(draft.stem, readers, list(draft.surveys))
 
 
 def _note_surveys(draft: Draft) -> None:

@@ -20,17 +20,16 @@ import xxhash
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
-VERSION = 4  # raise it when a record changes its shape
+VERSION = 5  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
 CREATE TABLE fact (kind TEXT, key TEXT, record BLOB, crc INTEGER, PRIMARY KEY (kind, key));
 CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan BLOB, built BLOB, clean INTEGER,
                    crc INTEGER);
-CREATE TABLE edge (stem TEXT, input TEXT, task TEXT);
+CREATE TABLE graph (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT)
                       WITHOUT ROWID;
-CREATE INDEX edge_by_input ON edge (stem, input);
 CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX product_by_task ON product (task);
 CREATE INDEX product_by_stem ON product (stem);
@@ -97,6 +96,7 @@ class State:
         self.path = path
         self._depth = 0
         self._batch_began: float | None = None
+        self._graphs: dict[str, tuple[dict[str, list[str]], set[str]]] = {}
         try:
             self.db = self._connect(is_owner)
         except sqlite3.DatabaseError:
@@ -152,12 +152,13 @@ class State:
     def rehearsal(self) -> Iterator[None]:
         """Let everything inside happen to a copy, without a trace and in nobody's way."""
         original, self.db = self.db, sqlite3.connect(":memory:", isolation_level=None)
+        graphs, self._graphs = self._graphs, {}
         try:
             original.backup(self.db)
             yield
         finally:
             self.db.close()
-            self.db = original
+            self.db, self._graphs = original, graphs
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -198,7 +199,7 @@ class State:
             self.db.execute("COMMIT")
 
     def _roll_back(self) -> None:
-        self._depth, self._batch_began = 0, None
+        self._depth, self._batch_began, self._graphs = 0, None, {}
         with suppress(sqlite3.Error):
             self.db.execute("ROLLBACK")
 
@@ -255,8 +256,9 @@ class State:
 
     def drop_manifest(self, stem: str) -> None:
         """Forget a manifest, its nodes and its photographs; its products stay known."""
-        for table in ("manifest", "photo", "node", "edge"):
+        for table in ("manifest", "photo", "node", "graph"):
             self.db.execute(f"DELETE FROM {table} WHERE stem=?", (stem,))
+        self._graphs.pop(stem, None)
 
     def photo_digests(self, stem: str) -> dict[str, bytes]:
         """Give the digest of every folder that matters to a manifest."""
@@ -328,16 +330,32 @@ class State:
         found = dict(self.db.execute(query, (stem,)))
         return found.get(1, 0), found.get(0, 0)
 
-    def set_edges(self, stem: str, edges: Iterable[tuple[str, str]]) -> None:
-        """Note which task reads which input, for a whole manifest."""
-        self.db.execute("DELETE FROM edge WHERE stem=?", (stem,))
-        rows = ((stem, one, task) for one, task in edges)
-        self.db.executemany("INSERT INTO edge VALUES (?,?,?)", rows)
+    # The graph of a manifest is one record: of rows that a damaged index hides nobody would know.
+
+    def set_graph(self, stem: str, readers: Mapping[str, list[str]], sources: list[str]) -> None:
+        """Note which tasks read each input, and which sources were surveyed for the plan."""
+        data = freeze([readers, sources])
+        self.db.execute("INSERT OR REPLACE INTO graph VALUES (?,?,?)", (stem, data, _crc(data)))
+        self._graphs.pop(stem, None)
+
+    def _graph(self, stem: str) -> tuple[dict[str, list[str]], set[str]]:
+        if stem not in self._graphs:
+            query = "SELECT record, crc FROM graph WHERE stem=?"
+            row = self.db.execute(query, (stem,)).fetchone()
+            if row is None:
+                raise StateDamagedError("a manifest has no graph")
+            readers, sources = _load(*row)
+            self._graphs[stem] = readers, set(sources)
+        return self._graphs[stem]
 
     def consumers(self, stem: str, inputs: Iterable[str]) -> set[str]:
         """Name the manifest's tasks that read one of the inputs."""
-        query = "SELECT task FROM edge WHERE stem=? AND input IN ({})"
-        return {task for (task,) in self._chunked(query, (stem,), inputs)}
+        readers, _ = self._graph(stem)
+        return {task for one in inputs for task in readers.get(one, ())}
+
+    def surveyed(self, stem: str) -> set[str]:
+        """Name the sources that were surveyed for a manifest's plan."""
+        return self._graph(stem)[1]
 
     # Products: the files that were made, by path.
 

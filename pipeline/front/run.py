@@ -6,9 +6,11 @@ with `-n` in workers that live for the whole run.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from time import monotonic
 from typing import Any
 
 from doit.cmd_run import Run as DoitRun
@@ -23,6 +25,9 @@ from pipeline.front.loader import NODE
 from pipeline.outcome import FAILED, STARVED
 from pipeline.session import DAMAGE, Session
 
+# When nodes have kept this process busy for so many seconds, and so many are left, they go to
+# workers even if nobody asked for any: starting these pays only then.
+ALONE_S, MANY = 0.5, 16
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 opt_lint = {
@@ -108,12 +113,20 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 one.task_dep = []
 
 
+def cores() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     """Runs tasks in doit's order; nodes go through the build."""
 
     session: Session
     size = 0
     final_result: int
+    _alone_s = 0.0
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every worker has answered."""
@@ -134,13 +147,18 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if self.session.build is None:
             return None
         from pipeline import work
-        from pipeline.pool import Pool, prepare_process
+        from pipeline.pool import prepare_process
 
         self._work = work
         if self.size > 0:
-            return Pool(self.size, self.session.project.root)
+            return self._pool_of(self.size)
         prepare_process(self.session.project.root)
         return None
+
+    def _pool_of(self, size: int) -> Any:
+        from pipeline.pool import Pool
+
+        return Pool(size, self.session.project.root)
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None
@@ -199,10 +217,23 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return False
         self.reporter.execute_task(task)
         if self._pool is None:
-            self._finish(node, self._work.do_job(work))
+            self._finish(node, self._do_here(work))
             return False
         self._pool.submit(node, self._work.do_job, work)
         return True
+
+    def _do_here(self, work: Any) -> Any:
+        """Do a node in this process; when that has taken a while, call in workers for the rest."""
+        began = monotonic()
+        result = self._work.do_job(work)
+        self._alone_s += monotonic() - began
+        if self._alone_s > ALONE_S and self._is_much_left():
+            self._pool = self._pool_of(cores())
+        return result
+
+    def _is_much_left(self) -> bool:
+        assert self.session.build is not None
+        return cores() > 1 and len(self.session.build.dirty) >= MANY
 
     def _finish(self, node: Any, answer: Any) -> None:
         build = self.session.build

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 
 from encoders.kit.error import EncodeError
-from pipeline.pool import Pool
+from pipeline.pool import Pool, Worker
 
 
 def double(number):
@@ -21,6 +22,13 @@ def die(code):
 
 def deaf_to_ctrl_c():
     return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def wait_for(path):
+    end = time.monotonic() + 20
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
+    return os.path.exists(path)
 
 
 def fail(text):
@@ -44,7 +52,9 @@ def test_workers_never_see_ctrl_c_from_their_very_start(pool):
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool):
+@pytest.mark.parametrize("depth", [2, 8])
+def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool, depth):
+    pool._depth = depth
     for number in range(6):
         pool.submit(number, die if number == 2 else double, number)
     answers = {}
@@ -53,6 +63,31 @@ def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool):
         answers[key] = answer
     assert isinstance(answers.pop(2), EncodeError)
     assert answers == {0: 0, 1: 2, 3: 6, 4: 8, 5: 10}
+
+
+def test_quick_calls_travel_together(pool, monkeypatch):
+    sent = []
+    send = Worker.send
+
+    def count_and_send(worker, calls):
+        sent.append(len(calls))
+        send(worker, calls)
+
+    monkeypatch.setattr(Worker, "send", count_and_send)
+    assert list(pool.map(double, [(n,) for n in range(2000)])) == [2 * n for n in range(2000)]
+    assert sum(sent) == 2000
+    assert len(sent) < 200
+
+
+def test_a_slow_call_holds_up_no_answer_of_its_batch(tmp_path):
+    pool = Pool(1, str(tmp_path))
+    pool._depth = 8
+    pool.submit("quick", double, 1)
+    pool.submit("slow", wait_for, str(tmp_path / "go on"))
+    assert pool.next_answer() == ("quick", 2)
+    (tmp_path / "go on").touch()
+    assert pool.next_answer() == ("slow", True)
+    pool.close()
 
 
 def test_an_error_in_a_call_is_its_answer(pool):

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import pipeline.pool
 from tests.pipeline.game import Game
 from tests.pipeline.naive import Naive
 
@@ -203,6 +204,25 @@ def test_a_killed_build_loses_nothing_and_leaves_nothing_half_made(game, workers
     assert game.outputs() == expected
     assert len(ran.built) <= 27 - encoded
     assert game.process().built == []
+
+
+@pytest.mark.parametrize(("count", "processes"), [(40, [2]), (8, [])])
+def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, count, processes):
+    started = []
+
+    class Noted(pipeline.pool.Pool):
+        def __init__(self, size, root):
+            started.append(size)
+            super().__init__(size, root)
+
+    monkeypatch.setattr("pipeline.pool.Pool", Noted)
+    monkeypatch.setattr("pipeline.front.run.cores", lambda: 2)
+    monkeypatch.setattr("pipeline.front.run.ALONE_S", 0.0)
+    fill(game, count)
+    ran = game.doit()
+    assert started == processes
+    assert (ran.code, len(ran.built)) == (0, count + 3)
+    assert game.outputs() == Naive(game).build("upper")[0]
 
 
 def test_ctrl_c_stops_at_once_keeps_what_is_finished_and_leaves_no_process(game):

@@ -34,7 +34,7 @@ def built(game):
     return game
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(48))
 def test_a_damaged_state_costs_a_recheck_and_nothing_else(built, seed):
     chance = random.Random(seed)
     path = built.path(".cartwright/state.db")
