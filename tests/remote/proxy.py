@@ -89,6 +89,16 @@ def slow(proxy: Proxy) -> Harm:
     return one_byte
 
 
+def delaying(proxy: Proxy) -> Harm:
+    """Answer rightly, and late."""
+
+    def late(data: bytes) -> bytes:
+        proxy.over.wait(0.1)
+        return data
+
+    return late
+
+
 def closing(proxy: Proxy) -> Harm:
     """Hang up instead of answering."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.remote import client
+from pipeline.remote import breaker, client
 from pipeline.remote.lookup import AT_ONCE
 from tests.pipeline.game import Game, Ran
 from tests.remote import proxy as harm
@@ -154,6 +154,21 @@ def test_a_build_goes_on_without_a_server_that_is_no_good(
     assert len(remote_warnings(ran)) == 1, ran.out
     assert len(ran.built) == MANY + 7
     assert between_us.connections < MANY
+
+
+def test_a_build_goes_on_without_a_server_that_is_always_late(
+    warm: Game, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker, "QUICK_SECONDS", 0.05)
+    monkeypatch.setattr(breaker, "DEBT_SECONDS", 0.1)
+    other = clone(warm, tmp_path / "second")
+    with between(server.port, harm.delaying) as between_us:
+        share(monkeypatch, between_us.address)
+        ran = other.doit()
+    assert ran.code == 0, ran.out
+    assert other.outputs() == warm.outputs()
+    assert "left out from there on: it is too slow" in remote_warnings(ran)[0]
+    assert ran.built
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
