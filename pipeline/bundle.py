@@ -60,16 +60,19 @@ class Bundles:
 
     def find(self, fingerprint: str) -> bytes | None:
         """Read a receipt that was there when this process first looked, or that it added."""
-        if not self._is_known:
-            self.look()
-        place = self._places.get(fingerprint)
-        if place is None:
+        if fingerprint not in self:
             return None
+        place = self._places[fingerprint]
         if place[0] not in self._used:
             self._used.add(place[0])
             with suppress(OSError):
                 os.utime(place[0])
         return _read(place)
+
+    def __contains__(self, fingerprint: str) -> bool:
+        if not self._is_known:
+            self.look()
+        return fingerprint in self._places
 
     def look(self) -> None:
         """Take note of what is there by now, from other processes too."""

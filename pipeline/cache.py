@@ -114,9 +114,13 @@ class Cache:
         for one in receipt.made:
             if not one.is_inline:
                 self.store_object(one.sha, outputs[one.role])
-        self._store_receipt(fingerprint, pack_receipt(receipt))
+        self._keep_receipt(fingerprint, pack_receipt(receipt))
 
-    def _store_receipt(self, fingerprint: str, data: bytes) -> None:
+    def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
+        """Keep a receipt whose outputs are here, where every process finds it at once."""
+        write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
+
+    def _keep_receipt(self, fingerprint: str, data: bytes) -> None:
         """Keep a receipt: in a file while they are few, which also hides one that is damaged."""
         if self._single < FEW or fingerprint in self._spoiled:
             self._single += 1
@@ -131,6 +135,10 @@ class Cache:
             if not is_there(path):
                 write_whole(path, data, self.scratch)
                 os.utime(path, (used, used))
+
+    def has_receipt(self, fingerprint: str) -> bool:
+        """Tell whether there is a receipt, unread."""
+        return is_there(self._path(RECEIPTS, fingerprint)) or fingerprint in self.bundles
 
     def drop_receipt(self, fingerprint: str) -> None:
         """Forget a result, so that it is encoded again."""

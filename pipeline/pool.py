@@ -221,11 +221,21 @@ class Pool:
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer; a worker's death is the answer to the call that killed it."""
+        answer = self.answer_unless(None)
+        assert answer is not None
+        return answer
+
+    def answer_unless(self, bell: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where the bell has something to read before there is one."""
         while not self._answers:
             self._hand_out()
             by_connection = {one.connection: one for one in self._workers if one.calls}
-            for connection in wait(list(by_connection)):
-                self._take_in(by_connection[connection])
+            heard = wait([*by_connection, bell] if bell else list(by_connection))
+            for connection in heard:
+                if connection is not bell:
+                    self._take_in(by_connection[connection])
+            if bell in heard and not self._answers:
+                return None
         return self._answers.popleft()
 
     def _take_in(self, worker: Worker) -> None:
