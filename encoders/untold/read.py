@@ -7,6 +7,7 @@ the tile, so that the pieces on both sides of a plane have the same vertices the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from encoders.kit.model import Model, decode_model
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
+from encoders.untold.part import describe_parts
 from encoders.untold.piece import Piece, pack_pieces
 from encoders.untold.slice import Slicer
 from encoders.untold.space import with_tangents
@@ -34,7 +36,7 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     slicer = Slicer(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[Piece]] = {name: [] for name in known["tiles"]}
     numbers = _material_numbers(model, known["names"])
-    for group in groups:
+    for group in _with_parts(groups, spans, slicer):
         for tile, piece in _pieces(group, spans, slicer, numbers, model):
             tiles[tile].append(piece)
     warnings += _losses(model, shows_emissive=known["shows_emissive"])
@@ -45,6 +47,24 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
         **{f"image_{index}": _image(model, index) for index in known["images"]},
         **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
     }
+
+
+def _with_parts(
+    groups: Sequence[Group], spans: dict[str, list[int] | None], slicer: Slicer
+) -> list[Group]:
+    """Give the groups with the parts of their objects, each seen over all its materials."""
+    objects: dict[str, list[int]] = {}
+    for number, group in enumerate(groups):
+        objects.setdefault(group.key, []).append(number)
+    found = list(groups)
+    for key, numbers in objects.items():
+        flat = spans.get(key)
+        shapes = [(groups[n].vertices["position"], groups[n].triangles) for n in numbers]
+        parts = describe_parts(shapes, [] if flat is None else slicer.planes(flat))
+        for number, part in zip(numbers, parts, strict=True):
+            columns = {**groups[number].vertices, "part": part}
+            found[number] = replace(groups[number], vertices=columns)
+    return found
 
 
 def _pieces(
