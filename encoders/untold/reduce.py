@@ -15,10 +15,19 @@ import numpy.typing as npt
 
 from encoders.kit.quadric import cross, unit
 from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
-from encoders.kit.weld import weld_vertices
+from encoders.kit.weld import prune_vertices, weld_vertices
 from encoders.untold.dress import dress
 from encoders.untold.part import goes_across, largest_loss
-from encoders.untold.piece import CROSSES, NUMBER, SIZE, Cut, Floats, Piece, Triangles
+from encoders.untold.piece import (
+    CROSSES,
+    NUMBER,
+    SIZE,
+    WIDTHS,
+    Cut,
+    Floats,
+    Piece,
+    Triangles,
+)
 
 # A part that is missing is as bad as a surface that is wrong by this part of its size.
 LOSS_ERRORS = 1.0 / 6.0
@@ -26,6 +35,8 @@ LOSS_ERRORS = 1.0 / 6.0
 SIZE_ERRORS = 6.0
 # How much of an error is for collapsing edges with what is drawn on them; the rest is for shapes.
 GENTLE = 0.25
+# No greater error is worth it to come nearer to a share than this.
+NEAR_ENOUGH, SPARE_TRIANGLES = 1.05, 2
 # Errors are allowed in so many steps, each twice the one before.
 STEPS = 6
 
@@ -42,6 +53,10 @@ class Wanted:
     triangles: int
     error: float
     sides: Sequence[tuple[int, float]]
+
+    def is_met(self, cut: Cut) -> bool:
+        """Tell whether a tile is at its share: parts go whole, so it may be off by half of one."""
+        return cut.triangle_count <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
 
 
 def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) -> Cut:
@@ -65,16 +80,18 @@ def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) 
 def _reduced(cut: Cut, wanted: Wanted) -> Cut:
     """Find the least error, of some that double, that brings a tile to its share."""
     found = _collapsed(cut, wanted)
-    if found.triangle_count <= wanted.triangles and not _is_worse_than_loss(found):
+    if wanted.is_met(found) and not _is_worse_than_loss(found):
         return found
     low, high = 0, STEPS - 1
-    while low < high:
+    found = _at_error(cut, wanted, high)
+    while low < high and wanted.is_met(found):
         middle = (low + high) // 2
-        found = _at_error(cut, wanted, middle)
-        low, high = (
-            (low, middle) if found.triangle_count <= wanted.triangles else (middle + 1, high)
-        )
-    return _at_error(cut, wanted, low)
+        closer = _at_error(cut, wanted, middle)
+        if wanted.is_met(closer):
+            found, high = closer, middle
+        else:
+            low = middle + 1
+    return found
 
 
 def _at_error(cut: Cut, wanted: Wanted, step: int) -> Cut:
@@ -105,10 +122,17 @@ def _collapsed(cut: Cut, wanted: Wanted) -> Cut:
     surface = _surface(cut.pieces, wanted)
     found = simplify(surface, wanted.triangles, _borders(cut.pieces), errors)
     pieces = [
-        dress(piece, triangles, piece.position[triangles])
+        _pruned(piece, triangles)
         for piece, triangles in zip(cut.pieces, _split(cut.pieces, found.indices), strict=True)
     ]
     return _with(cut, pieces, found.error)
+
+
+def _pruned(piece: Piece, triangles: Triangles) -> Piece:
+    """Leave out the vertices that no triangle uses any more."""
+    used, corners = prune_vertices(triangles, len(piece.position))
+    columns = {name: getattr(piece, name)[used] for name in WIDTHS if len(getattr(piece, name))}
+    return replace(piece, **columns, is_border=piece.is_border[used], triangles=corners)
 
 
 def _reshaped(cut: Cut, wanted: Wanted) -> Cut:
