@@ -48,8 +48,8 @@ UV_SHIFT = 0.2
 class Surface:
     """What `simplify` takes: triangles, where their vertices are, and what is drawn with them.
 
-    Vertices of different `parts` are never at one place, even where their positions are equal.
-    Open edges stay where they are at `anchored` vertices: there they meet something else.
+    Vertices of different `parts` are never at one place, even where their positions are equal;
+    open edges stay there, and at `anchored` vertices, because they meet something else.
     """
 
     positions: NDArray[np.float32]
@@ -119,7 +119,7 @@ def _simplified(
     is_bare: bool,
 ) -> Simplified:
     triangles = checked_triangles(surface.indices, len(surface.positions))
-    weld = _weld(surface)
+    weld, touches = _weld(surface)
     numbers = np.flatnonzero(has_distinct_corners(weld.number[triangles])).astype(np.int32)
     triangles = np.ascontiguousarray(triangles[numbers])
     if len(triangles) == 0:
@@ -127,9 +127,8 @@ def _simplified(
     points, extent = _unit_points(surface.positions)
     corners = _at_corners(points, triangles)
     places = _places(points, corners, triangles, weld.number)
-    if surface.anchored is not None:
-        held = weld.number[surface.anchored]
-        places[held, 3] = np.where(places[held, 3] == RIM, LOCKED, places[held, 3])
+    held = weld.number[touches if surface.anchored is None else touches | surface.anchored]
+    places[held, 3] = np.where(places[held, 3] == RIM, LOCKED, places[held, 3])
     if locked is not None:
         places[weld.number[locked], 3] = LOCKED
     errors = np.asarray(max_error, np.float64) / extent
@@ -147,10 +146,19 @@ def _simplified(
     return Simplified(given.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
 
 
-def _weld(surface: Surface) -> Weld:
-    """Tell which vertices are at one place."""
-    parts = [] if surface.parts is None else [surface.parts]
-    return weld_vertices([surface.positions, *parts])
+def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
+    """Tell which vertices are at one place, and which are where another part is as well."""
+    weld = weld_vertices([surface.positions])
+    if surface.parts is None:
+        return weld, np.zeros(len(weld.number), np.bool_)
+    pairs = weld.number.astype(np.int64) * (int(surface.parts.max(initial=0)) + 1) + surface.parts
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    parts_at = np.bincount(weld.number[first], minlength=len(weld.first))
+    apart = Weld(first[order].astype(np.int32), number[inverse.reshape(-1)].astype(np.int32))
+    return apart, parts_at[weld.number] > 1
 
 
 def _drawn(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:

@@ -15,19 +15,17 @@ import numpy.typing as npt
 from encoders.kit.component import label_components
 from encoders.kit.quadric import Float64, cross, unit
 from encoders.kit.weld import weld_vertices
-from encoders.untold.piece import CROSSES, NUMBER, SIZE, TRIANGLES, WIDTHS, Floats
+from encoders.untold.piece import HELD, NUMBER, SIZE, VANISHES, WIDTHS, Floats
 
 # What a level may lose is at most this part of a tile's side over the root of the share it keeps,
 # as the area that a triangle has to stand for grows; and never more than that part of the side.
 LOSS, MOST_LOST = 0.16, 0.5
 # A part across a border goes whether its tiles are above their shares or not, so it is a smaller
-# one: this part of what may be lost.
-CROSSING_LOSS = 0.5
-# The triangles of the simplest body there is.
-LEAST_TRIANGLES = 16
+# one, this part of what may be lost, and one that would have fewer triangles than could show it.
+CROSSING_LOSS, LEAST_TRIANGLES = 0.5, 16
 
 Numbers = npt.NDArray[np.intp]
-Planes = Sequence[tuple[int, float]]
+Flags = npt.NDArray[np.bool_]
 
 
 def largest_loss(share: float, side: float) -> float:
@@ -35,24 +33,16 @@ def largest_loss(share: float, side: float) -> float:
     return side * min(LOSS / math.sqrt(share), MOST_LOST)
 
 
-def goes_across(part: Floats, share: float, side: float) -> npt.NDArray[np.bool_]:
-    """Tell which vertices are of parts across a border that a level has to do without.
-
-    Those are small ones that have too few triangles to be made simpler.
-    """
-    is_small = part[:, SIZE] <= np.float32(CROSSING_LOSS * largest_loss(share, side))
-    is_plain = part[:, TRIANGLES] * np.float32(share) < LEAST_TRIANGLES
-    found: npt.NDArray[np.bool_] = (part[:, CROSSES] > 0) & is_small & is_plain
-    return found
-
-
 def describe_parts(
-    shapes: Sequence[tuple[Floats, npt.NDArray[np.int32]]], planes: Planes
+    shapes: Sequence[tuple[Floats, npt.NDArray[np.int32]]],
+    planes: Sequence[tuple[int, float]],
+    side: float,
 ) -> list[Floats]:
     """Return the columns `part` of all shapes of one object, given positions and triangles.
 
-    `planes` are the borders that may cut it: axis and coordinate. The largest part stands for the
-    object and has its size, so that of a tree the crown is what goes last.
+    `planes` are the borders that may cut it, axis and coordinate; `side` is the longer side of a
+    tile. The largest part stands for the object and has its size, so that of a tree the crown goes
+    last.
     """
     position = np.concatenate([points for points, _ in shapes])
     starts = np.cumsum([0, *(len(points) for points, _ in shapes)])
@@ -61,32 +51,52 @@ def describe_parts(
     )
     place = weld_vertices([position]).number
     label = label_components(place[triangles], int(place.max()) + 1)
-    table = _table(position.astype(np.float64)[triangles], label, planes)
+    corners = position.astype(np.float64)[triangles]
+    low, high = _bounds(corners, label)
+    size, main = _sizes(corners, label, high - low)
+    crosses = np.zeros(len(low), np.bool_)
+    for axis, value in planes:
+        crosses |= (low[:, axis] < value) & (high[:, axis] > value)
+    table = np.zeros((len(low), WIDTHS["part"]), np.float32)
+    table[:, NUMBER], table[:, SIZE] = np.arange(len(low)), size
+    # Where a part of an object is not one tile's to leave out, neither is the largest part.
+    table[:, HELD] = crosses
+    table[main, HELD] = crosses.any()
+    shares = _vanishing_shares(size, np.bincount(label), side)
+    # With the largest part all others go, so that no chimney is left without its house.
+    table[:, VANISHES] = np.maximum(shares * table[:, HELD], shares[main] * table[main, HELD])
     owner = np.zeros(len(position), np.intp)
     owner[triangles] = label[:, None]
     return np.split(table[owner], starts[1:-1])
 
 
-def _table(corners: Float64, label: Numbers, planes: Planes) -> Floats:
-    """Return a row for each part."""
-    count = int(label.max()) + 1
-    low = np.full((count, 3), np.inf)
+def _bounds(corners: Float64, label: Numbers) -> tuple[Float64, Float64]:
+    """Return the least and the greatest coordinates of each part."""
+    low = np.full((int(label.max()) + 1, 3), np.inf)
     high = -low
     np.minimum.at(low, label, corners.min(axis=1))
     np.maximum.at(high, label, corners.max(axis=1))
-    area = np.zeros(count)
+    return low, high
+
+
+def _sizes(corners: Float64, label: Numbers, reach: Float64) -> tuple[Float64, int]:
+    """Return the size of each part, and which of them is the largest."""
+    area = np.zeros(len(reach))
     edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 2, 0)
     np.add.at(area, label, 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1])
-    size = _size(high - low, area)
-    reach = high.max(axis=0, keepdims=True) - low.min(axis=0, keepdims=True)
-    size[np.argmax(size)] = _size(reach, area.sum(keepdims=True))[0]
-    crosses = np.zeros(count, np.bool_)
-    for axis, value in planes:
-        crosses |= (low[:, axis] < value) & (high[:, axis] > value)
-    table = np.zeros((count, WIDTHS["part"]), np.float32)
-    table[:, NUMBER], table[:, SIZE] = np.arange(count), size
-    table[:, TRIANGLES], table[:, CROSSES] = np.bincount(label), crosses
-    return table
+    size = _size(reach, area)
+    main = int(np.argmax(size))
+    whole = corners.max(axis=(0, 1)) - corners.min(axis=(0, 1))
+    size[main] = _size(whole[None], area.sum(keepdims=True))[0]
+    return size, main
+
+
+def _vanishing_shares(size: Float64, count: Numbers, side: float) -> Float64:
+    """Return the share of a level below which each part goes, were it held; 0 is never."""
+    loss = CROSSING_LOSS * LOSS * side / size
+    shares = np.minimum(loss * loss, LEAST_TRIANGLES / count)
+    found: Float64 = np.where(size <= CROSSING_LOSS * MOST_LOST * side, shares, 0.0)
+    return found
 
 
 def _size(reach: Float64, area: Float64) -> Float64:

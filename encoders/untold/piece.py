@@ -18,7 +18,7 @@ Triangles = npt.NDArray[np.int32]
 
 WIDTHS = {"position": 3, "normal": 3, "uv": 2, "uv1": 2, "color": 4, "tangent": 4, "part": 4}
 # The columns of `part`.
-NUMBER, SIZE, TRIANGLES, CROSSES = range(4)
+NUMBER, SIZE, VANISHES, HELD = range(4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,9 @@ class Piece:
 
     `uv1`, `color` and `tangent` have no rows where the source gives none. `part` says of each
     vertex which connected part of the uncut object it belongs to, and what is known of that: its
-    number, its size in metres, its triangles, and whether it lies across a border. `is_border`
-    marks the vertices that a cut made, or that lie in its plane.
+    number, its size in metres, the share below which it vanishes in all its tiles, and whether it
+    is held because of others, so that no tile leaves it out alone. `is_border` marks the vertices
+    that a cut made, or that lie in its plane.
     """
 
     object: str

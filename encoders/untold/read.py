@@ -60,7 +60,7 @@ def _with_parts(
     for key, numbers in objects.items():
         flat = spans.get(key)
         shapes = [(groups[n].vertices["position"], groups[n].triangles) for n in numbers]
-        parts = describe_parts(shapes, [] if flat is None else slicer.planes(flat))
+        parts = describe_parts(shapes, [] if flat is None else slicer.planes(flat), slicer.side)
         for number, part in zip(numbers, parts, strict=True):
             columns = {**groups[number].vertices, "part": part}
             found[number] = replace(groups[number], vertices=columns)

@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from encoders.kit.quadric import cross, unit
 from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
-from encoders.kit.weld import prune_vertices, weld_vertices
+from encoders.kit.weld import prune_vertices
 from encoders.untold.dress import dress
-from encoders.untold.part import goes_across, largest_loss
+from encoders.untold.part import largest_loss
 from encoders.untold.piece import (
-    CROSSES,
+    HELD,
     NUMBER,
     SIZE,
+    VANISHES,
     WIDTHS,
     Cut,
     Floats,
@@ -69,9 +70,9 @@ def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) 
     side = max(across, along)
     error = LOSS_ERRORS * largest_loss(share, side)
     wanted = Wanted(math.ceil(cut.whole * share), error, ((0, across), (2, along)))
-    found = _reduced(_without_crossing(cut, share, side), wanted)
+    found = _reduced(_without_held(cut, share), wanted)
     if before.pieces:
-        before = _without_crossing(before, share, side)
+        before = _without_held(before, share)
         if before.triangle_count < found.triangle_count:
             return before
     return found
@@ -110,7 +111,7 @@ def _is_worse_than_loss(cut: Cut) -> bool:
 
 def _may_go(piece: Piece) -> Flags:
     """Tell which vertices are of parts that this tile alone decides on; a named object stays."""
-    found: Flags = (piece.part[:, CROSSES] == 0) & (not piece.object)
+    found: Flags = (piece.part[:, HELD] == 0) & (not piece.object)
     return found
 
 
@@ -171,19 +172,8 @@ def _surface(pieces: Sequence[Piece], wanted: Wanted) -> Surface:
         np.concatenate([piece.normal for piece in pieces]),
         np.concatenate([_even_uv(piece) for piece in pieces]),
         part,
-        _touches(position, part) | _is_in_plane(position, wanted.sides),
+        _is_in_plane(position, wanted.sides),
     )
-
-
-def _touches(position: Floats, part: npt.NDArray[np.int32]) -> Flags:
-    """Tell which vertices are where one of another part is, as where two roads meet."""
-    place = weld_vertices([position]).number
-    low = np.full(int(place.max()) + 1, part.max())
-    np.minimum.at(low, place, part)
-    high = np.zeros_like(low)
-    np.maximum.at(high, place, part)
-    found: Flags = (low != high)[place]
-    return found
 
 
 def _is_in_plane(position: Floats, sides: Sequence[tuple[int, float]]) -> Flags:
@@ -227,10 +217,10 @@ def _split(pieces: Sequence[Piece], indices: Triangles) -> list[Triangles]:
     return [indices[owner == n] - np.int32(start) for n, start in enumerate(starts[:-1].tolist())]
 
 
-def _without_crossing(cut: Cut, share: float, side: float) -> Cut:
-    """Leave out the small parts across borders, which the tiles beyond leave out as well."""
+def _without_held(cut: Cut, share: float) -> Cut:
+    """Leave out small parts across borders, which the tiles beyond leave out as well."""
     gone = [
-        goes_across(piece.part, share, side)[piece.triangles[:, 0]] & (not piece.object)
+        (piece.part[piece.triangles[:, 0], VANISHES] > share) & (not piece.object)
         for piece in cut.pieces
     ]
     # A tile without anything is no tile.

@@ -35,6 +35,11 @@ class Slicer:
         self.sizes = [float(size) for size in tile_size]
         self.origins = (0.0, floor, 0.0)
 
+    @property
+    def side(self) -> float:
+        """The longer side of a tile on the ground."""
+        return max(self.sizes[0], self.sizes[2])
+
     def plane(self, axis: int, number: int) -> float:
         """Return the coordinate at which tile `number` begins, counted as tiles are."""
         return self.origins[axis] + SIGNS[axis] * number * self.sizes[axis]
