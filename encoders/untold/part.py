@@ -24,6 +24,9 @@ LOSS, MOST_LOST = 0.16, 0.5
 # one, this part of what may be lost, and one that would have fewer triangles than could show it.
 CROSSING_LOSS, LEAST_TRIANGLES = 0.5, 16
 
+# A part that is as large as this part of the largest stands for the object as well.
+MAIN = 0.8
+
 Numbers = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
@@ -87,7 +90,8 @@ def _sizes(corners: Float64, label: Numbers, reach: Float64) -> tuple[Float64, i
     size = _size(reach, area)
     main = int(np.argmax(size))
     whole = corners.max(axis=(0, 1)) - corners.min(axis=(0, 1))
-    size[main] = _size(whole[None], area.sum(keepdims=True))[0]
+    object_size = _size(whole[None], area.sum(keepdims=True))[0]
+    size[size >= MAIN * size[main]] = object_size
     return size, main
 
 
