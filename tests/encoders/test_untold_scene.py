@@ -117,6 +117,19 @@ def test_tiles_meet_at_equal_vertices_on_every_level(suffix):
     assert edges == border_edges(right, 0, 25)
 
 
+@pytest.mark.parametrize("suffix", ["", "_lod1", "_lod2", "_hlod"])
+@pytest.mark.parametrize("line", [25, 12])
+def test_two_objects_that_meet_stay_together_on_every_level(suffix, line):
+    """Grounds that are mirrored at a line: the border of two tiles, or one within a tile."""
+    scene = sheet(line, 20, 3.0)
+    scene.put("mirrored", "sheet", translation=[2 * line, 0, 0], scale=[-1, 1, 1])
+    built = build({GLB: scene.glb()})
+    tiles = {name.split("_")[1] for name in built.tiles()}
+    corners = np.concatenate([corners_of(built.read(f"tile_{x}_0_0{suffix}")) for x in tiles])
+    assert len(border_edges(corners, 0, line)) >= 20
+    assert not [edge for edge in open_rim(corners) if edge[0][0] == edge[1][0] == line]
+
+
 @QUICK
 @given(
     st.floats(-60, 60), st.floats(-60, 60), st.floats(5, 60), st.integers(1, 5), st.floats(0, 6.2)
