@@ -33,7 +33,7 @@ from encoders.untold.piece import (
 # A part that is missing is as bad as a surface that is wrong by this part of its size.
 LOSS_ERRORS = 1.0 / 6.0
 # A part is as large as so many times what it may be wrong by: it is there as it is, or not at all.
-SIZE_ERRORS = 6.0
+SIZE_ERRORS = 4.0
 # How much of an error is for collapsing edges with what is drawn on them; the rest is for shapes.
 GENTLE = 0.25
 # No greater error is worth it to come nearer to a share than this.
@@ -80,7 +80,7 @@ def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) 
 
 def _reduced(cut: Cut, wanted: Wanted) -> Cut:
     """Find the least error, of some that double, that brings a tile to its share."""
-    found = _collapsed(cut, wanted)
+    found = _collapsed(cut, wanted, 1.0)
     if wanted.is_met(found) and not _is_worse_than_loss(found):
         return found
     low, high = 0, STEPS - 1
@@ -98,9 +98,7 @@ def _reduced(cut: Cut, wanted: Wanted) -> Cut:
 def _at_error(cut: Cut, wanted: Wanted, step: int) -> Cut:
     """Do all that an error allows: collapse edges, then leave out whole parts."""
     now = replace(wanted, error=wanted.error / 2.0 ** (STEPS - 1 - step))
-    gently = replace(now, error=now.error * GENTLE)
-    freely = replace(now, error=now.error * (1.0 - GENTLE))
-    return _without_small(_reshaped(_collapsed(cut, gently), freely), now)
+    return _without_small(_reshaped(_collapsed(cut, now, GENTLE), now, 1.0 - GENTLE), now)
 
 
 def _is_worse_than_loss(cut: Cut) -> bool:
@@ -115,11 +113,11 @@ def _may_go(piece: Piece) -> Flags:
     return found
 
 
-def _collapsed(cut: Cut, wanted: Wanted) -> Cut:
+def _collapsed(cut: Cut, wanted: Wanted, portion: float) -> Cut:
     """Collapse edges with what is drawn on them; a seam moves along itself alone."""
     if cut.triangle_count <= wanted.triangles:
         return cut
-    errors = _errors(cut.pieces, wanted.error)
+    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
     surface = _surface(cut.pieces, wanted)
     found = simplify(surface, wanted.triangles, _borders(cut.pieces), errors)
     pieces = [
@@ -136,11 +134,11 @@ def _pruned(piece: Piece, triangles: Triangles) -> Piece:
     return replace(piece, **columns, is_border=piece.is_border[used], triangles=corners)
 
 
-def _reshaped(cut: Cut, wanted: Wanted) -> Cut:
+def _reshaped(cut: Cut, wanted: Wanted, portion: float) -> Cut:
     """Collapse edges of the bare shape, and draw on what is left what was on it before."""
     if cut.triangle_count <= wanted.triangles:
         return cut
-    errors = _errors(cut.pieces, wanted.error)
+    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
     surface = _surface(cut.pieces, wanted)
     found = simplify_shape(surface, wanted.triangles, _borders(cut.pieces), errors)
     return _with(cut, _dressed(cut.pieces, found), found.error)
