@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,63 +37,91 @@ def largest_loss(share: float, side: float) -> float:
     return side * min(LOSS / math.sqrt(share), MOST_LOST)
 
 
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Triangles of an object; the shapes of one object, one for each material, name one `owner`."""
+
+    owner: int
+    position: Floats
+    triangles: npt.NDArray[np.int32]
+
+
 def describe_parts(
-    shapes: Sequence[tuple[Floats, npt.NDArray[np.int32]]],
-    planes: Sequence[tuple[int, float]],
-    side: float,
+    shapes: Sequence[Shape], planes: Sequence[Sequence[tuple[int, float]]], side: float
 ) -> list[Floats]:
-    """Return the columns `part` of all shapes of one object, given positions and triangles.
+    """Return the columns `part` of each shape.
 
-    `planes` are the borders that may cut it, axis and coordinate; `side` is the longer side of a
-    tile. The largest part stands for the object and has its size, so that of a tree the crown goes
-    last.
+    `planes` are the borders that may cut each object, axis and coordinate; `side` is the longer
+    side of a tile. An object's largest part stands for it and has its size, so that of a tree the
+    crown goes last.
     """
-    position = np.concatenate([points for points, _ in shapes])
-    starts = np.cumsum([0, *(len(points) for points, _ in shapes)])
+    position = np.concatenate([shape.position for shape in shapes])
+    starts = np.cumsum([0, *(len(shape.position) for shape in shapes)])
     triangles = np.concatenate(
-        [one + start for (_, one), start in zip(shapes, starts[:-1].tolist(), strict=True)]
+        [one.triangles + start for one, start in zip(shapes, starts[:-1].tolist(), strict=True)]
     )
-    place = weld_vertices([position]).number
+    owner = np.repeat(np.array([shape.owner for shape in shapes], np.int32), np.diff(starts))
+    place = weld_vertices([position, owner]).number
     label = label_components(place[triangles], int(place.max()) + 1)
-    corners = position.astype(np.float64)[triangles]
-    low, high = _bounds(corners, label)
-    size, main = _sizes(corners, label, high - low)
-    crosses = np.zeros(len(low), np.bool_)
-    for axis, value in planes:
-        crosses |= (low[:, axis] < value) & (high[:, axis] > value)
-    table = np.zeros((len(low), WIDTHS["part"]), np.float32)
-    table[:, NUMBER], table[:, SIZE] = np.arange(len(low)), size
-    # Where a part of an object is not one tile's to leave out, neither is the largest part.
-    table[:, HELD] = crosses
-    table[main, HELD] = crosses.any()
-    shares = _vanishing_shares(size, np.bincount(label), side)
-    # With the largest part all others go, so that no chimney is left without its house.
-    table[:, VANISHES] = np.maximum(shares * table[:, HELD], shares[main] * table[main, HELD])
-    owner = np.zeros(len(position), np.intp)
-    owner[triangles] = label[:, None]
-    return np.split(table[owner], starts[1:-1])
+    parts = _Parts(position.astype(np.float64)[triangles], label, owner[triangles[:, 0]])
+    table = parts.table(planes, side)
+    number = np.zeros(len(position), np.intp)
+    number[triangles] = label[:, None]
+    return np.split(table[number], starts[1:-1])
 
 
-def _bounds(corners: Float64, label: Numbers) -> tuple[Float64, Float64]:
-    """Return the least and the greatest coordinates of each part."""
-    low = np.full((int(label.max()) + 1, 3), np.inf)
-    high = -low
-    np.minimum.at(low, label, corners.min(axis=1))
-    np.maximum.at(high, label, corners.max(axis=1))
-    return low, high
+class _Parts:
+    """All parts of all objects: where they are, how large they are, and whose."""
 
+    def __init__(self, corners: Float64, label: Numbers, owner: npt.NDArray[np.int32]) -> None:
+        order = np.argsort(label, kind="stable")
+        starts = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
+        self.owner = owner[order[starts]]
+        self.count = np.bincount(label)
+        self.low = np.minimum.reduceat(corners.min(axis=1)[order], starts)
+        self.high = np.maximum.reduceat(corners.max(axis=1)[order], starts)
+        edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 2, 0)
+        areas = 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1]
+        self.area: Float64 = np.bincount(label, areas).astype(np.float64)
+        self.size = _size(self.high - self.low, self.area)
+        self._group()
 
-def _sizes(corners: Float64, label: Numbers, reach: Float64) -> tuple[Float64, int]:
-    """Return the size of each part, and which of them is the largest."""
-    area = np.zeros(len(reach))
-    edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 2, 0)
-    np.add.at(area, label, 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1])
-    size = _size(reach, area)
-    main = int(np.argmax(size))
-    whole = corners.max(axis=(0, 1)) - corners.min(axis=(0, 1))
-    object_size = _size(whole[None], area.sum(keepdims=True))[0]
-    size[size >= MAIN * size[main]] = object_size
-    return size, main
+    def _group(self) -> None:
+        """Find the largest parts of each object, and give them the object's size."""
+        by_owner = np.argsort(self.owner, kind="stable")
+        # Objects are numbered without a gap, and each has a part.
+        first = np.searchsorted(self.owner[by_owner], np.arange(int(self.owner.max()) + 1))
+        self.number = np.empty(len(by_owner), np.intp)
+        self.number[by_owner] = np.arange(len(by_owner)) - first[self.owner[by_owner]]
+        self.main = np.lexsort((-self.size, self.owner))[first]
+        reach = np.maximum.reduceat(self.high[by_owner], first)
+        reach -= np.minimum.reduceat(self.low[by_owner], first)
+        whole = _size(reach, np.bincount(self.owner, self.area).astype(np.float64))
+        self.is_main = self.size >= MAIN * self.size[self.main[self.owner]]
+        self.size = np.where(self.is_main, whole[self.owner], self.size)
+
+    def table(self, planes: Sequence[Sequence[tuple[int, float]]], side: float) -> Floats:
+        """Return a row of `part` for each part."""
+        crosses = self._crosses(planes)
+        # Where a part of an object is not one tile's to leave out, neither are the largest parts.
+        held = crosses | (self.is_main & (np.bincount(self.owner, crosses) > 0)[self.owner])
+        shares = np.where(held, _vanishing_shares(self.size, self.count, side), 0.0)
+        table = np.empty((len(self.size), WIDTHS["part"]), np.float32)
+        table[:, NUMBER], table[:, SIZE], table[:, HELD] = self.number, self.size, held
+        # With the largest part all others go, so that no chimney is left without its house.
+        table[:, VANISHES] = np.maximum(shares, shares[self.main[self.owner]])
+        return table
+
+    def _crosses(self, planes: Sequence[Sequence[tuple[int, float]]]) -> Flags:
+        """Tell which parts lie on both sides of a plane of their object."""
+        found = np.zeros(len(self.size), np.bool_)
+        for owner, borders in enumerate(planes):
+            if not borders:
+                continue
+            rows = np.flatnonzero(self.owner == owner)
+            for axis, value in borders:
+                found[rows] |= (self.low[rows, axis] < value) & (self.high[rows, axis] > value)
+        return found
 
 
 def _vanishing_shares(size: Float64, count: Numbers, side: float) -> Float64:

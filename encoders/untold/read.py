@@ -18,7 +18,7 @@ from encoders.kit.model import Model, decode_model
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
-from encoders.untold.part import describe_parts
+from encoders.untold.part import Shape, describe_parts
 from encoders.untold.piece import Piece, pack_pieces
 from encoders.untold.slice import Slicer
 from encoders.untold.space import with_tangents
@@ -53,18 +53,17 @@ def _with_parts(
     groups: Sequence[Group], spans: dict[str, list[int] | None], slicer: Slicer
 ) -> list[Group]:
     """Give the groups with the parts of their objects, each seen over all its materials."""
-    objects: dict[str, list[int]] = {}
-    for number, group in enumerate(groups):
-        objects.setdefault(group.key, []).append(number)
-    found = list(groups)
-    for key, numbers in objects.items():
-        flat = spans.get(key)
-        shapes = [(groups[n].vertices["position"], groups[n].triangles) for n in numbers]
-        parts = describe_parts(shapes, [] if flat is None else slicer.planes(flat), slicer.side)
-        for number, part in zip(numbers, parts, strict=True):
-            columns = {**groups[number].vertices, "part": part}
-            found[number] = replace(groups[number], vertices=columns)
-    return found
+    keys = list(dict.fromkeys(group.key for group in groups))
+    owners = {key: number for number, key in enumerate(keys)}
+    shapes = [
+        Shape(owners[group.key], group.vertices["position"], group.triangles) for group in groups
+    ]
+    flat = [spans.get(key) for key in keys]
+    planes = [[] if one is None else slicer.planes(one) for one in flat]
+    return [
+        replace(group, vertices={**group.vertices, "part": part})
+        for group, part in zip(groups, describe_parts(shapes, planes, slicer.side), strict=True)
+    ]
 
 
 def _pieces(
