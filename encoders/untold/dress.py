@@ -6,7 +6,6 @@ on the triangle before, so that no texture jumps; the vertex that is there is ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ UV_FIT, NORMAL_FIT = 1.0 / 512.0, 0.05
 LEAST_LEAN = 0.2
 
 Numbers = npt.NDArray[np.intp]
-Columns = dict[str, npt.NDArray[np.float32]]
+Columns = dict[str, Any]
 
 
 def dress(piece: Piece, triangles: Triangles, points: npt.NDArray[np.float32]) -> Piece:
@@ -37,13 +36,11 @@ def dress(piece: Piece, triangles: Triangles, points: npt.NDArray[np.float32]) -
     dressed = triangles.copy()
     added = len(piece.position) + np.arange(len(row), dtype=np.int32)
     dressed[row, corner] = np.where(fitting >= 0, fitting, added)
-    columns = {name: np.concatenate([getattr(piece, name), one]) for name, one in made.items()}
+    columns: Columns = {
+        name: np.concatenate([getattr(piece, name), one]) for name, one in made.items()
+    }
     border = np.concatenate([piece.is_border, np.zeros(len(row), np.bool_)])
-    return _pruned(replace(piece, **_any(columns), is_border=border, triangles=dressed))
-
-
-def _any(columns: Columns) -> Mapping[str, Any]:
-    return columns
+    return _pruned(replace(piece, **columns, is_border=border, triangles=dressed))
 
 
 def _pruned(piece: Piece) -> Piece:

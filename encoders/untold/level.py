@@ -41,7 +41,7 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
     if not cut.pieces:
         return {"facts": msgspec.json.encode({"bytes": 0}), **handed}
     name = known["file"]
-    if known["share"] < 1.0:
+    if known["share"] < 1.0 or "before" in inputs:
         cut = _reduced(cut, unpack_cut(inputs.get("before", b"")), known)
     content = _content(cut, _textures(inputs), known)
     data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")

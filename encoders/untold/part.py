@@ -127,7 +127,7 @@ class _Parts:
 def _vanishing_shares(size: Float64, count: Numbers, side: float) -> Float64:
     """Return the share of a level below which each part goes, were it held; 0 is never."""
     loss = CROSSING_LOSS * LOSS * side / size
-    shares = np.minimum(loss * loss, LEAST_TRIANGLES / count)
+    shares = np.minimum(np.minimum(loss * loss, LEAST_TRIANGLES / count), 1.0)
     found: Float64 = np.where(size <= CROSSING_LOSS * MOST_LOST * side, shares, 0.0)
     return found
 

@@ -419,6 +419,14 @@ def test_no_level_has_more_triangles_than_the_one_before(village_tiles, shares):
         assert counts == sorted(counts, reverse=True)
 
 
+@pytest.mark.parametrize("hlod", [0.9, 1.0])
+def test_hlod_is_at_most_the_last_lod_whatever_it_asks_for(hlod):
+    built = build({GLB: village(7, 30, 30).glb()}, lods=[1.0, 0.3], hlod=hlod)
+    for tile in built.tiles():
+        whole, first, second, last = counts_of(built, tile)
+        assert whole == first > second == last
+
+
 def spared(*places: float) -> Scene:
     """Two tiles with a house each; sheets at these x make a tile reach any share by themselves."""
     scene = houses([(12, -12), (38, -12)], 12)
