@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from encoders.untold.reader import unpack_untold
+
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, TILE = 8, 6, 25.0
 OBJECTS, TRIANGLES = 800, 500_000
@@ -144,6 +146,16 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
+def kept(build: Path, tiles: list[dict]) -> str:
+    """The shares of all triangles that the levels have."""
+    counts = np.zeros(4)
+    for tile in tiles:
+        levels = [*tile["lod_levels"], *tile["hlod_levels"]]
+        paths = [tile["path_relative_to_manifest"], *(level["path"] for level in levels)]
+        counts += [unpack_untold((build / one).read_bytes(), one).triangle_count for one in paths]
+    return ", ".join(f"{share:8.1%}" for share in counts[1:] / counts[0])
+
+
 def measure(folder: Path, city: City) -> None:
     times = {"from nothing": run(folder, "-n", "2")[0]}
     tiles = json.loads((folder / "build/untold/city.json").read_bytes())["tiles"]
@@ -160,6 +172,7 @@ def measure(folder: Path, city: City) -> None:
         verdict = "" if goal is None else "reached" if seconds < goal else "missed"
         print(f"{name:20}{seconds:8.2f} s   {verdict and f'goal {goal:.0f} s: {verdict}'}")
     print(f"{'nodes built again':20}{built:8}")
+    print(f"{'kept of triangles':20}{kept(folder / 'build/untold', tiles)}")
     print(f"{'peak memory':20}{peak:8.0f} MB  goal {WORKER_GOAL_MB} MB a process")
 
 

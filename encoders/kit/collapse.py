@@ -24,6 +24,10 @@ MIN_COSINE = 0.5
 LENGTH_COST = 1e-5
 # A place with more triangles stays, so that the hub of a great fan costs no more than others.
 MAX_RING = 48
+# How a place may move: anywhere, not at all, or only along the open edge that it lies on.
+FREE, LOCKED, RIM = 0.0, 1.0, 2.0
+# What a triangle that is gone has for each of its vertices.
+VANISHED = -1
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,9 @@ class _Mesh:
         self.place: list[int] = place.tolist()
         rows: list[list[float]] = places.tolist()
         self.points = [row[:3] for row in rows]
-        self.is_locked = [row[3] != 0.0 for row in rows]
-        self.quadrics = [row[4:] for row in rows]
+        self.freedom = [row[3] for row in rows]
+        self.max_errors = [row[4] for row in rows]
+        self.quadrics = [row[5:] for row in rows]
         count = (wedges.shape[1] - SIZE) // 5
         self.values: list[list[float]] = wedges[:, :count].tolist()
         self.slopes: list[list[float]] = wedges[:, count : 5 * count].tolist()
@@ -79,33 +84,35 @@ def collapse_reference(
     places: Float64,
     wedges: Float64,
     target: int,
-    limits: Float64,
+    reached: Float64,
 ) -> int:
-    """Collapse until the target is met; fill `triangles` and the error; return the count."""
+    """Collapse until the target is met; fill `triangles` and the error; return how many are left.
+
+    A triangle that vanished becomes -1, -1, -1; the others stay in their rows.
+    """
     mesh = _Mesh(triangles, place, places, wedges)
-    queue = _Queue(mesh, float(limits[0]))
+    queue = _Queue(mesh)
     left = len(triangles)
     while left > target:
         found = queue.pop()
         if found is None:
             break
         one, move = found
-        limits[1] = max(float(limits[1]), move.error)
+        reached[0] = max(float(reached[0]), move.error)
         touched = mesh.neighbours(one)
         left -= _collapse(mesh, one, move)
         for near in sorted(touched):
             queue.touch(near, near == move.target)
-    alive = [corners for t, corners in enumerate(mesh.corners) if mesh.is_alive[t]]
-    triangles[: len(alive)] = alive
-    return len(alive)
+    triangles[:] = mesh.corners
+    triangles[np.logical_not(mesh.is_alive)] = VANISHED
+    return sum(mesh.is_alive)
 
 
 class _Queue:
     """The best move of every place, cheapest first; an entry counts while its cost is current."""
 
-    def __init__(self, mesh: _Mesh, max_error: float) -> None:
+    def __init__(self, mesh: _Mesh) -> None:
         self.mesh = mesh
-        self.max_error = max_error
         self.current = [-1.0] * len(mesh.points)
         self.heap: list[tuple[float, int]] = []
         for one in range(len(mesh.points)):
@@ -113,7 +120,7 @@ class _Queue:
 
     def update(self, one: int) -> _Move | None:
         """Find the best move of a place anew, and queue it where its cost has changed."""
-        move = _best_move(self.mesh, one, self.max_error)
+        move = _best_move(self.mesh, one)
         cost = move.cost if move else -1.0
         if move and cost != self.current[one]:
             heappush(self.heap, (cost, one))
@@ -138,10 +145,12 @@ class _Queue:
         return None
 
 
-def _best_move(mesh: _Mesh, one: int, max_error: float) -> _Move | None:
+def _best_move(mesh: _Mesh, one: int) -> _Move | None:
     """Return the cheapest move of a place that breaks no rule."""
-    ring = [] if mesh.is_locked[one] else mesh.ring(one)
-    if not 0 < len(ring) <= MAX_RING:
+    ring = mesh.ring(one) if mesh.freedom[one] in (FREE, RIM) else []
+    is_rim = mesh.freedom[one] == RIM
+    # On a rim the last triangle of a place stays: with it the edge beyond would be gone.
+    if not int(is_rim) < len(ring) <= MAX_RING:
         return None
     spokes: dict[int, list[tuple[int, int]]] = {}
     here = set()
@@ -154,16 +163,18 @@ def _best_move(mesh: _Mesh, one: int, max_error: float) -> _Move | None:
     moves = [
         _price(mesh, one, target, sorted(set(pairs)))
         for target, pairs in spokes.items()
-        if _is_consistent(pairs, len(here))
+        if _is_consistent(pairs, len(here), is_rim)
     ]
     for move in sorted(moves, key=lambda move: (move.cost, move.target)):
-        if move.error <= max_error and _is_allowed(mesh, one, move.target):
+        if move.error <= mesh.max_errors[one] and _is_allowed(mesh, one, move.target, is_rim):
             return move
     return None
 
 
-def _is_consistent(pairs: list[tuple[int, int]], wedge_count: int) -> bool:
-    """Tell whether both sides of an edge take every wedge here to exactly one wedge there."""
+def _is_consistent(pairs: list[tuple[int, int]], wedge_count: int, is_rim: bool) -> bool:
+    """Tell whether all sides of an edge take every wedge here to exactly one wedge there."""
+    if is_rim:
+        return len(pairs) == 1 and wedge_count == 1
     if len(pairs) != 2:
         return False
     (wedge, onto), (other, other_onto) = pairs
@@ -214,11 +225,12 @@ def _attribute_error(mesh: _Mesh, wedge: int, values: list[float], point: list[f
     return error
 
 
-def _is_allowed(mesh: _Mesh, one: int, target: int) -> bool:
+def _is_allowed(mesh: _Mesh, one: int, target: int, is_rim: bool) -> bool:
     """Tell whether a collapse keeps the surface in one sheet and turns no triangle over."""
     if len(mesh.ring(target)) > MAX_RING:
         return False
-    if len(mesh.neighbours(one) & mesh.neighbours(target)) != 2:
+    edge_triangles = 1 if is_rim else 2
+    if len(mesh.neighbours(one) & mesh.neighbours(target)) != edge_triangles:
         return False
     for triangle in mesh.ring(one):
         places = [mesh.place[vertex] for vertex in mesh.corners[triangle]]

@@ -2,7 +2,8 @@
 
 A vertex only ever moves onto a neighbour, so the result indexes the vertices that are there and
 every attribute is kept. Vertices of one position move together: along a seam each side follows
-its own side. The one rule: open edges, locked vertices and the ends of seams stay where they are.
+its own side, and on an open edge along that. `simplify_shape` goes on where that ends: there seams
+move as well. The one rule: locked vertices stay where they are, and the edges between them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.collapse import collapse_reference
+from encoders.kit.collapse import FREE, LOCKED, RIM, VANISHED, collapse_reference
 from encoders.kit.error import EncodeError
 from encoders.kit.kernel import choose
 from encoders.kit.quadric import (
@@ -33,7 +34,7 @@ from encoders.kit.triangle import (
     has_distinct_corners,
     paired_edges,
 )
-from encoders.kit.weld import weld_vertices
+from encoders.kit.weld import Weld, weld_vertices
 
 # A normal that is wrong by one is as bad as a position that is wrong by this many edges of the
 # result, or by so many times the allowed error.
@@ -45,49 +46,132 @@ UV_SHIFT = 0.2
 
 @dataclass(frozen=True)
 class Surface:
-    """What `simplify` takes: triangles, where their vertices are, and what is drawn with them."""
+    """What `simplify` takes: triangles, where their vertices are, and what is drawn with them.
+
+    Vertices of different `parts` are never at one place, even where their positions are equal;
+    open edges stay there, and at `anchored` vertices, because they meet something else.
+    """
 
     positions: NDArray[np.float32]
     indices: NDArray[np.integer]
     normals: NDArray[np.float32] | None = None
     uvs: NDArray[np.float32] | None = None
+    parts: NDArray[np.int32] | None = None
+    anchored: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
 class Simplified:
-    """Triangles over the original vertices, and the largest error of a collapse, in mesh units."""
+    """Triangles over the original vertices, and the largest error of a collapse, in mesh units.
+
+    `kept` has the number of the triangle that each of them was.
+    """
 
     indices: Indices
     error: float
+    kept: NDArray[np.int32]
 
 
 def simplify(
     surface: Surface,
     target_triangles: int,
     locked: NDArray[np.bool_] | None = None,
-    max_error: float = math.inf,
+    max_error: float | NDArray[np.float32] = math.inf,
 ) -> Simplified:
     """Return at most the target's triangles, or as few as the error and the locks allow.
 
-    Vertices that differ only in their number are a seam: weld the mesh before.
+    There is one error for all vertices, or one for each. Vertices that differ only in their number
+    are a seam: weld the mesh before.
     """
+    return _simplified(surface, target_triangles, locked, max_error, is_bare=False)
+
+
+def simplify_shape(
+    surface: Surface,
+    target_triangles: int,
+    locked: NDArray[np.bool_] | None = None,
+    max_error: float | NDArray[np.float32] = math.inf,
+) -> Simplified:
+    """Simplify a surface as if nothing were drawn on it, so that its seams are free to move.
+
+    Each corner of the result is some vertex at its place: what is drawn there is for the caller to
+    choose, who knows by `kept` which triangle it belongs to.
+    """
+    return _simplified(surface, target_triangles, locked, max_error, is_bare=True)
+
+
+@dataclass(frozen=True)
+class _Wedges:
+    """What the kernel collapses: each wedge has a place, a row of attributes and its vertex."""
+
+    triangles: Indices
+    place: NDArray[np.int32]
+    rows: Float64
+    vertex: NDArray[np.int32]
+
+
+def _simplified(
+    surface: Surface,
+    target_triangles: int,
+    locked: NDArray[np.bool_] | None,
+    max_error: float | NDArray[np.float32],
+    *,
+    is_bare: bool,
+) -> Simplified:
     triangles = checked_triangles(surface.indices, len(surface.positions))
-    place = weld_vertices([surface.positions]).number
-    triangles = np.ascontiguousarray(triangles[has_distinct_corners(place[triangles])])
+    weld, touches = _weld(surface)
+    numbers = np.flatnonzero(has_distinct_corners(weld.number[triangles])).astype(np.int32)
+    triangles = np.ascontiguousarray(triangles[numbers])
     if len(triangles) == 0:
-        return Simplified(triangles, 0.0)
+        return Simplified(triangles, 0.0, numbers)
     points, extent = _unit_points(surface.positions)
     corners = _at_corners(points, triangles)
-    places = _places(points, corners, triangles, place)
+    places = _places(points, corners, triangles, weld.number)
+    held = weld.number[touches if surface.anchored is None else touches | surface.anchored]
+    places[held, 3] = np.where(places[held, 3] == RIM, LOCKED, places[held, 3])
     if locked is not None:
-        places[place[locked], 3] = 1.0
-    limits = np.array([(max_error / extent) * (max_error / extent), 0.0])
-    edge = _expected_edge(corners, target_triangles, max_error / extent)
-    values = _attributes(surface, corners, triangles, edge)
-    wedges = _wedges(corners, values, triangles)
+        places[weld.number[locked], 3] = LOCKED
+    errors = np.asarray(max_error, np.float64) / extent
+    places[weld.number, 4] = errors * errors
+    reached = np.zeros(1)
+    if is_bare:
+        given = _bare(corners, triangles, weld)
+    else:
+        edge = _expected_edge(corners, target_triangles, float(errors.max()))
+        given = _drawn(corners, triangles, weld, _attributes(surface, corners, triangles, edge))
+    left = given.triangles
     kernel = choose("simplify", collapse_reference)
-    count = kernel(triangles, place, places, wedges, max(target_triangles, 0), limits)
-    return Simplified(triangles[:count].copy(), math.sqrt(limits[1]) * extent)
+    kernel(left, given.place, places, given.rows, max(target_triangles, 0), reached)
+    kept = np.flatnonzero(left[:, 0] != VANISHED)
+    return Simplified(given.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+
+
+def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
+    """Tell which vertices are at one place, and which are where another part is as well."""
+    weld = weld_vertices([surface.positions])
+    if surface.parts is None:
+        return weld, np.zeros(len(weld.number), np.bool_)
+    pairs = weld.number.astype(np.int64) * (int(surface.parts.max(initial=0)) + 1) + surface.parts
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    parts_at = np.bincount(weld.number[first], minlength=len(weld.first))
+    apart = Weld(first[order].astype(np.int32), number[inverse.reshape(-1)].astype(np.int32))
+    return apart, parts_at[weld.number] > 1
+
+
+def _drawn(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:
+    """Make a wedge of each vertex, with its attributes."""
+    vertices = np.arange(len(weld.number), dtype=np.int32)
+    return _Wedges(triangles, weld.number, _wedges(corners, values, triangles), vertices)
+
+
+def _bare(corners: Float64, triangles: Indices, weld: Weld) -> _Wedges:
+    """Make one wedge of each place, without attributes."""
+    shape = np.ascontiguousarray(weld.number[triangles])
+    rows = _wedges(corners, np.empty((0, len(weld.first))), shape)
+    return _Wedges(shape, np.arange(len(weld.first), dtype=np.int32), rows, weld.first)
 
 
 def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
@@ -134,17 +218,38 @@ def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: fl
 def _places(
     points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
 ) -> Float64:
-    """Return a row for each position: where it is, whether it is locked, and its quadric."""
+    """Return a row for each position: where it is, how free, the error allowed, its quadric."""
     edges = edges_of(triangles)
     irregular, seam = _special_edges(place[edges], edges)
-    rows = np.zeros((int(place.max()) + 1, 4 + SIZE))
+    rows = np.zeros((int(place.max()) + 1, 5 + SIZE))
     rows[place, :3] = points.T
-    rows[place[edges[irregular]], 3] = 1.0
+    ends = place[edges[irregular]]
+    is_open = _is_alone(ends)
+    rows[:, 3] = _freedom(ends, is_open, len(rows))
+    seam = np.concatenate([seam, irregular[is_open]])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)
     add_columns(edge_quadrics(corners[:, :, seam // 3], seam % 3), place[edges[seam]], quadrics)
-    rows[:, 4:] = quadrics
+    rows[:, 5:] = quadrics
     return rows
+
+
+def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell which edges are there only once, in either direction."""
+    ordered = np.sort(ends, axis=1)
+    _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
+    alone: NDArray[np.bool_] = count[number.reshape(-1)] == 1
+    return alone
+
+
+def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) -> Float64:
+    """Say how each place may move: along a rim where two open edges meet and nothing else does."""
+    freedom = np.full(count, FREE)
+    freedom[ends] = LOCKED
+    at_rim = np.bincount(ends[is_open].reshape(-1), minlength=count) == 2
+    at_rim[ends[~is_open]] = False
+    freedom[at_rim] = RIM
+    return freedom
 
 
 def _special_edges(

@@ -16,7 +16,7 @@ import numpy as np
 from encoders.kit.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.weld import prune_vertices, weld_vertices
-from encoders.untold.piece import WIDTHS, Cut, Piece, pack_cut, unpack_pieces
+from encoders.untold.piece import NUMBER, WIDTHS, Cut, Piece, pack_cut, unpack_pieces
 from encoders.untold.space import with_tangents
 
 UNMERGED = "NM_"
@@ -30,12 +30,13 @@ DEFAULTS = {"uv1": 0.0, "color": 1.0}
 def encode_cut(inputs: Inputs, params: Params) -> Outputs:
     """Merge a tile's pieces, weld their vertices and give each a tangent."""
     groups: dict[tuple[bytes, str], list[Piece]] = {}
+    parts: dict[tuple[str, str, int], int] = {}
     for name in sorted(name for name in inputs if name.startswith("piece/")):
         source = name.removeprefix("piece/")
         for piece in unpack_pieces(inputs[name]):
             own = piece.object if piece.object.startswith(UNMERGED) else ""
             material = inputs.get(f"material/{source}/{piece.material:06}", b"")
-            groups.setdefault((material, own), []).append(piece)
+            groups.setdefault((material, own), []).append(_renumbered(piece, source, parts))
     materials = sorted({material for material, _ in groups if material})
     numbers = {b"": -1, **{material: number for number, material in enumerate(materials)}}
     warnings: list[str] = []
@@ -43,11 +44,22 @@ def encode_cut(inputs: Inputs, params: Params) -> Outputs:
     for material, own in sorted(groups):
         piece = _finish(groups[material, own], str(params["tile"]), warnings)
         merged.append(replace(piece, object=own, material=numbers[material]))
-    cut = Cut(tuple(merged), tuple(msgspec.json.decode(one) for one in materials))
+    whole = sum(len(piece.triangles) for piece in merged)
+    cut = Cut(tuple(merged), tuple(msgspec.json.decode(one) for one in materials), whole)
     return {
         "cut": pack_cut(cut),
         **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
     }
+
+
+def _renumbered(piece: Piece, source: str, parts: dict[tuple[str, str, int], int]) -> Piece:
+    """Give the parts numbers in the tile; an object's are the same in all its materials."""
+    found, owner = np.unique(piece.part[:, NUMBER], return_inverse=True)
+    keys = [(source, piece.object, int(one)) for one in found.tolist()]
+    numbers = np.array([parts.setdefault(key, len(parts)) for key in keys], np.float32)
+    part = piece.part.copy()
+    part[:, NUMBER] = numbers[owner]
+    return replace(piece, part=part)
 
 
 def _finish(pieces: Sequence[Piece], tile: str, warnings: list[str]) -> Piece:

@@ -27,7 +27,10 @@ Numbers = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The triangles of one object that have one material; -1 is none."""
+    """The triangles of one object that have one material; -1 is none.
+
+    A piece of it needs the column `part` beside those that a source gives.
+    """
 
     key: str
     name: str

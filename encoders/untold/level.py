@@ -1,12 +1,12 @@
 """The node of a level: a tile with all its triangles, or with fewer, as a file.
 
-The rule: a level keeps the tile's border where it is, so that tiles of different levels meet.
+The rule: a level is made from the tile as it was put together, and looks at the level before, which
+hands on its triangles, so as not to have more.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +18,16 @@ from encoders.kit.vertex_cache import order_mesh
 from encoders.kit.weld import weld_vertices
 from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture, union
 from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
-from encoders.untold.piece import Cut, Piece, unpack_cut
-from encoders.untold.reduce import reduce_pieces
+from encoders.untold.piece import Cut, Piece, pack_cut, unpack_cut
+from encoders.untold.reduce import reduce_cut
 from encoders.untold.vertex import pack_vertices
 from encoders.untold.writer import pack_untold
 
 HASH_DIGITS = 16
 # Where a cell has more the engine gives up batching it.
 VERTEX_LIMIT = 160_000
-# A level with this many times the triangles asked for is a warning.
-MISSED = 1.25
+# A level is as asked for up to so many times its triangles, and as many more as a box has.
+MISSED, SPARE_TRIANGLES = 1.1, 12
 # What is said of a texture or a material beside what a record holds.
 OPAQUE = "is_opaque"
 NOT_STORED = ("slots", "name", "is_alpha_in_image")
@@ -37,11 +37,13 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
     """Write one level of a tile, and say what the manifest has to know of it."""
     known: Any = params
     cut = unpack_cut(inputs["cut"])
+    handed = {"cut": b""} if known["hands_on"] else {}
     if not cut.pieces:
-        return {"facts": msgspec.json.encode({"bytes": 0})}
+        return {"facts": msgspec.json.encode({"bytes": 0}), **handed}
     name = known["file"]
-    pieces = reduce_pieces(cut.pieces, known["share"], known["drops"])
-    content = _content(replace(cut, pieces=tuple(pieces)), _textures(inputs), known)
+    if known["share"] < 1.0 or "before" in inputs:
+        cut = _reduced(cut, unpack_cut(inputs.get("before", b"")), known)
+    content = _content(cut, _textures(inputs), known)
     data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
     bounds = content.world_bounds.tolist()
@@ -53,9 +55,22 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
         "triangles": content.triangle_count,
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
-    if warnings := _warnings(name, cut, content, known["share"]):
+    if known["hands_on"]:
+        outputs["cut"] = pack_cut(cut)
+    if warnings := _warnings(cut, content, known):
         outputs[WARNINGS] = "\n".join(warnings).encode()
     return outputs
+
+
+def _reduced(cut: Cut, before: Cut, known: Any) -> Cut:
+    """Take triangles away, and note what is kept where that is more than was asked for."""
+    missed = before.missed
+    cut = reduce_cut(cut, before, known["share"], known["tile_size"])
+    if cut.triangle_count > MISSED * cut.whole * known["share"] + SPARE_TRIANGLES:
+        level = known["file"].removeprefix(known["name"] + "_")
+        kept = f"{level} {cut.triangle_count / cut.whole:.1%} (asked: {known['share']:.1%})"
+        missed = (*missed, kept)
+    return replace(cut, missed=missed)
 
 
 def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
@@ -67,20 +82,18 @@ def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
     }
 
 
-def _warnings(name: str, cut: Cut, content: Content, share: float) -> list[str]:
-    """Say where a level is too large, or far above the share that it was to keep."""
+def _warnings(cut: Cut, content: Content, known: Any) -> list[str]:
+    """Say where a level is too large and, in the last of a tile, which shares were missed."""
     found = []
     if content.vertex_count > VERTEX_LIMIT:
         found.append(
-            f"{name}: {content.vertex_count:,} vertices; the engine batches at most "
+            f"{known['file']}: {content.vertex_count:,} vertices; the engine batches at most "
             f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
         )
-    whole = sum(len(piece.triangles) for piece in cut.pieces)
-    wanted = math.ceil(whole * share)
-    if content.triangle_count > MISSED * wanted:
+    if cut.missed and not known["hands_on"]:
         found.append(
-            f"{name}: keeps {content.triangle_count / whole:.1%} of {whole:,} triangles where "
-            f"{share:.1%} were asked: the rest is borders, open edges and shapes already plain"
+            f"{known['name']}: of {cut.whole:,} triangles {', '.join(cut.missed)} are kept: the "
+            "rest is borders, open edges and shapes that fewer would change too much"
         )
     return found
 

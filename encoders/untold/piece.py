@@ -16,15 +16,20 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.int32]
 
-WIDTHS = {"position": 3, "normal": 3, "uv": 2, "uv1": 2, "color": 4, "tangent": 4}
+WIDTHS = {"position": 3, "normal": 3, "uv": 2, "uv1": 2, "color": 4, "tangent": 4, "part": 4}
+# The columns of `part`.
+NUMBER, SIZE, VANISHES, HELD = range(4)
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """Triangles of one object and one material, in world space and with v upwards.
 
-    `uv1`, `color` and `tangent` have no rows where the source gives none. `is_border` marks the
-    vertices that a cut made, or that lie in its plane.
+    `uv1`, `color` and `tangent` have no rows where the source gives none. `part` says of each
+    vertex which connected part of the uncut object it belongs to, and what is known of that: its
+    number, its size in metres, the share below which it vanishes in all its tiles, and whether it
+    is held because of others, so that no tile leaves it out alone. `is_border` marks the vertices
+    that a cut made, or that lie in its plane.
     """
 
     object: str
@@ -35,16 +40,29 @@ class Piece:
     uv1: Floats
     color: Floats
     tangent: Floats
+    part: Floats
     is_border: npt.NDArray[np.bool_]
     triangles: Triangles
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A tile: its pieces, merged, with `material` a number of `materials`."""
+    """A tile: its pieces, merged, with `material` a number of `materials`.
+
+    A level has fewer triangles than the `whole` and is wrong by up to `error` metres; `missed` says
+    what it and the levels before kept where they missed their share.
+    """
 
     pieces: tuple[Piece, ...]
     materials: tuple[dict[str, Any], ...]
+    whole: int
+    error: float = 0.0
+    missed: tuple[str, ...] = ()
+
+    @property
+    def triangle_count(self) -> int:
+        """How many triangles its pieces have."""
+        return sum(len(piece.triangles) for piece in self.pieces)
 
 
 def pack_pieces(pieces: Sequence[Piece]) -> bytes:
@@ -61,15 +79,17 @@ def pack_cut(cut: Cut) -> bytes:
     """Write a tile; one without triangles is no bytes."""
     if not cut.pieces:
         return b""
-    return msgspec.msgpack.encode([[_to_data(piece) for piece in cut.pieces], cut.materials])
+    pieces = [_to_data(piece) for piece in cut.pieces]
+    return msgspec.msgpack.encode([pieces, cut.materials, cut.whole, cut.error, cut.missed])
 
 
 def unpack_cut(data: bytes) -> Cut:
     """Read what `pack_cut` wrote."""
     if not data:
-        return Cut((), ())
-    pieces, materials = msgspec.msgpack.decode(data)
-    return Cut(tuple(_from_data(one) for one in pieces), tuple(materials))
+        return Cut((), (), 0)
+    pieces, materials, whole, error, missed = msgspec.msgpack.decode(data)
+    found = tuple(_from_data(one) for one in pieces)
+    return Cut(found, tuple(materials), whole, error, tuple(missed))
 
 
 def _to_data(piece: Piece) -> list[Any]:

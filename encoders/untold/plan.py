@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,19 @@ from encoders.untold.picture import Request, embedded_name, image_stem
 
 SHARED = "shared"
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
+# The suffix of the node that puts a tile together.
+WHOLE = "_cut"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of a tile: what it is, the share it keeps, and the level that it may not exceed."""
+
+    suffix: str
+    kind: str
+    share: float
+    before: str = ""
+    hands_on: bool = False
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
@@ -167,15 +181,21 @@ class _Planner:
             for level in self._levels(name):
                 yield self._level_node(name, level, things)
 
-    def _levels(self, tile: str) -> list[tuple[str, str, float]]:
-        """Return suffix, type and share of triangles of each level of a tile."""
+    def _levels(self, tile: str) -> list[Level]:
+        """Return the levels of a tile, each with the one before among those that are reduced."""
         if tile == SHARED:
-            return [("", "shared", 1.0)]
+            return [Level("", "shared", 1.0)]
         lods: Any = self.options["lods"]
         hlod: Any = self.options["hlod"]
-        found = [("", "tile", 1.0)]
-        found += [(f"_lod{number}", "lod", share) for number, share in enumerate(lods, 1)]
-        return [*found, ("_hlod", "hlod", hlod)] if hlod else found
+        shares = [(f"_lod{number}", "lod", share) for number, share in enumerate(lods, 1)]
+        if hlod:
+            shares.append(("_hlod", "hlod", hlod))
+        before = ["", *(suffix for suffix, _, _ in shares)]
+        found = [
+            Level(suffix, kind, share, other, hands_on=suffix != before[-1])
+            for (suffix, kind, share), other in zip(shares, before, strict=False)
+        ]
+        return [Level("", "tile", 1.0), *found]
 
     def _stem(self, tile: str) -> str:
         return f"{posixpath.basename(self.scene)}_shared" if tile == SHARED else tile
@@ -189,34 +209,37 @@ class _Planner:
                 if material >= 0:
                     role = f"material_{material}"
                     inputs[f"material/{thing.source:06}/{material:06}"] = Product(read, role)
-        name = f"{self.asset.name}/{self._stem(tile)}_cut"
+        name = f"{self.asset.name}/{self._stem(tile)}{WHOLE}"
         params = {"tile": self._stem(tile)}
         return Node(name, "encoders.untold.cut:encode_cut", inputs, params, {"cut": None})
 
-    def _level_node(self, tile: str, level: tuple[str, str, float], things: list[Thing]) -> Node:
-        suffix, kind, share = level
+    def _level_node(self, tile: str, level: Level, things: list[Thing]) -> Node:
         stem = self._stem(tile)
         inputs: dict[str, Source | Product] = {
-            "cut": Product(f"{self.asset.name}/{stem}_cut", "cut")
+            "cut": Product(f"{self.asset.name}/{stem}{WHOLE}", "cut")
         }
+        if level.before:
+            inputs["before"] = Product(f"{self.asset.name}/{stem}{level.before}", "cut")
         for request in self._requests_of(things):
             inputs[f"texture/{request.key}"] = Product(self._texture_node(request), "facts")
         params: dict[str, Any] = {
-            "file_type": FILE_TYPES[kind],
-            "share": share,
-            # The first LOD is seen from near: nothing may be missing there.
-            "drops": kind == "hlod" or (kind == "lod" and suffix != "_lod1"),
+            "file_type": FILE_TYPES[level.kind],
+            "share": level.share,
+            "tile_size": list(self.grid.size),
+            "hands_on": level.hands_on,
             "name": stem,
-            "file": stem + suffix,
+            "file": stem + level.suffix,
             "compression": self.options["compression"],
             "format_version": self.options["format_version"],
             "hashed": self.options["hashed_names"],
         }
-        place = f"{self.scene}/{stem}{suffix}"
+        place = f"{self.scene}/{stem}{level.suffix}"
         # A box is larger than what it holds, so a tile may turn out to be empty and make no file.
         family = Family(f"{place}_", ".untold", alone=f"{place}.untold", hashed=True)
-        name = f"{self.asset.name}/{stem}{suffix}"
+        name = f"{self.asset.name}/{stem}{level.suffix}"
         outputs: dict[str, Place] = {"file": family, "facts": None}
+        if level.hands_on:
+            outputs["cut"] = None
         return Node(name, "encoders.untold.level:encode_level", inputs, params, outputs)
 
     def _requests_of(self, things: list[Thing]) -> list[Request]:
@@ -232,9 +255,11 @@ class _Planner:
     def manifest_node(self) -> Node:
         """Plan the manifest, which stands on what every level says of itself."""
         inputs = {
-            f"{name}{suffix}": Product(f"{self.asset.name}/{self._stem(name)}{suffix}", "facts")
+            f"{name}{level.suffix}": Product(
+                f"{self.asset.name}/{self._stem(name)}{level.suffix}", "facts"
+            )
             for name, _ in self._tiles()
-            for suffix, _, _ in self._levels(name)
+            for level in self._levels(name)
         }
         params: dict[str, Any] = {
             "scene": posixpath.basename(self.scene),

@@ -7,6 +7,7 @@ the tile, so that the pieces on both sides of a plane have the same vertices the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from encoders.kit.model import Model, decode_model
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
+from encoders.untold.part import Shape, describe_parts
 from encoders.untold.piece import Piece, pack_pieces
 from encoders.untold.slice import Slicer
 from encoders.untold.space import with_tangents
@@ -34,7 +36,7 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     slicer = Slicer(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[Piece]] = {name: [] for name in known["tiles"]}
     numbers = _material_numbers(model, known["names"])
-    for group in groups:
+    for group in _with_parts(groups, spans, slicer):
         for tile, piece in _pieces(group, spans, slicer, numbers, model):
             tiles[tile].append(piece)
     warnings += _losses(model, shows_emissive=known["shows_emissive"])
@@ -45,6 +47,23 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
         **{f"image_{index}": _image(model, index) for index in known["images"]},
         **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
     }
+
+
+def _with_parts(
+    groups: Sequence[Group], spans: dict[str, list[int] | None], slicer: Slicer
+) -> list[Group]:
+    """Give the groups with the parts of their objects, each seen over all its materials."""
+    keys = list(dict.fromkeys(group.key for group in groups))
+    owners = {key: number for number, key in enumerate(keys)}
+    shapes = [
+        Shape(owners[group.key], group.vertices["position"], group.triangles) for group in groups
+    ]
+    flat = [spans.get(key) for key in keys]
+    planes = [[] if one is None else slicer.planes(one) for one in flat]
+    return [
+        replace(group, vertices={**group.vertices, "part": part})
+        for group, part in zip(groups, describe_parts(shapes, planes, slicer.side), strict=True)
+    ]
 
 
 def _pieces(

@@ -1,188 +1,258 @@
-"""Fewer triangles for a level: gently first, then across seams, then without small parts.
+"""Fewer triangles for a level: edges collapse and small parts go, always the least visible first.
 
-The rule: each pass starts from the triangles of the pass before and only takes away, and what lies
-on a tile's border stays, so that tiles of different levels meet.
+The rule: no level has more triangles than the one before; and what lies on a tile's border stays,
+or goes on both of its sides, so that tiles meet.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.component import label_components
-from encoders.kit.quadric import Float64, cross, dot, unit
-from encoders.kit.simplify import Surface, simplify
-from encoders.kit.weld import weld_vertices
-from encoders.untold.piece import Piece, Triangles
+from encoders.kit.quadric import cross, unit
+from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.weld import prune_vertices
+from encoders.untold.dress import dress
+from encoders.untold.part import largest_loss
+from encoders.untold.piece import (
+    HELD,
+    NUMBER,
+    SIZE,
+    VANISHES,
+    WIDTHS,
+    Cut,
+    Floats,
+    Piece,
+    Triangles,
+)
 
-# Parts are dropped until a tile is as near to its share as this.
-NEAR_ENOUGH = 1.1
-# A part that reaches further than so many times the allowed error is missed where it is gone.
-PART_ERRORS = 1.5
-# Directions that differ by less fit a face equally well.
-SAME_FIT = 1e-3
+# A part that is missing is as bad as a surface that is wrong by this part of its size.
+LOSS_ERRORS = 1.0 / 6.0
+# A part is as large as so many times what it may be wrong by: it is there as it is, or not at all.
+SIZE_ERRORS = 4.0
+# How much of an error is for collapsing edges with what is drawn on them; the rest is for shapes.
+GENTLE = 0.25
+# No greater error is worth it to come nearer to a share than this.
+NEAR_ENOUGH, SPARE_TRIANGLES = 1.05, 2
+# Errors are allowed in so many steps, each twice the one before.
+STEPS = 6
 
-Numbers = npt.NDArray[np.intp]
-
-
-def reduce_pieces(pieces: Sequence[Piece], share: float, drops: bool) -> list[Piece]:
-    """Bring the pieces of a tile to a share of their triangles, or as near as they can come."""
-    if share >= 1.0:
-        return list(pieces)
-    counts = [len(piece.triangles) for piece in pieces]
-    targets = [max(1, math.ceil(count * share)) for count in counts]
-    found = [_reduced(piece, target) for piece, target in zip(pieces, targets, strict=True)]
-    if drops:
-        found = _without_parts(found, math.ceil(sum(counts) * share))
-    return [piece for piece in found if len(piece.triangles)]
-
-
-def _reduced(piece: Piece, target: int) -> Piece:
-    """Simplify a mesh within an error that fits what is left, across seams where it has to be."""
-    if len(piece.triangles) <= target:
-        return piece
-    error = _allowed_error(piece.position, target)
-    surface = Surface(piece.position, piece.triangles, piece.normal, piece.uv)
-    found = simplify(surface, target, piece.is_border, error).indices
-    # What is smaller than the error vanishes; a mesh that would be gone stays as it is.
-    if len(found):
-        piece = replace(piece, triangles=found)
-    return _across_seams(piece, target, error) if len(piece.triangles) > target else piece
+Flags = npt.NDArray[np.bool_]
 
 
-def _allowed_error(points: npt.NDArray[np.float32], target: int) -> float:
-    """Return the diameter of what is drawn over the root of the triangles wanted."""
-    flat = points.reshape(-1, 3)
-    size = (flat.max(axis=0) - flat.min(axis=0)).astype(np.float64)
-    return math.sqrt(math.fsum((size * size).tolist())) / math.sqrt(target)
+@dataclass(frozen=True)
+class Wanted:
+    """What a level is to be: how many triangles, and how wrong it may be, in metres.
+
+    `sides` are the axes on the ground, each with the length of a tile along it.
+    """
+
+    triangles: int
+    error: float
+    sides: Sequence[tuple[int, float]]
+
+    def is_met(self, cut: Cut) -> bool:
+        """Tell whether a tile is at its share: parts go whole, so it may be off by half of one."""
+        return cut.triangle_count <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
 
 
-def _across_seams(piece: Piece, target: int, error: float) -> Piece:
-    """Simplify the bare shape, then give each corner the vertex at its place that fits best."""
-    weld = weld_vertices([piece.position])
-    locked = np.zeros(len(weld.first), np.bool_)
-    locked[weld.number[piece.is_border]] = True
-    shape = Surface(piece.position[weld.first], weld.number[piece.triangles])
-    found = simplify(shape, target, locked, error).indices
-    if not 0 < len(found) < len(piece.triangles):
-        return piece
-    return replace(piece, triangles=_dressed(piece, weld.number, found))
+def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) -> Cut:
+    """Bring a tile to a share of its triangles, or as near as the error allowed lets it come.
+
+    It is never above the level `before`, whose triangles are taken where they are fewer. The longer
+    side of a tile is what the distance goes by from which a level is seen.
+    """
+    across, _, along = tile_size
+    side = max(across, along)
+    error = LOSS_ERRORS * largest_loss(share, side)
+    wanted = Wanted(math.ceil(cut.whole * share), error, ((0, across), (2, along)))
+    found = _reduced(_without_held(cut, share), wanted)
+    if before.pieces:
+        before = _without_held(before, share)
+        if before.triangle_count < found.triangle_count:
+            return before
+    return found
 
 
-def _dressed(piece: Piece, place: npt.NDArray[np.int32], triangles: Triangles) -> Triangles:
-    """Choose a vertex for each corner: by the face's direction, then near the first in UV."""
-    used = np.unique(piece.triangles)
-    used = used[np.argsort(place[used], kind="stable")]
-    points = np.empty((3, len(place)))
-    points[:, place] = piece.position.T
-    corners = points[:, triangles]
-    edges = corners[:, :, 1:] - corners[:, :, :1]
-    facing = unit(cross(edges[:, :, 0], edges[:, :, 1]))[0]
-    first = _fitting(piece, used, place, triangles[:, 0], facing, None)
-    near = piece.uv[first]
-    others = [_fitting(piece, used, place, triangles[:, n], facing, near) for n in (1, 2)]
-    return np.stack([first, *others], axis=1).astype(np.int32)
+def _reduced(cut: Cut, wanted: Wanted) -> Cut:
+    """Find the least error, of some that double, that brings a tile to its share."""
+    found = _collapsed(cut, wanted, 1.0)
+    if wanted.is_met(found) and not _is_worse_than_loss(found):
+        return found
+    low, high = 0, STEPS - 1
+    found = _at_error(cut, wanted, high)
+    while low < high and wanted.is_met(found):
+        middle = (low + high) // 2
+        closer = _at_error(cut, wanted, middle)
+        if wanted.is_met(closer):
+            found, high = closer, middle
+        else:
+            low = middle + 1
+    return found
 
 
-def _fitting(
-    piece: Piece,
-    used: npt.NDArray[np.int32],
-    place: npt.NDArray[np.int32],
-    wanted: npt.NDArray[np.int32],
-    facing: Float64,
-    near: npt.NDArray[np.float32] | None,
-) -> npt.NDArray[np.int32]:
-    """Return, for each wanted place, the used vertex there that fits the face best."""
-    start = np.searchsorted(place[used], wanted, "left")
-    count = np.searchsorted(place[used], wanted, "right") - start
-    row = np.repeat(np.arange(len(wanted)), count)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    vertex = used[start[row] + offset]
-    turned = 1.0 - dot(piece.normal[vertex].T.astype(np.float64), facing[:, row])
-    shift = np.zeros((2, len(row)))
-    if near is not None:
-        shift[:] = (piece.uv[vertex].astype(np.float64) - near[row]).T
-    far = shift[0] * shift[0] + shift[1] * shift[1]
-    order = np.lexsort((vertex, far, np.floor(turned / SAME_FIT + 0.5), row))
-    best: npt.NDArray[np.int32] = vertex[order[np.cumsum(count) - count]]
-    return best
+def _at_error(cut: Cut, wanted: Wanted, step: int) -> Cut:
+    """Do all that an error allows: collapse edges, then leave out whole parts."""
+    now = replace(wanted, error=wanted.error / 2.0 ** (STEPS - 1 - step))
+    return _without_small(_reshaped(_collapsed(cut, now, GENTLE), now, 1.0 - GENTLE), now)
 
 
-def _without_parts(pieces: list[Piece], target: int) -> list[Piece]:
-    """Drop whole parts of a tile, the smallest first, until it is near its share."""
-    if sum(len(piece.triangles) for piece in pieces) <= NEAR_ENOUGH * target:
-        return pieces
-    part = _parts(pieces)
-    area = np.zeros(int(part.max()) + 1)
-    np.add.at(area, part, np.concatenate([_areas(piece) for piece in pieces]))
-    stays = _widths(pieces, part) > PART_ERRORS * _allowed_error(_corners(pieces), target)
-    stays[part[np.concatenate([_is_fixed(piece) for piece in pieces])]] = True
-    stays[np.argmax(area)] = True
-    gone = _dropped(area, np.bincount(part), stays, target)[part]
-    ends = np.cumsum([len(piece.triangles) for piece in pieces])[:-1]
+def _is_worse_than_loss(cut: Cut) -> bool:
+    """Tell whether collapsing made errors where small parts could have gone instead."""
+    size = cut.error / LOSS_ERRORS
+    return any(bool((_may_go(piece) & (piece.part[:, SIZE] <= size)).any()) for piece in cut.pieces)
+
+
+def _may_go(piece: Piece) -> Flags:
+    """Tell which vertices are of parts that this tile alone decides on; a named object stays."""
+    found: Flags = (piece.part[:, HELD] == 0) & (not piece.object)
+    return found
+
+
+def _collapsed(cut: Cut, wanted: Wanted, portion: float) -> Cut:
+    """Collapse edges with what is drawn on them; a seam moves along itself alone."""
+    if cut.triangle_count <= wanted.triangles:
+        return cut
+    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
+    surface = _surface(cut.pieces, wanted)
+    found = simplify(surface, wanted.triangles, _borders(cut.pieces), errors)
+    pieces = [
+        _pruned(piece, triangles)
+        for piece, triangles in zip(cut.pieces, _split(cut.pieces, found.indices), strict=True)
+    ]
+    return _with(cut, pieces, found.error)
+
+
+def _pruned(piece: Piece, triangles: Triangles) -> Piece:
+    """Leave out the vertices that no triangle uses any more."""
+    used, corners = prune_vertices(triangles, len(piece.position))
+    columns = {name: getattr(piece, name)[used] for name in WIDTHS if len(getattr(piece, name))}
+    return replace(piece, **columns, is_border=piece.is_border[used], triangles=corners)
+
+
+def _reshaped(cut: Cut, wanted: Wanted, portion: float) -> Cut:
+    """Collapse edges of the bare shape, and draw on what is left what was on it before."""
+    if cut.triangle_count <= wanted.triangles:
+        return cut
+    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
+    surface = _surface(cut.pieces, wanted)
+    found = simplify_shape(surface, wanted.triangles, _borders(cut.pieces), errors)
+    return _with(cut, _dressed(cut.pieces, found), found.error)
+
+
+def _dressed(pieces: Sequence[Piece], found: Simplified) -> list[Piece]:
+    points = np.concatenate([piece.position for piece in pieces])[found.indices]
+    ends = np.cumsum([0, *(len(piece.triangles) for piece in pieces)])
+    bounds = np.searchsorted(found.kept, ends)
     return [
-        replace(piece, triangles=piece.triangles[~lost])
-        for piece, lost in zip(pieces, np.split(gone, ends), strict=True)
+        dress(piece, piece.triangles[found.kept[low:high] - start], points[low:high])
+        for piece, start, low, high in zip(pieces, ends, bounds[:-1], bounds[1:], strict=False)
     ]
 
 
-def _dropped(
-    area: Float64, count: Numbers, stays: npt.NDArray[np.bool_], target: int
-) -> npt.NDArray[np.bool_]:
-    """Mark the parts that go; one that would leave the share further away stays."""
-    gone = np.zeros(len(area), np.bool_)
-    left = int(count.sum())
-    for part in np.argsort(area, kind="stable").tolist():
-        if left <= NEAR_ENOUGH * target:
-            break
-        after = left - int(count[part])
-        if not stays[part] and abs(after - target) < left - target:
-            gone[part] = True
-            left = after
-    return gone
+def _with(cut: Cut, pieces: Sequence[Piece], error: float) -> Cut:
+    left = tuple(piece for piece in pieces if len(piece.triangles))
+    return replace(cut, pieces=left, error=cut.error + error)
 
 
-def _parts(pieces: Sequence[Piece]) -> Numbers:
-    """Return the number of each triangle's connected part, over all materials of a tile."""
-    place = weld_vertices([np.concatenate([piece.position for piece in pieces])]).number
-    starts = np.cumsum([0, *(len(piece.position) for piece in pieces)])
-    triangles = [
-        place[piece.triangles + start] for piece, start in zip(pieces, starts[:-1], strict=True)
-    ]
-    return label_components(np.concatenate(triangles), int(place.max()) + 1)
+def _surface(pieces: Sequence[Piece], wanted: Wanted) -> Surface:
+    """Put all pieces of a tile together, so that nothing opens between two materials."""
+    starts = np.cumsum([0, *(len(piece.position) for piece in pieces)]).tolist()
+    position = np.concatenate([piece.position for piece in pieces])
+    part = np.concatenate([piece.part[:, NUMBER] for piece in pieces]).astype(np.int32)
+    return Surface(
+        position,
+        np.concatenate([one.triangles + at for one, at in zip(pieces, starts, strict=False)]),
+        np.concatenate([piece.normal for piece in pieces]),
+        np.concatenate([_even_uv(piece) for piece in pieces]),
+        part,
+        _is_in_plane(position, wanted.sides),
+    )
 
 
-def _corners(pieces: Sequence[Piece]) -> npt.NDArray[np.float32]:
-    """Return the corners of all triangles: triangle, corner, axis."""
-    return np.concatenate([piece.position[piece.triangles] for piece in pieces])
+def _is_in_plane(position: Floats, sides: Sequence[tuple[int, float]]) -> Flags:
+    """Tell which vertices lie exactly between two tiles, where another object may begin."""
+    found = np.zeros(len(position), np.bool_)
+    for axis, side in sides:
+        column = position[:, axis]
+        found |= column == (np.rint(column.astype(np.float64) / side) * side).astype(np.float32)
+    return found
 
 
-def _widths(pieces: Sequence[Piece], part: Numbers) -> Float64:
-    """Return how far each part reaches along the axis where it reaches furthest."""
-    corners = _corners(pieces).astype(np.float64)
-    low = np.full((int(part.max()) + 1, 3), np.inf)
-    high = -low
-    np.minimum.at(low, part, corners.min(axis=1))
-    np.maximum.at(high, part, corners.max(axis=1))
-    widths: Float64 = (high - low).max(axis=1)
-    return widths
+def _even_uv(piece: Piece) -> Floats:
+    """Scale coordinates so that a texture is as large as what it is drawn on, in all pieces."""
+    flat = np.zeros((len(piece.uv), 3))
+    flat[:, :2] = piece.uv
+    drawn = math.fsum(_areas(flat, piece.triangles))
+    scale = math.sqrt(math.fsum(_areas(piece.position, piece.triangles)) / drawn) if drawn else 0.0
+    return (piece.uv * scale).astype(np.float32)
 
 
-def _areas(piece: Piece) -> Float64:
-    """Return the area of each triangle."""
-    corners = piece.position.T.astype(np.float64)[:, piece.triangles]
+def _areas(points: npt.NDArray[np.floating], triangles: Triangles) -> npt.NDArray[np.float64]:
+    corners = points.T.astype(np.float64)[:, triangles]
     edges = corners[:, :, 1:] - corners[:, :, :1]
     return 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1]
 
 
-def _is_fixed(piece: Piece) -> npt.NDArray[np.bool_]:
-    """Tell which triangles keep their part: those at a border, and objects with a name."""
-    if piece.object:
-        return np.ones(len(piece.triangles), np.bool_)
-    one, two, three = piece.is_border[piece.triangles].T
-    at_border: npt.NDArray[np.bool_] = one | two | three
-    return at_border
+def _borders(pieces: Sequence[Piece]) -> Flags:
+    return np.concatenate([piece.is_border for piece in pieces])
+
+
+def _errors(pieces: Sequence[Piece], error: float) -> Floats:
+    """Return what each vertex may be wrong by: less than would cripple the part it is of."""
+    sizes = np.concatenate([piece.part[:, SIZE] for piece in pieces])
+    return np.minimum(sizes / np.float32(SIZE_ERRORS), np.float32(error))
+
+
+def _split(pieces: Sequence[Piece], indices: Triangles) -> list[Triangles]:
+    """Give each piece its triangles back."""
+    starts = np.cumsum([0, *(len(piece.position) for piece in pieces)])
+    owner = np.searchsorted(starts, indices[:, 0], "right") - 1
+    return [indices[owner == n] - np.int32(start) for n, start in enumerate(starts[:-1].tolist())]
+
+
+def _without_held(cut: Cut, share: float) -> Cut:
+    """Leave out small parts across borders, which the tiles beyond leave out as well."""
+    gone = [
+        (piece.part[piece.triangles[:, 0], VANISHES] > share) & (not piece.object)
+        for piece in cut.pieces
+    ]
+    # A tile without anything is no tile.
+    if all(bool(one.all()) for one in gone):
+        return cut
+    return _without(cut, gone)
+
+
+def _without_small(cut: Cut, wanted: Wanted) -> Cut:
+    """Leave out whole parts, the smallest first, until the tile is at its share."""
+    target = wanted.triangles
+    part = np.concatenate([piece.part[piece.triangles[:, 0]] for piece in cut.pieces])
+    may_go = np.concatenate([_may_go(piece)[piece.triangles[:, 0]] for piece in cut.pieces])
+    _, first, owner, count = np.unique(
+        part[:, NUMBER], return_index=True, return_inverse=True, return_counts=True
+    )
+    sizes = part[first, SIZE]
+    is_small = may_go[first] & (sizes <= wanted.error / LOSS_ERRORS)
+    is_small[np.argmax(sizes)] = False
+    gone = np.zeros(len(first), np.bool_)
+    left = len(part)
+    for number in np.argsort(sizes, kind="stable").tolist():
+        after = left - int(count[number])
+        # One that would leave the share further away stays.
+        if is_small[number] and left > target and abs(after - target) < left - target:
+            gone[number] = True
+            left = after
+    ends = np.cumsum([len(piece.triangles) for piece in cut.pieces])[:-1]
+    return _without(cut, np.split(gone[owner], ends))
+
+
+def _without(cut: Cut, gone: Sequence[Flags]) -> Cut:
+    pieces = [
+        replace(piece, triangles=piece.triangles[~lost])
+        for piece, lost in zip(cut.pieces, gone, strict=True)
+    ]
+    return _with(cut, pieces, 0.0)

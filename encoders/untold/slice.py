@@ -35,9 +35,22 @@ class Slicer:
         self.sizes = [float(size) for size in tile_size]
         self.origins = (0.0, floor, 0.0)
 
+    @property
+    def side(self) -> float:
+        """The longer side of a tile on the ground."""
+        return max(self.sizes[0], self.sizes[2])
+
     def plane(self, axis: int, number: int) -> float:
         """Return the coordinate at which tile `number` begins, counted as tiles are."""
         return self.origins[axis] + SIGNS[axis] * number * self.sizes[axis]
+
+    def planes(self, spans: Sequence[int]) -> list[tuple[int, float]]:
+        """Return axis and coordinate of all planes between the tiles of an object."""
+        return [
+            (axis, self.plane(axis, number))
+            for axis in range(3)
+            for number in range(spans[2 * axis] + 1, spans[2 * axis + 1] + 1)
+        ]
 
     def check(self, piece: Piece, spans: Sequence[int], source: str) -> None:
         """Refuse geometry that is not where the source says that it is."""
@@ -65,23 +78,12 @@ class Slicer:
             return [((x, y, z), piece)]
         names = [name for name in WIDTHS if len(getattr(piece, name))]
         mesh = start_cut([getattr(piece, name) for name in names], piece.triangles)
-        for axis in range(3):
-            for number in range(int(first[axis]) + 1, int(last[axis]) + 1):
-                mesh = cut_at_plane(mesh, axis, self.plane(axis, number))
-        is_border = self._borders(mesh, first, last)
+        planes = self.planes(spans)
+        for axis, value in planes:
+            mesh = cut_at_plane(mesh, axis, value)
+        is_border = _borders(mesh, planes)
         places = self._places(mesh, first, last)
         return _parts(piece, names, mesh, is_border, places)
-
-    def _borders(
-        self, mesh: CutMesh, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        """Tell which vertices lie in a plane that was cut at."""
-        position = mesh.attributes[0]
-        found = np.zeros(len(position), np.bool_)
-        for axis in range(3):
-            for number in range(int(first[axis]) + 1, int(last[axis]) + 1):
-                found |= position[:, axis] == np.float32(self.plane(axis, number))
-        return found
 
     def _places(
         self, mesh: CutMesh, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
@@ -93,6 +95,15 @@ class Slicer:
         places = np.floor((middle - np.array(self.origins)) / scale).astype(np.int64)
         inside: npt.NDArray[np.int64] = np.clip(places, first, last)
         return inside
+
+
+def _borders(mesh: CutMesh, planes: Sequence[tuple[int, float]]) -> npt.NDArray[np.bool_]:
+    """Tell which vertices lie in a plane that was cut at."""
+    position = mesh.attributes[0]
+    found = np.zeros(len(position), np.bool_)
+    for axis, value in planes:
+        found |= position[:, axis] == np.float32(value)
+    return found
 
 
 def _parts(

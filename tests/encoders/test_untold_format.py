@@ -28,7 +28,7 @@ from encoders.untold.format import (
     TEXTURE,
     VERTEX,
 )
-from encoders.untold.piece import Piece
+from encoders.untold.piece import WIDTHS, Piece
 from encoders.untold.reader import unpack_untold
 from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
@@ -232,10 +232,9 @@ def test_tangent_is_packed_as_the_sheet_says(tangent, word):
 
 def piece(**columns) -> Piece:
     values = {"position": [[0, 0, 0]], "normal": [[0, 0, 1]], "uv": [[0, 0]], "uv1": []}
-    values |= {"color": [], "tangent": [[1, 0, 0, 1]], **columns}
-    widths = {"position": 3, "normal": 3, "uv": 2, "uv1": 2, "color": 4, "tangent": 4}
+    values |= {"color": [], "tangent": [[1, 0, 0, 1]], "part": [[0, 1, 1, 0]], **columns}
     arrays = {
-        name: np.array(one, np.float32).reshape(-1, widths[name]) for name, one in values.items()
+        name: np.array(one, np.float32).reshape(-1, WIDTHS[name]) for name, one in values.items()
     }
     flags = np.zeros(len(arrays["position"]), np.bool_)
     return Piece("a", -1, **arrays, is_border=flags, triangles=np.zeros((1, 3), np.int32))

@@ -19,6 +19,8 @@ from encoders.untold.distance import (
     tile_radii,
 )
 from encoders.untold.grid import Box, Grid, assign, auto_size, classify
+from encoders.untold.piece import Cut, unpack_cut
+from encoders.untold.reduce import reduce_cut
 from tests.encoders.untold_reader import area, corners_of
 from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses, plain
 
@@ -113,6 +115,19 @@ def test_tiles_meet_at_equal_vertices_on_every_level(suffix):
     edges = border_edges(left, 0, 25)
     assert len(edges) >= 15
     assert edges == border_edges(right, 0, 25)
+
+
+@pytest.mark.parametrize("suffix", ["", "_lod1", "_lod2", "_hlod"])
+@pytest.mark.parametrize("line", [25, 12])
+def test_two_objects_that_meet_stay_together_on_every_level(suffix, line):
+    """Grounds that are mirrored at a line: the border of two tiles, or one within a tile."""
+    scene = sheet(line, 20, 3.0)
+    scene.put("mirrored", "sheet", translation=[2 * line, 0, 0], scale=[-1, 1, 1])
+    built = build({GLB: scene.glb()})
+    tiles = {name.split("_")[1] for name in built.tiles()}
+    corners = np.concatenate([corners_of(built.read(f"tile_{x}_0_0{suffix}")) for x in tiles])
+    assert len(border_edges(corners, 0, line)) >= 20
+    assert not [edge for edge in open_rim(corners) if edge[0][0] == edge[1][0] == line]
 
 
 @QUICK
@@ -291,9 +306,9 @@ def test_levels_have_their_share_of_triangles_and_stay_in_shape():
         for suffix in ("", "_lod1", "_lod2", "_hlod")
     }
     assert counts[""] == 3200
-    assert counts["_lod1"] <= 1600
-    assert counts["_lod2"] <= 640
-    assert counts["_hlod"] <= 480  # what is open stays, and that is 160 edges
+    assert 0.9 * 1600 <= counts["_lod1"] <= 1600
+    assert 0.9 * 640 <= counts["_lod2"] <= 640
+    assert 0.9 * 320 <= counts["_hlod"] <= 320
     whole = area(corners_of(built.read("tile_0_0_0")))
     for suffix in ("_lod1", "_lod2", "_hlod"):
         found = corners_of(built.read(f"tile_0_0_0{suffix}"))
@@ -321,20 +336,20 @@ def counts_of(built, tile: str) -> list[int]:
     return [len(corners_of(built.read(f"{tile}{suffix}"))) for suffix in LEVELS]
 
 
-def test_village_of_boxes_reaches_the_asked_shares_within_a_quarter():
+def test_village_of_boxes_reaches_the_asked_shares_within_a_twentieth():
     built = build({GLB: village(1, 120, 24).glb()})
     whole, *levels = counts_of(built, "tile_0_0_0")
     assert whole == 120 * 12 + 72
     for count, share in zip(levels, (0.5, 0.2, 0.1), strict=True):
-        assert 0.75 * share <= count / whole <= 1.25 * share
+        assert 0.95 * share <= count / whole <= 1.05 * share
     assert built.warnings == []
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_levels_of_a_village_shrink_and_borders_stay_equal_on_both_sides(seed):
-    built = build({GLB: village(seed, 60, 50).glb()}, lods=[0.6, 0.4, 0.3, 0.2, 0.15])
+    built = build({GLB: village(seed, 60, 50).glb()}, lods=[0.6, 0.3, 0.15])
     for tile in built.tiles():
-        names = [f"{tile}{suffix}" for suffix in ("", *(f"_lod{n}" for n in range(1, 6)), "_hlod")]
+        names = [f"{tile}{suffix}" for suffix in ("", *(f"_lod{n}" for n in range(1, 4)), "_hlod")]
         counts = [len(corners_of(built.read(name))) for name in names]
         assert counts == sorted(counts, reverse=True)
     for suffix in LEVELS:
@@ -362,12 +377,167 @@ def test_corners_that_moved_across_a_seam_have_a_normal_of_their_side():
         assert (fit > 0).all()
 
 
-def test_level_that_misses_its_share_is_a_warning_with_both_shares():
-    built = build({GLB: sheet(24, 8, translation=[0.5, 0, -0.5]).glb()}, lods=[0.05], hlod=0)
-    (warning,) = built.warnings
-    count = len(corners_of(built.read("tile_0_0_0_lod1")))
-    assert warning.startswith("tile_0_0_0_lod1: ")
-    assert f"keeps {count / 128:.1%} of 128 triangles where 5.0% were asked" in warning
+def test_tile_that_misses_shares_is_one_warning_with_all_of_them():
+    # Nothing of these boxes can be left out: each is more than half as wide as a tile.
+    built = build({GLB: houses([(12, -12), (12.2, -12), (12.4, -12), (12.6, -12)], 13).glb()})
+    assert counts_of(built, "tile_0_0_0") == [48] * 4
+    assert [one.partition(" are kept")[0] for one in built.warnings] == [
+        "tile_0_0_0: of 48 triangles lod1 100.0% (asked: 50.0%), lod2 100.0% (asked: 20.0%), "
+        "hlod 100.0% (asked: 10.0%)"
+    ]
+
+
+def test_level_that_could_not_come_down_is_that_of_before():
+    scene = Scene()
+    scene.shape("cube", cube_arrays())
+    for number in range(30):
+        scene.put(f"box {number}", "cube", translation=[4 + number / 2, 1, -9], scale=[1, 2, 1])
+    whole = unpack_cut(build({GLB: scene.glb()}).made["city/tile_0_0_0_cut"]["cut"])
+    size = (25.0, 10000.0, 25.0)
+    fine = reduce_cut(whole, Cut((), (), 0), 0.2, size)
+    # Tiles so small let nothing go, so what is asked for cannot be had from the whole.
+    coarse = reduce_cut(whole, fine, 0.19, (0.1, 10000.0, 0.1))
+    assert reduce_cut(whole, Cut((), (), 0), 0.19, (0.1, 10000.0, 0.1)).triangle_count == 360
+    assert fine.triangle_count == coarse.triangle_count == 72
+
+
+@pytest.fixture(scope="module")
+def village_tiles() -> list[Cut]:
+    built = build({GLB: village(5, 30, 40).glb()}, lods=[], hlod=0)
+    return [unpack_cut(one["cut"]) for name, one in built.made.items() if name.endswith("_cut")]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.floats(0.01, 1), min_size=2, max_size=5))
+def test_no_level_has_more_triangles_than_the_one_before(village_tiles, shares):
+    for whole in village_tiles:
+        before = Cut((), (), 0)
+        counts = [whole.whole]
+        for share in sorted(shares, reverse=True):
+            before = reduce_cut(whole, before, share, (25.0, 10000.0, 25.0))
+            counts.append(before.triangle_count)
+        assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.parametrize("hlod", [0.9, 1.0])
+def test_hlod_is_at_most_the_last_lod_whatever_it_asks_for(hlod):
+    built = build({GLB: village(7, 30, 30).glb()}, lods=[1.0, 0.3], hlod=hlod)
+    for tile in built.tiles():
+        whole, first, second, last = counts_of(built, tile)
+        assert whole == first > second == last
+
+
+def spared(*places: float) -> Scene:
+    """Two tiles with a house each; sheets at these x make a tile reach any share by themselves."""
+    scene = houses([(12, -12), (38, -12)], 12)
+    scene.shape("sheet", grid_arrays(20, 10))
+    for x in places:
+        scene.put(f"sheet {x}", "sheet", translation=[x, 20, -2])
+    return scene
+
+
+@pytest.mark.parametrize("places", [(), (2,), (38,), (2, 38)])
+def test_part_across_a_border_goes_on_both_sides_or_stays_whatever_else_is_there(places):
+    scene = spared(*places)
+    scene.put("small", "cube", translation=[25, 1, -12], scale=[2, 1, 1])
+    scene.put("large", "cube", translation=[25, 1, -3], scale=[8, 2, 2])
+    two_parts(scene, "barn with a beam", cube_arrays()[0] * 7, cube_arrays()[0] + [4.1, 0, 0])
+    scene.put("barn", "barn with a beam", translation=[20.9, 4, -20])
+    built = build({GLB: scene.glb()})
+    found = {}
+    for suffix in LEVELS:
+        sides = [corners_of(built.read(f"tile_{x}_0_0{suffix}")) for x in (0, 1)]
+        edges = [border_edges(side, 0, 25) for side in sides]
+        assert edges[0] == edges[1]
+        depths = {end[2] for edge in edges[0] for end in edge}
+        found[suffix] = [any(abs(z - middle) < 2 for z in depths) for middle in (-3, -12, -20)]
+    assert found[""] == [True, True, True]
+    assert found["_hlod"] == [True, False, False]
+
+
+def two_parts(scene: Scene, name: str, *shapes: np.ndarray) -> None:
+    """Make one mesh of cubes whose corners are elsewhere."""
+    parts = []
+    for number, position in enumerate(shapes):
+        scene.shape(f"{name} {number}", (position, *cube_arrays()[1:]))
+        parts += scene.json["meshes"][scene.meshes[f"{name} {number}"]]["primitives"]
+    scene.meshes[name] = scene.add("meshes", name=name, primitives=parts)
+
+
+def test_nothing_is_left_of_a_small_object_across_a_border():
+    scene = spared(2, 38)
+    cube = cube_arrays()[0]
+    two_parts(scene, "hut", cube, cube * [0.2, 1, 0.2] + [1, 1, 0])
+    scene.put("hut", "hut", translation=[24.8, 0.5, -12])
+    built = build({GLB: scene.glb()})
+    for suffix, is_there in (("", True), ("_hlod", False)):
+        for x in (0, 1):
+            corners = corners_of(built.read(f"tile_{x}_0_0{suffix}"))
+            # The hut is between the two houses, which end at 18 and begin at 32.
+            middle = corners.mean(axis=1)[:, 0]
+            assert ((middle > 19) & (middle < 31)).any() == is_there
+
+
+def test_two_materials_of_one_surface_stay_together_on_every_level():
+    position, normal, uv, triangles = grid_arrays(30, 24, 2.0)
+    west = position[triangles].mean(axis=1)[:, 0] < 12
+    scene = Scene()
+    colours = [scene.add("materials", name=name) for name in ("grass", "sand")]
+    for name, chosen, colour in zip("we", (west, ~west), colours, strict=True):
+        scene.shape(name, (position, normal, uv, triangles[chosen]), colour)
+    halves = [scene.json["meshes"][scene.meshes[name]]["primitives"][0] for name in "we"]
+    scene.meshes["both"] = scene.add("meshes", name="both", primitives=halves)
+    scene.put("ground", "both", translation=[0.5, 0, -0.5])
+    built = build({GLB: scene.glb()})
+    lengths = []
+    for suffix in LEVELS:
+        meshes = built.read(f"tile_0_0_0{suffix}")["meshes"]
+        rims = [open_rim(one["position"][one["triangles"]]) for one in meshes]
+        shared = rims[0] & {(end, start) for start, end in rims[1]}
+        # Along the line between both, all that is open of one is open of the other.
+        assert {edge for edge in rims[0] if edge[0][0] == edge[1][0] == 12.5} <= shared
+        lengths.append(len(shared))
+    assert lengths[0] == 30
+    assert lengths[-1] < 30
+
+
+def open_rim(corners: np.ndarray) -> set:
+    """The edges of triangles that no other triangle has, as pairs of positions."""
+    edges = {
+        (tuple(one), tuple(other))
+        for triangle in corners.tolist()
+        for one, other in zip(triangle, triangle[1:] + triangle[:1], strict=True)
+    }
+    return {(one, other) for one, other in edges if (other, one) not in edges}
+
+
+def test_texture_keeps_its_scale_where_corners_cross_seams():
+    """A ball of flat faces, each with its own part of the texture, loses half of its triangles."""
+    ring, turn = np.meshgrid(np.arange(9), np.arange(16), indexing="ij")
+    angle, rise = 2 * np.pi * turn / 16, np.pi * ring / 8
+    ball = np.stack(
+        [np.sin(rise) * np.cos(angle), np.cos(rise), np.sin(rise) * np.sin(angle)], axis=-1
+    )
+    low = (16 * ring[:-1] + turn[:-1]).reshape(-1)
+    right = (16 * ring[:-1] + (turn[:-1] + 1) % 16).reshape(-1)
+    quads = np.concatenate(
+        [np.stack([low, right, right + 16], 1), np.stack([low, right + 16, low + 16], 1)]
+    )
+    corners = 3 * ball.reshape(-1, 3)[quads]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    corners = corners[np.linalg.norm(normal, axis=1) > 1e-6]
+    flat = corners.reshape(-1, 3)
+    scene = Scene()
+    uv = flat[:, [0, 2]] / 10
+    scene.shape("ball", (flat, None, uv, np.arange(len(flat)).reshape(-1, 3)))
+    scene.put("ball", "ball", translation=[12, 4, -12])
+    built = build({GLB: scene.glb()}, lods=[0.5], hlod=0)
+    (mesh,) = built.read("tile_0_0_0_lod1")["meshes"]
+    assert len(mesh["triangles"]) <= 0.55 * len(corners)
+    expected = (mesh["position"][:, [0, 2]] - [12, -12]) / 10
+    drawn = np.stack([mesh["uv"][:, 0], 1 - mesh["uv"][:, 1]], axis=1)
+    # A face that turned shows a little of what is beside its own part of the texture.
+    assert np.abs(drawn - expected).max() < 0.1
 
 
 def test_levels_have_the_materials_and_textures_of_their_tile():

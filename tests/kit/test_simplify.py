@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from encoders.kit.error import EncodeError
 from encoders.kit.kernel import has_native, use_native
 from encoders.kit.quadric import add_columns
-from encoders.kit.simplify import Simplified, Surface, simplify
+from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
 from encoders.kit.triangle import Indices
 
 needs_native = pytest.mark.skipif(not has_native("simplify"), reason="the extension is not built")
@@ -55,19 +57,26 @@ def open_edges(triangles: Indices) -> set[tuple[int, int]]:
     return {(a, b) for a, b in edges if (b, a) not in edges}
 
 
+def on_border(surface: Surface) -> NDArray[np.bool_]:
+    """Mark the vertices of open edges."""
+    locked = np.zeros(len(surface.positions), np.bool_)
+    locked[np.array(sorted(open_edges(surface.indices))).reshape(-1)] = True
+    return locked
+
+
 @pytest.mark.parametrize("target", [800, 300])
 def test_what_is_left_of_a_terrain_looks_up_and_keeps_its_border(target: int) -> None:
     surface = terrain(40)
-    result = simplify(surface, target)
+    result = simplify(surface, target, on_border(surface))
     assert len(result.indices) <= target
     assert np.all(face_normals(surface, result.indices)[:, 2] > 0)
     assert open_edges(result.indices) == open_edges(surface.indices)
     assert 0 < result.error < 0.03
 
 
-def test_a_flat_sheet_loses_everything_but_its_border_without_error() -> None:
+def test_a_flat_sheet_loses_everything_but_a_locked_border_without_error() -> None:
     surface = terrain(12, height=0.0)
-    result = simplify(surface, 0)
+    result = simplify(surface, 0, on_border(surface))
     # A triangulation of 48 border vertices has 46 triangles.
     assert len(result.indices) <= 60
     assert result.error < 1e-7
@@ -144,27 +153,131 @@ def test_a_position_that_is_not_finite_is_refused() -> None:
         simplify(Surface(positions, np.array([[0, 1, 2]])), 0)
 
 
-def both(surface: Surface, target: int, max_error: float) -> tuple[Simplified, Simplified]:
-    native = simplify(surface, target, max_error=max_error)
+def test_an_open_edge_that_is_straight_loses_what_lies_along_it() -> None:
+    surface = terrain(12, height=0.0)
+    result = simplify(surface, 0, max_error=1e-4)
+    assert len(result.indices) <= 6
+    areas = np.linalg.norm(face_normals(surface, result.indices), axis=1) / 2
+    assert areas.sum() == pytest.approx(1.0)
+
+
+def disc(sides: int) -> Surface:
+    """A fan, all of whose vertices but the first lie on an open edge."""
+    angle = 2 * np.pi * np.arange(sides) / sides
+    rim = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    number = np.arange(sides)
+    fan = np.stack([0 * number, 1 + number, 1 + (number + 1) % sides], axis=1)
+    return Surface(np.concatenate([[[0, 0, 0]], rim]).astype("f4"), fan.astype("i4"))
+
+
+def test_an_open_edge_that_is_bent_stays_within_the_error() -> None:
+    surface = disc(40)
+    coarse, fine = (simplify(surface, 0, max_error=error).indices for error in (0.05, 0.001))
+    assert len(coarse) < 20 < len(fine)
+    rim = surface.positions[np.array(sorted(open_edges(coarse)))]
+    # An error is a mean over the triangles around, so the worst place may have more of it.
+    assert np.linalg.norm(rim.mean(axis=1), axis=1).min() > 1 - 3 * 0.05
+
+
+def test_an_open_edge_stays_where_it_is_anchored() -> None:
+    surface = terrain(12, height=0.0)
+    anchored = surface.positions[:, 0] == 0
+    held = Surface(surface.positions, surface.indices, anchored=anchored)
+    used = np.unique(simplify(held, 0, max_error=1e-4).indices)
+    assert set(np.flatnonzero(anchored)) <= set(used.tolist())
+    # An anchor holds open edges alone.
+    everywhere = Surface(surface.positions, surface.indices, anchored=np.ones(169, np.bool_))
+    assert len(simplify(everywhere, 0, max_error=1e-4).indices) <= 60
+
+
+def hard_box(cells: int) -> Surface:
+    """A cube whose faces are sheets of their own, so that every edge of it is a seam."""
+    flat = terrain(cells, height=0.0)
+    turned = []
+    for axis in range(3):
+        low = np.roll(flat.positions, axis + 1, axis=1)
+        high = low.copy()
+        high[:, axis] = 1.0
+        turned += [(low, flat.indices[:, ::-1]), (high, flat.indices)]
+    count = len(flat.positions)
+    return Surface(
+        np.concatenate([points for points, _ in turned]).astype("f4"),
+        np.concatenate([one + count * n for n, (_, one) in enumerate(turned)]).astype("i4"),
+    )
+
+
+def test_hard_edges_hold_what_is_drawn_and_not_the_bare_shape() -> None:
+    surface = hard_box(4)
+    drawn = simplify(surface, 0, max_error=1e-4)
+    bare = simplify_shape(surface, 0, max_error=1e-4)
+    assert len(drawn.indices) == len(bare.indices) == 12
+    # The corners of a box are where three seams end.
+    rough = simplify(surface, 0, max_error=10.0)
+    assert len(rough.indices) == 12
+    assert len(simplify_shape(surface, 0, max_error=10.0).indices) < 12
+
+
+def test_each_triangle_left_says_which_it_was() -> None:
+    surface = hard_box(4)
+    for made in (simplify(surface, 40), simplify_shape(surface, 40)):
+        before = face_normals(surface, surface.indices)[made.kept]
+        after = face_normals(surface, made.indices)
+        assert len(made.kept) == len(made.indices)
+        # A cube that stays a cube has its triangles in their planes.
+        assert np.allclose(np.cross(before, after), 0.0, atol=1e-6)
+        assert (np.sum(before * after, axis=1) > 0).all()
+
+
+def test_parts_that_touch_are_simplified_as_if_they_were_alone() -> None:
+    one = hard_box(4)
+    other = one.positions + np.array([1, 0, 0], np.float32)
+    count = len(one.positions)
+    both_boxes = Surface(
+        np.concatenate([one.positions, other]),
+        np.concatenate([one.indices, one.indices + count]),
+        parts=np.repeat([0, 1], count).astype(np.int32),
+    )
+    assert len(simplify(both_boxes, 0, max_error=1e-4).indices) == 24
+
+
+def test_each_vertex_may_have_an_error_of_its_own() -> None:
+    surface = terrain(20)
+    still = surface.positions[:, 0] > 0.5
+    errors = np.where(still, 0.0, 0.05).astype(np.float32)
+    used = np.unique(simplify(surface, 0, max_error=errors).indices)
+    assert still[used].sum() > 0.9 * still.sum()
+    assert (~still)[used].sum() < 0.3 * (~still).sum()
+
+
+Simplify = Callable[..., Simplified]
+BOTH_WAYS = pytest.mark.parametrize("way", [simplify, simplify_shape])
+
+
+def assert_kernel_agrees(way: Simplify, surface: Surface, target: int, max_error: float) -> None:
+    native = way(surface, target, max_error=max_error)
     before = use_native(False)
-    reference = simplify(surface, target, max_error=max_error)
+    reference = way(surface, target, max_error=max_error)
     use_native(before)
-    return native, reference
+    assert native.indices.tobytes() == reference.indices.tobytes()
+    assert native.kept.tobytes() == reference.kept.tobytes()
+    assert native.error == reference.error
 
 
 @needs_native
 @pytest.mark.parametrize("surface", [terrain(14), tube(12, 14)], ids=["terrain", "tube"])
 @pytest.mark.parametrize("max_error", [np.inf, 0.01])
-def test_the_kernel_simplifies_as_its_reference_does(surface: Surface, max_error: float) -> None:
-    native, reference = both(surface, 60, max_error)
-    assert native.indices.tobytes() == reference.indices.tobytes()
-    assert native.error == reference.error
+@BOTH_WAYS
+def test_the_kernel_simplifies_as_its_reference_does(
+    way: Simplify, surface: Surface, max_error: float
+) -> None:
+    assert_kernel_agrees(way, surface, 60, max_error)
 
 
 coordinates = st.integers(0, 3).map(np.float32)
 
 
 @needs_native
+@BOTH_WAYS
 @settings(deadline=None, max_examples=60)
 @given(
     arrays(np.float32, (24, 3), elements=coordinates),
@@ -172,11 +285,9 @@ coordinates = st.integers(0, 3).map(np.float32)
     arrays(np.int32, st.tuples(st.integers(0, 50), st.just(3)), elements=st.integers(0, 23)),
 )
 def test_kernel_and_reference_agree_on_any_soup(
-    positions: NDArray[np.float32], uvs: NDArray[np.float32], triangles: Indices
+    way: Simplify, positions: NDArray[np.float32], uvs: NDArray[np.float32], triangles: Indices
 ) -> None:
-    native, reference = both(Surface(positions, triangles, None, uvs), 0, np.inf)
-    assert native.indices.tobytes() == reference.indices.tobytes()
-    assert native.error == reference.error
+    assert_kernel_agrees(way, Surface(positions, triangles, None, uvs), 0, np.inf)
 
 
 @needs_native

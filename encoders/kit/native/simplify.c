@@ -13,8 +13,11 @@
 #define LENGTH_COST 1e-5
 #define MAX_RING 48
 #define MAX_SPOKES (2 * MAX_RING)
-#define PLACE_ROW 15
+#define PLACE_ROW 16
+#define PLACE_QUADRIC 5
 #define QUADRIC 11
+#define FREE 0.0
+#define RIM 2.0
 
 typedef struct {
     double cost, error;
@@ -42,7 +45,7 @@ typedef struct {
     int32_t *first, *after, *mark;
     int32_t marks;
     uint8_t *is_alive;
-    double max_error, *current;
+    double *current;
     /* Where each triangle faced at first. */
     double *normals;
     Entry *heap;
@@ -156,7 +159,8 @@ static void price(const Mesh *mesh, int32_t one, Move *move)
 {
     const double *point = mesh->places + (size_t)move->target * PLACE_ROW;
     const double *here = mesh->places + (size_t)one * PLACE_ROW;
-    double shape = quadric_at(here + 4, point), looks = 0.0, weight = here[4 + QUADRIC - 1];
+    double shape = quadric_at(here + PLACE_QUADRIC, point), looks = 0.0;
+    double weight = here[PLACE_QUADRIC + QUADRIC - 1];
     shape = shape > 0.0 ? shape : 0.0;
     for (int i = 0; i < move->wedge_count; i++)
         looks += attribute_error(mesh, move->wedge[i], move->onto[i], point);
@@ -217,11 +221,12 @@ static int common_neighbours(Mesh *mesh, const int32_t *here, int here_count,
     return common;
 }
 
-static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int32_t target)
+static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_rim, int32_t target)
 {
     int32_t there[MAX_RING];
-    int there_count = ring(mesh, target, there);
-    if (there_count < 0 || common_neighbours(mesh, here, here_count, there, there_count) != 2)
+    int there_count = ring(mesh, target, there), edge_triangles = is_rim ? 1 : 2;
+    if (there_count < 0 ||
+        common_neighbours(mesh, here, here_count, there, there_count) != edge_triangles)
         return 0;
     for (int i = 0; i < here_count; i++)
         if (!keeps_its_side(mesh, here[i], target))
@@ -256,8 +261,9 @@ static int count_wedges(const Mesh *mesh, const int32_t *here, int here_count)
     return count;
 }
 
-/* Make a move of an edge that has exactly two triangles, where both sides agree on it. */
-static int make_move(const Spoke *spokes, int count, int index, int wedge_count, Move *move)
+/* Make a move of an edge that has as many triangles as it should, where they agree on it. */
+static int make_move(const Spoke *spokes, int count, int index, int wedge_count, int is_rim,
+                     Move *move)
 {
     const Spoke *one = &spokes[index], *other = NULL;
     for (int i = 0; i < count; i++) {
@@ -267,14 +273,16 @@ static int make_move(const Spoke *spokes, int count, int index, int wedge_count,
             return 0;
         other = &spokes[i];
     }
-    if (other == NULL)
+    if ((other == NULL) != is_rim)
         return 0;
     move->target = one->place;
     move->wedge[0] = one->wedge;
     move->onto[0] = one->onto;
+    move->wedge_count = wedge_count;
+    if (is_rim)
+        return wedge_count == 1;
     move->wedge[1] = other->wedge;
     move->onto[1] = other->onto;
-    move->wedge_count = wedge_count;
     if (one->wedge == other->wedge)
         return wedge_count == 1 && one->onto == other->onto;
     return wedge_count == 2;
@@ -292,17 +300,19 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
     Spoke spokes[MAX_SPOKES];
     Move moves[MAX_SPOKES];
     int move_count = 0;
-    if (mesh->places[(size_t)one * PLACE_ROW + 3] != 0.0)
+    const double *row = mesh->places + (size_t)one * PLACE_ROW;
+    int is_rim = row[3] == RIM;
+    if (row[3] != FREE && !is_rim)
         return 0;
     int here_count = ring(mesh, one, here);
-    if (here_count <= 0)
+    if (here_count <= is_rim)
         return 0;
     int wedge_count = count_wedges(mesh, here, here_count);
     int spoke_count = find_spokes(mesh, here, here_count, spokes);
     for (int i = 0; i < spoke_count; i++)
-        if (make_move(spokes, spoke_count, i, wedge_count, &moves[move_count])) {
+        if (make_move(spokes, spoke_count, i, wedge_count, is_rim, &moves[move_count])) {
             price(mesh, one, &moves[move_count]);
-            move_count += moves[move_count].error <= mesh->max_error;
+            move_count += moves[move_count].error <= row[4];
         }
     while (move_count > 0) {
         int cheapest = 0;
@@ -310,7 +320,7 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
             if (is_cheaper(&moves[i], &moves[cheapest]))
                 cheapest = i;
         *best = moves[cheapest];
-        if (is_allowed(mesh, here, here_count, best->target))
+        if (is_allowed(mesh, here, here_count, is_rim, best->target))
             return 1;
         moves[cheapest] = moves[--move_count];
     }
@@ -388,7 +398,7 @@ static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
         mesh->first[move->target] = here[i];
     }
     mesh->first[one] = -1;
-    add_row(mesh->places, PLACE_ROW, one, move->target, 4);
+    add_row(mesh->places, PLACE_ROW, one, move->target, PLACE_QUADRIC);
     for (int i = 0; i < move->wedge_count; i++)
         add_row(mesh->wedges, (size_t)mesh->wedge_row, move->wedge[i], move->onto[i],
                 (size_t)mesh->attributes);
@@ -447,13 +457,15 @@ static int simplify(Mesh *mesh, int target, double *reached)
     return 1;
 }
 
-static int32_t compact(const Mesh *mesh)
+/* Fill the triangles that vanished with -1; return the number of the others. */
+static int32_t mark_vanished(const Mesh *mesh)
 {
     int32_t count = 0;
     for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++)
         if (mesh->is_alive[triangle])
-            memmove(mesh->corners + 3 * count++, mesh->corners + 3 * triangle,
-                    3 * sizeof(int32_t));
+            count++;
+        else
+            memset(mesh->corners + 3 * triangle, -1, 3 * sizeof(int32_t));
     return count;
 }
 
@@ -463,7 +475,7 @@ static int expect_all(Py_buffer *buffers, const Mesh *mesh, Py_ssize_t wedges)
            kernel_expect(&buffers[1], wedges, 4, "place") &&
            kernel_expect(&buffers[2], (Py_ssize_t)PLACE_ROW * mesh->place_count, 8, "places") &&
            kernel_expect(&buffers[3], wedges * mesh->wedge_row, 8, "wedges") &&
-           kernel_expect(&buffers[4], 2, 8, "limits");
+           kernel_expect(&buffers[4], 1, 8, "reached");
 }
 
 PyObject *kernel_simplify(PyObject *module, PyObject *arguments)
@@ -488,10 +500,9 @@ PyObject *kernel_simplify(PyObject *module, PyObject *arguments)
     mesh.place = buffers[1].buf;
     mesh.places = buffers[2].buf;
     mesh.wedges = buffers[3].buf;
-    mesh.max_error = ((double *)buffers[4].buf)[0];
     Py_BEGIN_ALLOW_THREADS
-    has_memory = mesh_fill(&mesh) && simplify(&mesh, target, (double *)buffers[4].buf + 1);
-    count = has_memory ? compact(&mesh) : 0;
+    has_memory = mesh_fill(&mesh) && simplify(&mesh, target, buffers[4].buf);
+    count = has_memory ? mark_vanished(&mesh) : 0;
     Py_END_ALLOW_THREADS
     result = has_memory ? PyLong_FromLong(count) : PyErr_NoMemory();
 done:
