@@ -2,6 +2,7 @@
 
 The rule: a triangle keeps its own texture. It is continued to where the corner is now as it lay
 on the triangle before, so that no texture jumps; the vertex that is there is taken if it fits.
+A texture that holds many pictures is continued no further than the picture goes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from encoders.kit.component import label_components
 from encoders.kit.quadric import THINNEST, Float64, cross, dot, unit
 from encoders.kit.weld import prune_vertices, weld_vertices
 from encoders.untold.piece import WIDTHS, Piece, Triangles
@@ -73,10 +75,28 @@ def _continued(
             start = value[:, 0]
             way = (value[:, 1] - start) * along[:, None] + (value[:, 2] - start) * across[:, None]
             made[name] = np.where(np.isfinite(along)[:, None], start + way, made[name])
-            made[name] = made[name].astype(np.float32)
+            low, high = _picture_bounds(piece, name)
+            made[name] = np.clip(made[name], low[old], high[old]).astype(np.float32)
     after = points[row].astype(np.float64)
     made["normal"] = _turned(made["normal"].astype(np.float64), _facing(before), _facing(after))
     return made
+
+
+def _picture_bounds(piece: Piece, name: str) -> tuple[Float64, Float64]:
+    """Return for each vertex how far its picture goes: all triangles on which it goes on.
+
+    Along an axis where it fills the texture, or goes beyond, the texture repeats and has no end.
+    """
+    uv = getattr(piece, name).astype(np.float64)
+    place = weld_vertices([piece.position, getattr(piece, name)]).number
+    label = np.zeros(len(uv), np.intp)
+    label[piece.triangles] = label_components(place[piece.triangles], len(uv))[:, None]
+    order = np.argsort(label, kind="stable")
+    starts = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
+    low = np.minimum.reduceat(uv[order], starts)
+    high = np.maximum.reduceat(uv[order], starts)
+    repeats = (low <= UV_FIT) & (high >= 1.0 - UV_FIT)
+    return np.where(repeats, -np.inf, low)[label], np.where(repeats, np.inf, high)[label]
 
 
 def _coordinates(corners: Float64, point: Float64) -> tuple[Float64, Float64]:
