@@ -81,6 +81,8 @@ class LookUps:
                 self._shared.fetch(job.fingerprint, job.outputs, self._cache)
             except OSError:  # the disk is full, or not ours: whoever does the node will say so
                 pass
+            except Exception as error:  # a mistake of ours: the build must not wait for it
+                self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
             finally:
                 self._tell(ticket)
 
