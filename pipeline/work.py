@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
@@ -76,26 +77,50 @@ class Result:
     set_aside: tuple[str, ...] = ()
 
 
+Found = TypeVar("Found", Result, "Result | None")
+
+
 def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong comes back as a result."""
+    return _guarded(job, _restore_or_encode)
+
+
+def restore_job(job: Job) -> Result | None:
+    """Put a node's files in place from the cache alone; None where it does not hold them."""
+    return _guarded(job, _restore)
+
+
+def _guarded(job: Job, action: Callable[[Job, Cache], Found]) -> Found | Result:
     cache = Cache(job.cache)
+    result: Found | Result
     try:
-        result = None if job.encode_again else _restore(job, cache)
-        result = result or _encode(job, cache)
-    except EncodeError as error:
-        result = Result(FAILED, error=plain_error(error))
-    except OSError as error:
-        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
-        result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
+        result = action(job, cache)
     except (Exception, SystemExit) as error:
-        problem = EncodeError(
-            f"{type(error).__name__}: {error}",
-            {"encoder": job.encoder},
-            "This is a mistake in the encoder, not in your files.",
-        )
-        result = Result(FAILED, error=problem, trace=traceback.format_exc())
-    result.set_aside = tuple(cache.set_aside)
+        result = failure(job, error)
+    if result is not None:
+        result.set_aside = tuple(cache.set_aside)
     return result
+
+
+def failure(job: Job, error: BaseException) -> Result:
+    """Say what went wrong with a node, as its result."""
+    if isinstance(error, EncodeError):
+        return Result(FAILED, error=plain_error(error))
+    if isinstance(error, OSError):
+        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.root}/")
+        return Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
+    problem = EncodeError(
+        f"{type(error).__name__}: {error}",
+        {"encoder": job.encoder},
+        "This is a mistake in the encoder, not in your files.",
+    )
+    trace = "".join(traceback.format_exception(error))
+    return Result(FAILED, error=problem, trace=trace)
+
+
+def _restore_or_encode(job: Job, cache: Cache) -> Result:
+    restored = None if job.encode_again else _restore(job, cache)
+    return restored or _encode(job, cache)
 
 
 def _restore(job: Job, cache: Cache) -> Result | None:
@@ -139,7 +164,7 @@ def _encode(job: Job, cache: Cache) -> Result:
     inputs: dict[str, bytes] = {}
     starved = []
     for name, one in sorted(job.inputs.items()):
-        data = _read_input(job, one, cache)
+        data = read_input(job, one, cache)
         if data is not None:
             inputs[name] = data
         elif one.node is not None:
@@ -149,8 +174,7 @@ def _encode(job: Job, cache: Cache) -> Result:
     digests = {name: None if one.node is None else one.sha for name, one in job.inputs.items()}
     for name, data in inputs.items():
         digests[name] = digests[name] or hashlib.sha256(data).hexdigest()
-    outputs = _call(job, inputs)
-    receipt = _receipt(job, outputs)
+    receipt, outputs = encode(job, inputs)
     # A source may have been saved again since it was looked at: what counts is what was read.
     actual = fingerprint(job.fixed, digests)
     cache.store_result(actual, receipt, outputs)
@@ -158,12 +182,18 @@ def _encode(job: Job, cache: Cache) -> Result:
     return Result(BUILT, actual, digests, without_bytes(receipt), stamps)
 
 
+def encode(job: Job, inputs: Mapping[str, bytes]) -> tuple[Receipt, dict[str, bytes]]:
+    """Call a node's encoder and write down what it made, which is exactly what was promised."""
+    outputs = _call(job, inputs)
+    return _receipt(job, outputs), outputs
+
+
 def without_bytes(receipt: Receipt) -> Receipt:
     """Give a receipt that is light enough to travel to the driver."""
     return replace(receipt, inline={})
 
 
-def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
+def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     """Read an input wherever it is; what another node made must have the bytes that it made."""
     if one.node is None:
         return read_if_there(f"{job.root}/{one.path}")
@@ -178,7 +208,7 @@ def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
 
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
-    encode = load_function(job.encoder)
+    function = load_function(job.encoder)
     outdated = changed_since(job.code)
     if outdated:
         raise EncodeError(
@@ -190,7 +220,7 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
         made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
         return made
     with pure() if job.lint else nullcontext():
-        outputs: dict[str, bytes] = encode(inputs, job.params)
+        outputs: dict[str, bytes] = function(inputs, job.params)
     return outputs
 
 
