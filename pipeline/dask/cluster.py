@@ -1,0 +1,281 @@
+"""The driver's end of a Dask cluster, with the face of a pool of worker processes.
+
+Nodes are restored here where that is possible; the others go out in batches, once the shared
+cache has their inputs. What workers made comes back through the shared cache into the local one,
+and is put in place like anything restored. Threads carry things to and fro; the main thread alone
+decides, and raises ClusterError when there is nobody left to work with.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from distributed import CancelledError, Client, Future, KilledWorker
+
+from encoders.kit.error import EncodeError
+from pipeline.cache import Cache
+from pipeline.dask.crew import CONTACT_SECONDS, ClusterError, Crew
+from pipeline.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
+from pipeline.dask.errand import Errand
+from pipeline.dask.pace import Pace
+from pipeline.dask.stock import Stock
+from pipeline.dask.worker import do_batch
+from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
+from pipeline.remote.shared import SharedCache
+from pipeline.work import Job, Result, restore_job
+
+ROOM, ROOM_PER_THREAD = 512, 64
+CARRIERS = 8
+TICK_SECONDS = 1.0
+ATTEMPTS = 3
+SAME_EVERYWHERE = "Install the same Cartwright on the scheduler and on every worker."
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A batch on its way, and the workers that may do it; None stands for any."""
+
+    future: Future
+    errands: Sequence[Errand]
+    workers: list[str] | None
+
+
+class Cluster:
+    """Runs jobs on the workers of a Dask cluster; answers come in the order they are ready in."""
+
+    def __init__(self, address: str, shared: SharedCache, patience_seconds: float) -> None:
+        self._client = _connect(address, patience_seconds)
+        self._crew = Crew(self._client, patience_seconds)
+        self._shared, self._stock, self._pace = shared, Stock(shared), Pace()
+        self._carriers = ThreadPoolExecutor(CARRIERS, "cartwright-carrier")
+        self._waiting: list[Errand] = []
+        self._suspects: deque[Errand] = deque()
+        self._arrivals: SimpleQueue[Any] = SimpleQueue()
+        self._flights: dict[str, Flight] = {}
+        self._tables: dict[str, Mapping[str, str]] = {}
+        self._up = 0
+        self._is_suspect_out = False
+        self._next_look = 0.0
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether another job should be handed over before an answer is taken."""
+        return self._up < ROOM + ROOM_PER_THREAD * self._crew.threads
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether an answer is still to come."""
+        return self._up > 0
+
+    def submit(self, key: Any, job: Job, table: Mapping[str, str]) -> None:
+        """Have a job done; `table` is what decides its encoder's behaviour here."""
+        self._tables[job.encoder] = table
+        self._waiting.append(Errand(key, job))
+        self._up += 1
+
+    def next_answer(self) -> tuple[Any, Any]:
+        """Wait for a result; raise ClusterError when none can come."""
+        while True:
+            self._send_out()
+            if time.monotonic() >= self._next_look:
+                self._look()
+            try:
+                errands, news = self._arrivals.get(timeout=TICK_SECONDS)
+            except Empty:
+                continue
+            if isinstance(news, Result):
+                self._up -= 1
+                self._is_suspect_out &= not errands[0].is_suspect
+                return errands[0].key, news
+            self._take(errands, news)
+
+    def _take(self, errands: Sequence[Errand], news: Any) -> None:
+        """Decide about nodes that came back undone."""
+        if isinstance(news, Refusal):
+            self._crew.refuse(news)
+            self._look()
+        elif isinstance(news, KilledWorker):
+            self._suspect(errands)
+            return
+        elif isinstance(news, BaseException):
+            raise news
+        self._is_suspect_out &= not errands[0].is_suspect
+        self._waiting += [one for one in errands if not one.is_suspect]
+        self._suspects.extendleft(one for one in errands if one.is_suspect)
+
+    def _suspect(self, errands: Sequence[Errand]) -> None:
+        """Try nodes that were there when workers died one by one: it need not be their fault."""
+        for one in errands:
+            self._is_suspect_out &= not one.is_suspect
+            one.attempts += one.is_suspect
+            one.is_suspect = True
+            if one.attempts < ATTEMPTS:
+                self._suspects.append(one)
+            else:
+                problem = EncodeError(
+                    "every worker that tried it died", hint="Its memory may not suffice."
+                )
+                self._arrivals.put(([one], Result(FAILED, error=problem)))
+
+    def _send_out(self) -> None:
+        """Send what is waiting, when there is enough of it or nothing else to do."""
+        if self._suspects and not self._is_suspect_out:
+            self._is_suspect_out = True
+            self._in_background(self._dispatch, [self._suspects.popleft()])
+        if self._arrivals.empty() or len(self._waiting) * 4 > self._up:
+            waiting, self._waiting = self._waiting, []
+            for batch in self._pace.batches(waiting, self._up, self._crew.threads):
+                self._in_background(self._dispatch, batch)
+
+    def _look(self) -> None:
+        """See who is there, and call back what was meant for workers that are gone."""
+        self._crew.look()
+        self._next_look = time.monotonic() + TICK_SECONDS
+        for key, flight in list(self._flights.items()):
+            if self._crew.are_gone(flight.workers) and self._flights.pop(key, None):
+                flight.future.cancel()
+                self._arrivals.put((flight.errands, None))
+
+    def _in_background(self, function: Callable[..., None], *arguments: Any) -> None:
+        def carry() -> None:
+            try:
+                function(*arguments)
+            except Exception as error:  # the main thread raises it
+                self._arrivals.put(((), error))
+
+        with suppress(RuntimeError):  # the build is over, and nobody waits for this any more
+            self._carriers.submit(carry)
+
+    def _dispatch(self, errands: Sequence[Errand]) -> None:
+        left = [one for one in errands if not self._is_restored(one)]
+        self._stock.lay_in(left)
+        ready = []
+        for one in left:
+            starved = self._stock.supply(one)
+            if starved:
+                self._arrivals.put(([one], Result(STARVED, starved_of=starved)))
+            else:
+                ready.append(one)
+        if ready:
+            self._send(ready)
+
+    def _is_restored(self, errand: Errand) -> bool:
+        result = None if errand.job.encode_again else restore_job(errand.job)
+        if result is not None:
+            self._arrivals.put(([errand], result))
+        return result is not None
+
+    def _send(self, errands: Sequence[Errand]) -> None:
+        code = {one.job.encoder: self._tables[one.job.encoder] for one in errands}
+        message = pickle.dumps(Batch(tuple(one.describe() for one in errands), code))
+        workers = self._crew.chosen()
+        future = self._client.submit(
+            do_batch,
+            own_version(),
+            message,
+            key=f"cartwright-{uuid.uuid4().hex}",
+            pure=False,
+            workers=workers,
+        )
+        self._flights[future.key] = Flight(future, errands, workers)
+        future.add_done_callback(self._land)
+
+    def _land(self, future: Future) -> None:
+        flight = self._flights.pop(future.key, None)
+        if flight is not None:
+            self._in_background(self._receive, flight)
+
+    def _receive(self, flight: Flight) -> None:
+        try:
+            reply = flight.future.result(timeout=CONTACT_SECONDS)
+        except (CancelledError, TimeoutError, OSError):  # the scheduler is gone, and may be back
+            self._arrivals.put((flight.errands, None))
+        except KilledWorker as error:
+            self._arrivals.put((flight.errands, error))
+        except Exception as error:
+            problem = f"the cluster cannot take the work: {type(error).__name__}: {error}"
+            raise ClusterError(f"{problem.strip()}\n{SAME_EVERYWHERE}") from None
+        else:
+            self._take_home(flight.errands, reply)
+
+    def _take_home(self, errands: Sequence[Errand], reply: Reply | Refusal) -> None:
+        if isinstance(reply, Refusal):
+            self._arrivals.put((errands, reply))
+            return
+        for errand, answer in zip(errands, reply.answers, strict=True):
+            if answer.error is not None:
+                result = Result(FAILED, error=answer.error, trace=answer.trace)
+                self._arrivals.put(([errand], result))
+            elif answer.missing:
+                self._look_for(errand, answer, reply.worker)
+            else:
+                self._pace.note(errand.job.encoder, answer.seconds)
+                self._fetch(errand)
+
+    def _look_for(self, errand: Errand, answer: Answer, worker: str) -> None:
+        """Find out whose fault it is that a worker did not find an input."""
+        if self._stock.is_there(answer.missing):
+            reason = "it does not find in its shared cache what the driver put there"
+            self._arrivals.put(([errand], Refusal(worker, (reason,))))
+        else:
+            self._try_again(errand, "its inputs do not stay in the shared cache")
+
+    def _fetch(self, errand: Errand) -> None:
+        cache = Cache(errand.job.cache)
+        job = errand.final_job()
+        result = None
+        if self._shared.bring(job.fingerprint, job.outputs, cache):
+            result = restore_job(job)
+        if result is None:
+            self._try_again(errand, "its result does not stay in the shared cache")
+            return
+        if result.outcome == RESTORED:
+            result.outcome = BUILT
+        self._arrivals.put(([errand], result))
+
+    def _try_again(self, errand: Errand, problem: str) -> None:
+        self._stock.check()
+        errand.attempts += 1
+        if errand.attempts < ATTEMPTS:
+            self._arrivals.put(([errand], None))
+        else:
+            facts = {"cache": self._shared.address}
+            self._arrivals.put(([errand], Result(FAILED, error=EncodeError(problem, facts))))
+
+    def complaints(self) -> list[str]:
+        """Say which workers were refused, and why."""
+        return self._crew.complaints()
+
+    def close(self) -> None:
+        """Let go of the cluster."""
+        self._carriers.shutdown(wait=False, cancel_futures=True)
+        with suppress(OSError, TimeoutError):
+            self._client.close(timeout=CONTACT_SECONDS)
+
+    def kill(self) -> None:
+        """Call everything back, and let go of the cluster."""
+        flights, self._flights = self._flights, {}
+        self._carriers.shutdown(wait=False, cancel_futures=True)
+        with suppress(Exception):  # who cannot be told finds out when we are gone
+            self._client.cancel([flight.future for flight in flights.values()])
+        self.close()
+
+
+def _connect(address: str, patience_seconds: float) -> Client:
+    try:
+        return Client(
+            address, timeout=patience_seconds, set_as_default=False, name="cartwright"
+        )
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"{address}: the scheduler cannot be reached") from error
+    except ValueError as error:
+        raise ClusterError(f"{address}: {error}") from error

@@ -1,0 +1,62 @@
+"""Inputs in the shared cache, where workers find them: what is not there is put there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from pipeline.cache import Cache
+from pipeline.dask.crew import ClusterError
+from pipeline.dask.errand import Errand
+from pipeline.remote.shared import SharedCache
+from pipeline.work import read_input
+
+
+class Stock:
+    """What is known to be in the shared cache. Several threads may add to it."""
+
+    def __init__(self, shared: SharedCache) -> None:
+        self._shared = shared
+        self._known: set[str] = set()
+
+    def lay_in(self, errands: Sequence[Errand]) -> None:
+        """Ask once about all inputs of many nodes of which nothing is known yet."""
+        wanted = {sha for one in errands for sha in one.digests.values() if sha}
+        self._known.update(self._shared.has_blobs(wanted - self._known))
+
+    def supply(self, errand: Errand) -> tuple[str, ...]:
+        """Put there what a node needs; name the tasks whose products nobody has any more."""
+        starved = set()
+        for name, one in errand.job.inputs.items():
+            sha = errand.digests[name]
+            if sha is None or sha in self._known:
+                continue
+            data = read_input(errand.job, one, Cache(errand.job.cache))
+            if data is not None:
+                errand.digests[name] = self._put(data)
+            elif one.node is not None:
+                starved.add(one.node)
+            else:
+                errand.digests[name] = None
+        return tuple(sorted(starved))
+
+    def _put(self, data: bytes) -> str:
+        sha = hashlib.sha256(data).hexdigest()
+        if sha not in self._known:
+            while not self._shared.put_blob(sha, data):
+                self.check()
+            self._known.add(sha)
+        return sha
+
+    def check(self) -> None:
+        """Raise when the shared cache can no longer be used: nothing works without it."""
+        shared = self._shared
+        if not shared.takes_uploads:
+            reason = shared.no_uploads if shared.is_on else shared.breaker.reason
+            raise ClusterError(f"shared cache {shared.address}: {reason}")
+
+    def is_there(self, shas: Iterable[str]) -> bool:
+        """Look again for what a worker did not find."""
+        wanted = set(shas)
+        self._known -= wanted
+        return set(self._shared.has_blobs(wanted)) == wanted
