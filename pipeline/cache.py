@@ -89,7 +89,15 @@ class Cache:
         for one in receipt.made:
             if not one.is_inline:
                 self.store_object(one.sha, outputs[one.role])
+        self.store_receipt(fingerprint, receipt)
+
+    def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
+        """Keep a receipt whose outputs are here already, or inside of it."""
         write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
+
+    def has_receipt(self, fingerprint: str) -> bool:
+        """Tell whether there is a receipt, unread."""
+        return os.path.exists(self._path(RECEIPTS, fingerprint))
 
     def drop_receipt(self, fingerprint: str) -> None:
         """Forget a result, so that it is encoded again."""

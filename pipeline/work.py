@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import REPORT, WARNINGS, Family, Params, Place
+from encoders.kit.plan import REPORT, WARNINGS, Params, Place
 from pipeline.apart import call_apart, is_apart
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
@@ -23,7 +23,7 @@ from pipeline.fingerprint import fingerprint
 from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
-from pipeline.place import place_of
+from pipeline.place import broken_promise, place_of
 from pipeline.pool import plain_error
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt
@@ -227,9 +227,7 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
 def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     """Check that exactly what was promised was made, and write it down."""
     roles = sorted(set(outputs) - {WARNINGS, REPORT})
-    exact = {role for role, place in job.outputs.items() if not isinstance(place, Family)}
-    missing = sorted(exact - set(roles))
-    extra = [role for role in roles if role not in exact and not _is_member(role, job.outputs)]
+    missing, extra = broken_promise(roles, job.outputs)
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
     made = tuple(
@@ -237,15 +235,6 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     )
     inline = {one.role: bytes(outputs[one.role]) for one in made if one.is_inline}
     return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
-
-
-def _is_member(role: str, outputs: Mapping[str, Place]) -> bool:
-    alone = outputs.get(role)
-    if isinstance(alone, Family):
-        return alone.alone is not None
-    name, _, member = role.rpartition("/")
-    family = outputs.get(name)
-    return isinstance(family, Family) and family.can_have(member)
 
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""A cache that machines share, over Bazel's HTTP protocol; imported only where one is set."""

@@ -1,0 +1,51 @@
+"""What a machine and a project say of how to build: the environment, and `[tool.cartwright]`.
+
+The environment comes first, so that a machine can differ from what the project says.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import Any
+
+from pipeline.files import read_if_there
+
+PYPROJECT, TABLE = "pyproject.toml", "tool.cartwright"
+KEYS = ("remote_cache", "remote_write", "remote_wait")
+
+
+class SettingError(Exception):
+    """A setting is wrong; the message names it, and never its value where that may be a secret."""
+
+
+def variable_of(key: str) -> str:
+    """Name the environment's variable of a setting."""
+    return f"CARTWRIGHT_{key.upper()}"
+
+
+def find_setting(root: str, key: str) -> tuple[str, Any]:
+    """Give a setting with the name under which it was found; None where there is none."""
+    variable = variable_of(key)
+    if variable in os.environ:
+        return variable, os.environ[variable]
+    return f"{PYPROJECT}: {TABLE}.{key}", project_table(root).get(key)
+
+
+def project_table(root: str) -> dict[str, Any]:
+    """Give the table of the project; a key in it that nothing knows is an error."""
+    data = read_if_there(f"{root}/{PYPROJECT}") or b""
+    if TABLE.encode() not in data:  # most projects: spare them the parser
+        return {}
+    import tomllib
+
+    try:
+        table = tomllib.loads(data.decode()).get("tool", {}).get("cartwright", {})
+    except ValueError as error:
+        raise SettingError(f"{PYPROJECT}: {error}") from None
+    for key in table:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1, 0.5)
+            hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(KEYS)}"
+            raise SettingError(f"{PYPROJECT}: {TABLE}.{key}: unknown key; {hint}")
+    return dict(table)

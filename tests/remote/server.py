@@ -1,0 +1,137 @@
+"""A real cache server on the loopback: bazel-remote where it is installed, else nginx with DAV."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+NGINX = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_max_body_size 0;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    keepalive_requests 100000;
+    server {{
+        listen 127.0.0.1:{port};
+        root {folder}/data;
+        location ~ ^/(ac|cas)/[0-9a-f]+$ {{
+            dav_methods PUT;
+            create_full_put_path on;
+            {guard}
+        }}
+    }}
+}}
+"""
+GUARD = 'auth_basic "cache"; auth_basic_user_file {folder}/users;'
+PASSWORD = "correct-horse"
+START_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is up: its program, its address, and its files where they can be read."""
+
+    program: str
+    port: int
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def entries(self, kind: str) -> list[Path]:
+        """List what the server keeps; both programs keep a file an entry."""
+        name = "data" if self.program == "nginx" else ""
+        return sorted(one for one in (self.folder / name).glob(f"{kind}*/**/*") if one.is_file())
+
+
+def installed() -> str | None:
+    """Name the program that is there."""
+    return next((one for one in ("bazel-remote", "nginx") if find(one)), None)
+
+
+def find(program: str) -> str | None:
+    path = f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
+    return shutil.which(program, path=path)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def running(folder: Path, guarded: bool = False, program: str | None = None) -> Iterator[Server]:
+    """Start a server with a folder of its own, and stop it."""
+    program = program or installed()
+    assert program is not None
+    folder.mkdir(parents=True)
+    server = Server(program, free_port(), folder)
+    command = _nginx(server, guarded) if program == "nginx" else _bazel_remote(server, guarded)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _await(server, process)
+        yield server
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _nginx(server: Server, guarded: bool) -> list[str]:
+    folder = server.folder
+    for name in ("data", "body"):
+        (folder / name).mkdir()
+    os.chmod(folder, 0o755)
+    guard = GUARD.format(folder=folder) if guarded else ""
+    text = NGINX.format(folder=folder, port=server.port, guard=guard)
+    if os.geteuid() == 0:  # else its workers are somebody who may not read here
+        text = f"user root;\n{text}"
+    (folder / "users").write_text(f"ci:{{PLAIN}}{PASSWORD}\n")
+    (folder / "nginx.conf").write_text(text)
+    program = find("nginx")
+    assert program is not None
+    return [program, "-c", f"{folder}/nginx.conf", "-p", str(folder), "-e", f"{folder}/error.log"]
+
+
+def _bazel_remote(server: Server, guarded: bool) -> list[str]:
+    program = find("bazel-remote")
+    assert program is not None
+    command = [program, "--dir", str(server.folder), "--max_size", "1", "--storage_mode"]
+    command += ["uncompressed", "--http_address", f"127.0.0.1:{server.port}"]
+    command += ["--grpc_address", "none"]
+    if guarded:
+        import crypt  # only old Pythons have it, and only they can make this file
+
+        users = server.folder / "users"
+        users.write_text(f"ci:{crypt.crypt(PASSWORD)}\n")
+        command += ["--htpasswd_file", str(users)]
+    return command
+
+
+def _await(server: Server, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", server.port)) == 0:
+                return
+        time.sleep(0.01)
+    log = server.folder / "error.log"
+    raise RuntimeError(log.read_text() if log.exists() else "the server did not start")
