@@ -12,11 +12,11 @@ import pickle
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from multiprocessing.connection import Connection
 from typing import Any
 
 from distributed import CancelledError, Client, Future, KilledWorker
@@ -26,16 +26,18 @@ from pipeline.cache import Cache
 from pipeline.dask.crew import CONTACT_SECONDS, ClusterError, Crew
 from pipeline.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
 from pipeline.dask.errand import Errand
+from pipeline.dask.mailbox import Mailbox
 from pipeline.dask.pace import Pace
 from pipeline.dask.stock import Stock
 from pipeline.dask.worker import do_batch
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.remote.shared import SharedCache
-from pipeline.work import Job, Result, restore_job
+from pipeline.work import Job, Result, do_job, restore_job
 
 ROOM, ROOM_PER_THREAD = 512, 64
 CARRIERS = 8
 TICK_SECONDS = 1.0
+LINGER_SECONDS = 0.02
 ATTEMPTS = 3
 SAME_EVERYWHERE = "Install the same Cartwright on the scheduler and on every worker."
 
@@ -52,16 +54,24 @@ class Flight:
 class Cluster:
     """Runs jobs on the workers of a Dask cluster; answers come in the order they are ready in."""
 
-    def __init__(self, address: str, shared: SharedCache, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        address: str,
+        shared: SharedCache,
+        table: Callable[[str], Mapping[str, str]],
+        patience_seconds: float,
+    ) -> None:
         self._client = _connect(address, patience_seconds)
         self._crew = Crew(self._client, patience_seconds)
         self._shared, self._stock, self._pace = shared, Stock(shared), Pace()
+        self._table = table
         self._carriers = ThreadPoolExecutor(CARRIERS, "cartwright-carrier")
         self._waiting: list[Errand] = []
         self._suspects: deque[Errand] = deque()
-        self._arrivals: SimpleQueue[Any] = SimpleQueue()
+        self._arrivals: Mailbox[tuple[Sequence[Errand], Any]] = Mailbox()
         self._flights: dict[str, Flight] = {}
         self._tables: dict[str, Mapping[str, str]] = {}
+        self._waiting_since = 0.0
         self._up = 0
         self._is_suspect_out = False
         self._next_look = 0.0
@@ -76,22 +86,30 @@ class Cluster:
         """Tell whether an answer is still to come."""
         return self._up > 0
 
-    def submit(self, key: Any, job: Job, table: Mapping[str, str]) -> None:
-        """Have a job done; `table` is what decides its encoder's behaviour here."""
-        self._tables[job.encoder] = table
-        self._waiting.append(Errand(key, job))
+    def submit(self, key: Any, _function: Any, job: Job) -> None:
+        """Have a job done; its result will come with the key."""
+        self._tables[job.encoder] = self._table(job.encoder)
+        self._wait([Errand(key, job)])
         self._up += 1
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for a result; raise ClusterError when none can come."""
+        answer = self.answer_unless(None)
+        assert answer is not None
+        return answer
+
+    def answer_unless(self, bell: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for a result; None where the bell has something to read before there is one."""
         while True:
             self._send_out()
             if time.monotonic() >= self._next_look:
                 self._look()
-            try:
-                errands, news = self._arrivals.get(timeout=TICK_SECONDS)
-            except Empty:
+            arrival = self._arrivals.get(LINGER_SECONDS if self._waiting else TICK_SECONDS, bell)
+            if arrival is None:
+                if bell is not None and bell.poll():
+                    return None
                 continue
+            errands, news = arrival
             if isinstance(news, Result):
                 self._up -= 1
                 self._is_suspect_out &= not errands[0].is_suspect
@@ -109,7 +127,7 @@ class Cluster:
         elif isinstance(news, BaseException):
             raise news
         self._is_suspect_out &= not errands[0].is_suspect
-        self._waiting += [one for one in errands if not one.is_suspect]
+        self._wait(one for one in errands if not one.is_suspect)
         self._suspects.extendleft(one for one in errands if one.is_suspect)
 
     def _suspect(self, errands: Sequence[Errand]) -> None:
@@ -127,21 +145,26 @@ class Cluster:
                 self._arrivals.put(([one], Result(FAILED, error=problem)))
 
     def _send_out(self) -> None:
-        """Send what is waiting, when there is enough of it or nothing else to do."""
+        """Send what is waiting, after a moment in which more may come that can go along."""
         if self._suspects and not self._is_suspect_out:
             self._is_suspect_out = True
             self._in_background(self._dispatch, [self._suspects.popleft()])
-        if self._arrivals.empty() or len(self._waiting) * 4 > self._up:
+        if self._waiting and time.monotonic() - self._waiting_since >= LINGER_SECONDS:
             waiting, self._waiting = self._waiting, []
             for batch in self._pace.batches(waiting, self._up, self._crew.threads):
                 self._in_background(self._dispatch, batch)
+
+    def _wait(self, errands: Iterable[Errand]) -> None:
+        if not self._waiting:
+            self._waiting_since = time.monotonic()
+        self._waiting += errands
 
     def _look(self) -> None:
         """See who is there, and call back what was meant for workers that are gone."""
         self._crew.look()
         self._next_look = time.monotonic() + TICK_SECONDS
         for key, flight in list(self._flights.items()):
-            if self._crew.are_gone(flight.workers) and self._flights.pop(key, None):
+            if self._crew.are_gone(flight.workers) and self._flights.pop(key, None) is not None:
                 flight.future.cancel()
                 self._arrivals.put((flight.errands, None))
 
@@ -215,6 +238,8 @@ class Cluster:
             if answer.error is not None:
                 result = Result(FAILED, error=answer.error, trace=answer.trace)
                 self._arrivals.put(([errand], result))
+            elif answer.stays:
+                self._arrivals.put(([errand], do_job(errand.job)))
             elif answer.missing:
                 self._look_for(errand, answer, reply.worker)
             else:
@@ -272,9 +297,7 @@ class Cluster:
 
 def _connect(address: str, patience_seconds: float) -> Client:
     try:
-        return Client(
-            address, timeout=patience_seconds, set_as_default=False, name="cartwright"
-        )
+        return Client(address, timeout=patience_seconds, set_as_default=False, name="cartwright")
     except (OSError, TimeoutError) as error:
         raise ClusterError(f"{address}: the scheduler cannot be reached") from error
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from asyncio import TimeoutError as AsyncTimeoutError
 
 from distributed import Client
 
@@ -52,7 +51,7 @@ class Crew:
         now = time.monotonic()
         try:
             self._there = self._client.nthreads(callback_timeout=CONTACT_SECONDS)
-        except (OSError, TimeoutError, AsyncTimeoutError, ValueError):
+        except (OSError, TimeoutError, ValueError):
             if self._client.status == "closed" or now - self._heard > self._patience_seconds:
                 raise ClusterError(self._lost()) from None
             return

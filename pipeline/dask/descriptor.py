@@ -64,12 +64,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a node: it is in the shared cache, it failed, or inputs were not found."""
+    """What became of a node: it is in the shared cache, it failed, or inputs were not found.
+
+    One that `stays` makes what no shared cache takes, such as a message with control characters,
+    and has to be done where it is wanted.
+    """
 
     seconds: float = 0.0
     error: EncodeError | None = None
     trace: str = ""
     missing: tuple[str, ...] = ()
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 
 from distributed import get_worker
 
@@ -29,7 +28,9 @@ from pipeline.dask.descriptor import (
     own_version,
 )
 from pipeline.pool import prepare_process
-from pipeline.remote.shared import SharedCache, SharedCacheError, open_shared
+from pipeline.remote.action import can_travel
+from pipeline.remote.shared import SharedCache, open_shared
+from pipeline.setting import SettingError, variable_of
 from pipeline.work import encode, failure
 
 KEPT_BYTES = 1 << 28
@@ -37,7 +38,7 @@ MOST_REASONS = 5
 
 
 class UnfitError(Exception):
-    """This worker cannot do the work, though another may."""
+    """The work cannot be done here, though another worker may do it."""
 
     def __init__(self, *reasons: str) -> None:
         self.reasons = reasons
@@ -48,7 +49,7 @@ class Blobs:
     """Inputs by digest, the latest kept at hand: many nodes may read the same large scene."""
 
     def __init__(self, shared: SharedCache) -> None:
-        self._shared = shared
+        self.shared = shared
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
@@ -59,7 +60,7 @@ class Blobs:
             if sha in self._kept:
                 self._kept.move_to_end(sha)
                 return self._kept[sha]
-        data = self._shared.blob(sha)
+        data = self.shared.blob(sha)
         if data is not None:
             self._keep(sha, data)
         return data
@@ -80,9 +81,16 @@ class Workplace:
     def __init__(self) -> None:
         prepare_process(os.getcwd())
         self.code = Code(lambda _: None, lambda *_: None)
-        self.shared = open_shared(os.getcwd())
-        self.blobs = Blobs(self.shared)
+        self.blobs = Blobs(_open_shared())
         self._lock = threading.Lock()
+
+    @property
+    def shared(self) -> SharedCache:
+        """The shared cache. One that was given up in an earlier run is tried anew."""
+        with self._lock:
+            if not self.blobs.shared.takes_uploads:
+                self.blobs.shared = _open_shared()
+            return self.blobs.shared
 
     def texts(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
         """Give the texts of an encoder that is what the driver's is, or refuse the work."""
@@ -102,10 +110,28 @@ class Workplace:
             return self.code.texts(encoder)
 
 
-@cache
+def _open_shared() -> SharedCache:
+    try:
+        shared = open_shared(os.getcwd())
+    except SettingError as error:
+        raise UnfitError(str(error)) from None
+    if shared is None:
+        raise UnfitError(f"{variable_of('remote_cache')} is not set there")
+    if not shared.takes_uploads:
+        raise UnfitError(f"{variable_of('remote_write')} is not set there")
+    return shared
+
+
+_places: list[Workplace] = []
+_setting_up = threading.Lock()
+
+
 def workplace() -> Workplace:
     """Set this process up, once."""
-    return Workplace()
+    with _setting_up:
+        if not _places:
+            _places.append(Workplace())
+    return _places[0]
 
 
 def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
@@ -115,22 +141,25 @@ def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
         if own_version() != wanted:
             raise UnfitError(f"cartwright: {own_version()} there, {wanted} here")
         place = workplace()
+        shared = place.shared
         batch: Batch = pickle.loads(message)
         texts = {encoder: place.texts(encoder, table) for encoder, table in batch.code.items()}
-        answers = tuple(_do(place, node, texts[node.encoder]) for node in batch.nodes)
+        return Reply(
+            worker, tuple(_do(place, shared, node, texts[node.encoder]) for node in batch.nodes)
+        )
     except UnfitError as error:
         return Refusal(worker, error.reasons)
-    except SharedCacheError as error:
-        return Refusal(worker, (str(error),))
-    return Reply(worker, answers)
 
 
-def _do(place: Workplace, node: Descriptor, texts: Mapping[str, str]) -> Answer:
+def _do(
+    place: Workplace, shared: SharedCache, node: Descriptor, texts: Mapping[str, str]
+) -> Answer:
     began = time.perf_counter()
     wanted = {name: sha for name, sha in sorted(node.inputs.items()) if sha is not None}
     inputs = {name: place.blobs.read(sha) for name, sha in wanted.items()}
     found = {name: data for name, data in inputs.items() if data is not None}
     if len(found) < len(wanted):
+        _check(shared)
         return Answer(missing=tuple(wanted[name] for name in wanted if name not in found))
     job = node.job(texts)
     try:
@@ -138,5 +167,15 @@ def _do(place: Workplace, node: Descriptor, texts: Mapping[str, str]) -> Answer:
     except (Exception, SystemExit) as error:
         result = failure(job, error)
         return Answer(error=result.error, trace=result.trace)
-    place.shared.publish(node.fingerprint, receipt, outputs)
+    if not can_travel(receipt):
+        return Answer(stays=True)
+    while not shared.publish(node.fingerprint, receipt, lambda one: outputs[one.role]):
+        _check(shared)
     return Answer(time.perf_counter() - began)
+
+
+def _check(shared: SharedCache) -> None:
+    """Refuse to work when the shared cache can no longer be used from here."""
+    if not shared.takes_uploads:
+        reason = shared.no_uploads if shared.is_on else shared.breaker.reason
+        raise UnfitError(f"shared cache {shared.address}: {reason}")
