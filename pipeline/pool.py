@@ -130,8 +130,17 @@ class Pool:
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer; a worker's death is the answer to what it was doing."""
+        answer = self.answer_unless(None)
+        assert answer is not None
+        return answer
+
+    def answer_unless(self, bell: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where the bell has something to read before there is one."""
         by_connection = {one.connection: one for one in self._workers if one.calls}
-        worker = by_connection[wait(list(by_connection))[0]]
+        heard = wait([*by_connection, bell] if bell else list(by_connection))
+        worker = next((by_connection[one] for one in heard if one in by_connection), None)
+        if worker is None:
+            return None
         try:
             answer = worker.connection.recv()
         except (EOFError, OSError):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.look import Look
     from pipeline.outline import Item, Part
     from pipeline.reason import Reason
+    from pipeline.remote.shared import SharedCache
     from pipeline.survey import Mapper
 
 Found = TypeVar("Found")
@@ -40,6 +41,7 @@ class Session:
         self.began = perf_counter()
         self.standings: dict[str, Standing] = {}
         self.build: Build | None = None
+        self.shared: SharedCache | None = None
         self.whole = True
 
     def targets(self) -> dict[str, str]:

@@ -24,6 +24,11 @@ def variable_of(key: str) -> str:
     return f"CARTWRIGHT_{key.upper()}"
 
 
+def is_set(root: str, key: str) -> bool:
+    """Tell whether anybody says anything of a setting."""
+    return find_setting(root, key)[1] not in (None, "")
+
+
 def find_setting(root: str, key: str) -> tuple[str, Any]:
     """Give a setting with the name under which it was found; None where there is none."""
     variable = variable_of(key)

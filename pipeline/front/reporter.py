@@ -108,6 +108,8 @@ class Reporter:
             self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
         if not session.project.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
+        if session.shared is not None:
+            self.stream.write(f"{session.shared.summary()}\n")
         seconds = time.perf_counter() - session.began
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")

@@ -13,15 +13,16 @@ from typing import Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.control import TaskControl
-from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
+from doit.exceptions import BaseFail, InvalidDodoFile, TaskFailed, UnmetDependency
 from doit.runner import ERROR, FAILURE, Runner
 from doit.task import Stream
 
 from encoders.kit.error import EncodeError
 from pipeline.front.command import until_enough
 from pipeline.front.loader import NODE
-from pipeline.outcome import FAILED, STARVED
+from pipeline.outcome import BUILT, FAILED, STARVED
 from pipeline.session import DAMAGE, Session
+from pipeline.setting import SettingError, is_set
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
@@ -96,6 +97,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 Stream(verbosity, force_verbosity),
             )
             runner.session, runner.size = session, num_process
+            session.shared = _open_shared(session)
             result: int = runner.run_all(self.control.task_dispatcher())
             return result
 
@@ -106,6 +108,20 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _open_shared(session: Session) -> Any:
+    """Give the shared cache, where one is set and there is something to build."""
+    if session.build is None:
+        return None
+    try:
+        if not is_set(session.project.root, "remote_cache"):
+            return None
+        from pipeline.remote.shared import open_shared
+
+        return open_shared(session.project.root)
+    except SettingError as error:
+        raise InvalidDodoFile(str(error)) from None
 
 
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
@@ -123,22 +139,30 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         except BaseException:
             if self._pool:
                 self._pool.kill()
+            if self.session.shared:
+                self.session.shared.close()
             raise
         finally:
             if self._pool:
                 self._pool.close()
             if self.session.build is not None:
                 self.session.build.close()
+        if self.session.shared is not None and self.session.build is not None:
+            self.session.build.warnings += self.session.shared.finish()
 
     def _make_pool(self) -> Any:
         if self.session.build is None:
             return None
         from pipeline.pool import Pool, prepare_process
 
-        if self.size > 0:
-            return Pool(self.size, self.session.project.root)
-        prepare_process(self.session.project.root)
-        return None
+        pool = Pool(self.size, self.session.project.root) if self.size > 0 else None
+        if pool is None:
+            prepare_process(self.session.project.root)
+        if self.session.shared is None:
+            return pool
+        from pipeline.remote.lookup import LookUps
+
+        return LookUps(self.session.shared, self.session.project.cache, pool)
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None
@@ -195,6 +219,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if result.outcome == STARVED:
             result = build.feed(node.task.name, result)
         build.take_in(node.task.name, result)
+        if self.session.shared is not None and result.outcome == BUILT:
+            self.session.shared.offer(result.fingerprint, self.session.project.cache)
         node.task.values = {"outcome": result.outcome}
         self.process_task_result(node, self._failure(node.task.name, result))
 

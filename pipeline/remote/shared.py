@@ -33,6 +33,8 @@ from pipeline.remote.client import (
     UnreachableError,
     WrongAnswerError,
 )
+from pipeline.remote.upload import Uploads
+from pipeline.speech import human_bytes
 
 LARGE_BYTES = 1 << 24
 LARGE_AT_ONCE = 4
@@ -54,8 +56,11 @@ class SharedCache:
         self.client = Client(address, self.breaker)
         self.breaker.when_tripped(self.client.close)
         self.nodes = 0
+        self._brought: set[str] = set()
         self.no_uploads = "" if address.writes else "it is read only"
         self._lock = threading.Lock()
+        self._uploads = Uploads(self.upload)
+        self.breaker.when_tripped(self._uploads.give_up)
         # Many large outputs at once would fill the memory.
         self._large = threading.BoundedSemaphore(LARGE_AT_ONCE)
 
@@ -92,6 +97,7 @@ class SharedCache:
                 return False
         receipt = replace(action.receipt, inline=inline)
         cache.store_receipt(fingerprint, receipt)
+        self._brought.add(fingerprint)
         return True
 
     def _bring(self, one: Made, inline: dict[str, bytes], cache: Cache) -> bool:
@@ -112,6 +118,8 @@ class SharedCache:
 
     def upload(self, fingerprint: str, cache: Cache) -> bool:
         """Send a result that the local cache has."""
+        if not self.takes_uploads:
+            return False
         receipt = cache.load_receipt(fingerprint)
         if receipt is None or not can_travel(receipt):
             return False
@@ -132,6 +140,11 @@ class SharedCache:
             return True
         data = load(one)
         return data is not None and self.put_blob(one.sha, data)
+
+    def offer(self, fingerprint: str, cache: Cache) -> None:
+        """Have a result sent in the background, if the server takes any and lacks it."""
+        if self.address.writes and fingerprint not in self._brought:
+            self._uploads.add(fingerprint, cache)
 
     def blob(self, sha: str, size: int | None = None) -> bytes | None:
         """Fetch bytes by their digest; None where they cannot be had, or are not those."""
@@ -192,6 +205,33 @@ class SharedCache:
             return False
         return True
 
+    def finish(self) -> list[str]:
+        """Wait for what is still being sent, but not for long; give what there is to warn of."""
+        not_sent = self._uploads.finish(self.address.wait_seconds)
+        warning = self._warning(not_sent)
+        self.close()
+        return [warning] if warning else []
+
+    def _warning(self, not_sent: int) -> str:
+        breaker, parts = self.breaker, []
+        if breaker.reason:
+            parts.append(f"left out from there on: {breaker.reason}")
+        if breaker.refused:
+            parts.append(f"{breaker.refused} wrong answers refused ({breaker.first_problem})")
+        if breaker.failed and not breaker.reason:
+            parts.append(f"{breaker.failed} requests failed ({breaker.first_problem})")
+        if not_sent:
+            why = f" ({self.no_uploads})" if self.no_uploads else ""
+            parts.append(f"{not_sent} results not uploaded{why}")
+        return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
+
+    def summary(self) -> str:
+        """Say what the server was good for."""
+        down, up = human_bytes(self.client.bytes_down), human_bytes(self.client.bytes_up)
+        nodes = f"{self.nodes:,} node{'' if self.nodes == 1 else 's'}"
+        return f"{nodes} from the shared cache, {down} down, {up} up"
+
     def close(self) -> None:
         """Hang up."""
+        self._uploads.give_up()
         self.client.close()

@@ -1,0 +1,142 @@
+"""Nodes are looked up in the shared cache before they go to whoever does them.
+
+Many look-ups are under way at once while workers do what is ready. A node that was found is then
+in the local cache, and is done like any other; one that was not is encoded. When the server is
+left out, nobody waits for its answers any longer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+from queue import SimpleQueue
+from typing import Any
+
+from pipeline.cache import Cache
+from pipeline.pool import Pool
+from pipeline.remote.shared import SharedCache
+from pipeline.work import Job
+
+AT_ONCE = 32
+# More nodes are let in than are looked up at once, so that there is always a next one.
+ROOM = 2 * AT_ONCE
+
+
+class LookUps:
+    """Stands before a pool, or before this very process, and answers as a pool does."""
+
+    def __init__(self, shared: SharedCache, cache: Cache, pool: Pool | None) -> None:
+        self._shared, self._cache, self._pool = shared, cache, pool
+        self._ready: deque[tuple[Any, Any]] = deque()
+        self._looking: dict[int, tuple[Any, Any]] = {}
+        self._asked: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
+        self._told: deque[int] = deque()
+        self._threads = 0
+        self._serial = 0
+        self._bell = Bell()
+        shared.breaker.when_tripped(self._bell.ring)
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether another node would be looked up or done soon."""
+        return len(self._looking) + len(self._ready) < ROOM
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether an answer is still to come."""
+        return bool(self._looking or self._ready) or (self._pool is not None and self._pool.is_busy)
+
+    def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:
+        """Have a node done, after a look-up where the local cache does not have it."""
+        call = key, (function, job)
+        if not self._shared.is_on or job.encode_again or self._cache.has_receipt(job.fingerprint):
+            self._ready.append(call)
+            return
+        self._serial += 1
+        self._looking[self._serial] = call
+        self._asked.put((self._serial, job))
+        if self._threads < min(AT_ONCE, len(self._looking)):
+            self._threads += 1
+            threading.Thread(target=self._look_up, daemon=True).start()
+
+    def _look_up(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            ticket, job = asked
+            try:
+                self._shared.fetch(job.fingerprint, job.outputs, self._cache)
+            except OSError:  # the disk is full, or not ours: whoever does the node will say so
+                pass
+            finally:
+                self._told.append(ticket)
+                self._bell.ring()
+
+    def next_answer(self) -> tuple[Any, Any]:
+        """Wait for an answer, and do a node here where there are no workers."""
+        while True:
+            self._sort_out()
+            if self._pool is None and self._ready:
+                key, (function, job) = self._ready.popleft()
+                return key, function(job)
+            if self._pool is None or not self._pool.is_busy:
+                wait([self._bell.reader])
+                continue
+            answer = self._pool.answer_unless(self._bell.reader)
+            if answer is not None:
+                return answer
+
+    def _sort_out(self) -> None:
+        """Let go on what was looked up, or what nobody will answer any more."""
+        self._bell.hush()
+        while self._told:
+            call = self._looking.pop(self._told.popleft(), None)
+            if call is not None:
+                self._ready.append(call)
+        if not self._shared.is_on:
+            self._ready.extend(self._looking.values())
+            self._looking.clear()
+        while self._pool is not None and self._ready and self._pool.has_room:
+            key, (function, job) = self._ready.popleft()
+            self._pool.submit(key, function, job)
+
+    def close(self) -> None:
+        """Let the workers finish and leave."""
+        self._dismiss()
+        if self._pool is not None:
+            self._pool.close()
+
+    def kill(self) -> None:
+        """Stop all workers at once."""
+        self._dismiss()
+        if self._pool is not None:
+            self._pool.kill()
+
+    def _dismiss(self) -> None:
+        for _ in range(self._threads):
+            self._asked.put(None)
+        self._threads = 0
+
+
+class Bell:
+    """Wakes the driver, which may be waiting for its workers' pipes at the same time."""
+
+    def __init__(self) -> None:
+        self.reader, self._writer = Pipe(duplex=False)
+        self._lock = threading.Lock()
+        self._rings = False
+
+    def ring(self) -> None:
+        """Wake the driver, once until it has listened."""
+        with self._lock:
+            if not self._rings:
+                self._rings = True
+                self._writer.send_bytes(b"!")
+
+    def hush(self) -> None:
+        """Be ready to be rung again."""
+        with self._lock:
+            if self._rings:
+                self.reader.recv_bytes()
+                self._rings = False
