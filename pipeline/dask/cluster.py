@@ -23,9 +23,10 @@ from distributed import CancelledError, Client, Future, KilledWorker
 
 from encoders.kit.error import EncodeError
 from pipeline.cache import Cache
-from pipeline.dask.crew import CONTACT_SECONDS, ClusterError, Crew
+from pipeline.dask.crew import CONTACT_SECONDS, Crew
 from pipeline.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
 from pipeline.dask.errand import Errand
+from pipeline.dask.error import ClusterError
 from pipeline.dask.mailbox import Mailbox
 from pipeline.dask.pace import Pace
 from pipeline.dask.stock import Stock

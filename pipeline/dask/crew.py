@@ -7,13 +7,10 @@ import time
 from distributed import Client
 
 from pipeline.dask.descriptor import Refusal
+from pipeline.dask.error import ClusterError
 
 CONTACT_SECONDS = 5.0
 FEW_NAMES = 3
-
-
-class ClusterError(Exception):
-    """The cluster cannot do the work that is left; what was finished is kept."""
 
 
 class Crew:

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from pipeline.cache import Cache
-from pipeline.dask.crew import ClusterError
 from pipeline.dask.errand import Errand
+from pipeline.dask.error import ClusterError
 from pipeline.remote.shared import SharedCache
 from pipeline.work import read_input
 

@@ -28,43 +28,57 @@ opt_scheduler = {
 }
 
 
-def find_executor(session: Session, executor: str, scheduler: str) -> tuple[str, str]:
-    """Say who does the work, and where the scheduler is."""
-    root = session.project.root
+def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
+    """Connect to a cluster, where one is asked for and there is something to build.
+
+    Whatever is missing for that is an error of the command line.
+    """
     try:
-        name, chosen = ("--executor", executor) if executor else find_setting(root, "executor")
-        _, address = ("", scheduler) if scheduler else find_setting(root, "scheduler")
+        address = _find_scheduler(session.project.root, executor, scheduler)
+        if address is None or session.build is None:
+            return None
+        return _connect(session, address)
     except SettingError as error:
+        if session.build is not None:
+            session.build.close()
         raise InvalidCommand(str(error)) from None
-    if (chosen or LOCAL) not in (LOCAL, DASK):
-        raise InvalidCommand(f'{name}: "{chosen}" is none; there are {LOCAL} and {DASK}')
-    if chosen == DASK and not address:
-        raise InvalidCommand(
-            f"--scheduler: the executor {DASK} needs one, such as tcp://host:8786; "
-            f"{variable_of('scheduler')} does as well"
+
+
+def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
+    """Say where the scheduler is; None where the work is done on this machine."""
+    name, chosen = ("--executor", executor) if executor else find_setting(root, "executor")
+    if chosen in (None, "", LOCAL):
+        return None
+    if chosen != DASK:
+        raise SettingError(f'{name}: "{chosen}" is none; there are {LOCAL} and {DASK}')
+    address = scheduler or find_setting(root, "scheduler")[1]
+    if not isinstance(address, str) or not address:
+        raise SettingError(
+            f"--scheduler: the executor {DASK} needs an address, such as tcp://host:8786; "
+            f"{variable_of('scheduler')} gives it as well"
         )
-    return chosen or LOCAL, address or ""
+    return address
 
 
-def make_cluster(session: Session, scheduler: str, shared: Any) -> Any:
-    """Connect to a cluster; whatever is missing for that is an error of the command line."""
+def _connect(session: Session, address: str) -> Any:
     needed = f"the executor {DASK} needs a shared cache that it may write to"
-    if shared is None:
-        raise InvalidCommand(f"{needed}: set {variable_of('remote_cache')}")
-    if not shared.takes_uploads:
-        raise InvalidCommand(f"{needed}: set {variable_of('remote_write')}=1")
+    if session.shared is None:
+        raise SettingError(f"{needed}: set {variable_of('remote_cache')}")
+    if not session.shared.takes_uploads:
+        raise SettingError(f"{needed}: set {variable_of('remote_write')}=1")
+    patience_seconds = _seconds(*find_setting(session.project.root, "cluster_wait"))
     try:
         from pipeline.dask.cluster import Cluster
-        from pipeline.dask.crew import ClusterError
     except ModuleNotFoundError as error:
-        raise InvalidCommand(
+        raise SettingError(
             f'the executor {DASK} needs the module {error.name}: pip install "cartwright[dask]"'
         ) from None
+    from pipeline.dask.error import ClusterError
+
     try:
-        patience = _seconds(*find_setting(session.project.root, "cluster_wait"))
-        return Cluster(scheduler, shared, session.project.code.table, patience)
-    except (ClusterError, SettingError) as error:
-        raise InvalidCommand(str(error)) from None
+        return Cluster(address, session.shared, session.project.code.table, patience_seconds)
+    except ClusterError as error:
+        raise SettingError(str(error)) from None
 
 
 def _seconds(name: str, value: Any) -> float:

@@ -117,6 +117,8 @@ class Reporter:
     def _verdict(self, session: Any) -> str:
         if self.failures:
             return f"{len(self.failures)} failed"
+        if self.errors:
+            return "stopped"
         tallies = session.build.tallies.values() if session.build else ()
         done = sum(sum(one.outcomes.values()) - one.outcomes[UNCHANGED] for one in tallies)
         return "done" if done or any(one.removed for one in tallies) else "nothing to do"
