@@ -180,10 +180,10 @@ class Cluster:
             self._carriers.submit(carry)
 
     def _dispatch(self, errands: Sequence[Errand]) -> None:
-        left = [one for one in errands if not self._is_restored(one)]
-        self._stock.lay_in(left)
         ready = []
-        for one in left:
+        for one in errands:
+            if self._is_restored(one):
+                continue
             starved = self._stock.supply(one)
             if starved:
                 self._arrivals.put(([one], Result(STARVED, starved_of=starved)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pipeline.cache import Cache
 from pipeline.dask.errand import Errand
 from pipeline.dask.error import ClusterError
 from pipeline.remote.shared import SharedCache
 from pipeline.work import read_input
+
+WORTH_ASKING_BYTES = 1 << 16  # what is smaller is sent as quickly as asked for
 
 
 class Stock:
@@ -18,11 +20,6 @@ class Stock:
     def __init__(self, shared: SharedCache) -> None:
         self._shared = shared
         self._known: set[str] = set()
-
-    def lay_in(self, errands: Sequence[Errand]) -> None:
-        """Ask once about all inputs of many nodes of which nothing is known yet."""
-        wanted = {sha for one in errands for sha in one.digests.values() if sha}
-        self._known.update(self._shared.has_blobs(wanted - self._known))
 
     def supply(self, errand: Errand) -> tuple[str, ...]:
         """Put there what a node needs; name the tasks whose products nobody has any more."""
@@ -43,10 +40,13 @@ class Stock:
     def _put(self, data: bytes) -> str:
         sha = hashlib.sha256(data).hexdigest()
         if sha not in self._known:
-            while not self._shared.put_blob(sha, data):
+            while not (self._has(sha, data) or self._shared.put_blob(sha, data)):
                 self.check()
             self._known.add(sha)
         return sha
+
+    def _has(self, sha: str, data: bytes) -> bool:
+        return len(data) >= WORTH_ASKING_BYTES and sha in self._shared.has_blobs([sha])
 
     def check(self) -> None:
         """Raise when the shared cache can no longer be used: nothing works without it."""
