@@ -8,6 +8,7 @@ decides, and raises ClusterError when there is nobody left to work with.
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 import uuid
@@ -40,6 +41,7 @@ CARRIERS = 8
 TICK_SECONDS = 1.0
 LINGER_SECONDS = 0.02
 ATTEMPTS = 3
+LOGGERS = ("distributed", "distributed.client")
 SAME_EVERYWHERE = "Install the same Cartwright on the scheduler and on every worker."
 
 
@@ -297,6 +299,8 @@ class Cluster:
 
 
 def _connect(address: str, patience_seconds: float) -> Client:
+    for name in LOGGERS:  # what there is to say is said by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=patience_seconds, set_as_default=False, name="cartwright")
     except (OSError, TimeoutError) as error:

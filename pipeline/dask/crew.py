@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from distributed import Client
 
@@ -16,9 +17,14 @@ FEW_NAMES = 3
 class Crew:
     """What is known of the workers; looked at from the main thread alone."""
 
-    def __init__(self, client: Client, patience_seconds: float) -> None:
-        self._client, self._patience_seconds = client, patience_seconds
-        self._heard = self._staffed = time.monotonic()
+    def __init__(
+        self,
+        client: Client,
+        patience_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._patience_seconds, self._clock = client, patience_seconds, clock
+        self._heard = self._staffed = clock()
         self._there: dict[str, int] = {}
         self._refused: dict[str, tuple[str, ...]] = {}
         self.look()
@@ -45,7 +51,7 @@ class Crew:
 
     def look(self) -> None:
         """See who is there; raise when nobody is who could do the work, and none may come."""
-        now = time.monotonic()
+        now = self._clock()
         try:
             self._there = self._client.nthreads(callback_timeout=CONTACT_SECONDS)
         except (OSError, TimeoutError, ValueError):

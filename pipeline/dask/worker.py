@@ -81,7 +81,7 @@ class Workplace:
     def __init__(self) -> None:
         prepare_process(os.getcwd())
         self.code = Code(lambda _: None, lambda *_: None)
-        self.blobs = Blobs(_open_shared())
+        self.blobs = Blobs(open_for_work())
         self._lock = threading.Lock()
 
     @property
@@ -89,7 +89,7 @@ class Workplace:
         """The shared cache. One that was given up in an earlier run is tried anew."""
         with self._lock:
             if not self.blobs.shared.takes_uploads:
-                self.blobs.shared = _open_shared()
+                self.blobs.shared = open_for_work()
             return self.blobs.shared
 
     def texts(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
@@ -110,7 +110,8 @@ class Workplace:
             return self.code.texts(encoder)
 
 
-def _open_shared() -> SharedCache:
+def open_for_work() -> SharedCache:
+    """Open the shared cache that this worker's own surroundings name."""
     try:
         shared = open_shared(os.getcwd())
     except SettingError as error:

@@ -56,16 +56,16 @@ class Crew:
     def _start(
         self, *words: str, environment: dict[str, str] | None = None, where: Path | None = None
     ) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{words[0]}.log").open("ab")
-        scratch = {"DASK_TEMPORARY_DIRECTORY": str(self.folder), "PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(
-            [str(Path(sys.executable).with_name("dask")), *words],
-            cwd=where or self.game,
-            env={**os.environ, **CONFIG, **scratch, **(environment or {})},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        settings = {"DASK_TEMPORARY_DIRECTORY": str(self.folder), "PYTHONPATH": str(ROOT)}
+        with (self.folder / f"{words[0]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [str(Path(sys.executable).with_name("dask")), *words],
+                cwd=where or self.game,
+                env={**os.environ, **CONFIG, **settings, **(environment or {})},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def stop(self) -> None:
         for process in (*self.workers, self.scheduler):
