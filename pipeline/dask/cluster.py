@@ -40,6 +40,7 @@ ROOM, ROOM_PER_THREAD = 512, 64
 CARRIERS = 8
 TICK_SECONDS = 1.0
 LINGER_SECONDS = 0.02
+RESULT_SECONDS = 30.0  # it is small, but the worker that has it may be dying
 ATTEMPTS = 3
 LOGGERS = ("distributed", "distributed.client")
 SAME_EVERYWHERE = "Install the same Cartwright on the scheduler and on every worker."
@@ -222,7 +223,7 @@ class Cluster:
 
     def _receive(self, flight: Flight) -> None:
         try:
-            reply = flight.future.result(timeout=CONTACT_SECONDS)
+            reply = flight.future.result(timeout=RESULT_SECONDS)
         except (CancelledError, TimeoutError, OSError):  # the scheduler is gone, and may be back
             self._arrivals.put((flight.errands, None))
         except KilledWorker as error:

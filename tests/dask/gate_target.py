@@ -26,7 +26,10 @@ def encode(inputs, params):
             pass
         while not os.path.exists(f"{params['gate']}/open"):
             time.sleep(0.01)
-    return {"data": data * 10_000}
+    outputs = {"data": data * 10_000}
+    if data == b"loud":
+        outputs["warnings"] = b"\x07 listen"
+    return outputs
 
 
 GATE = Option(Text(), "", "the folder of the gate")

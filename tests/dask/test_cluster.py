@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ class Field:
         return subprocess.Popen(
             [sys.executable, "-m", "doit", *self.words(crew)],
             cwd=game.root,
-            env=game.environment(**self.environment, **environment),
+            env=game.environment(**{**self.environment, **environment}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -153,6 +154,7 @@ def test_a_change_is_built_from_what_the_driver_and_the_cluster_have(field: Fiel
     ran = field.build(twin)
     assert (ran.restored, ran.built) == (["toy:b", "toy:pack"], ["toy:a", "toy:c"])
     assert twin.outputs() == game.outputs()
+    assert field.build(twin, "-a").built == ["toy:a", "toy:b", "toy:c", "toy:pack"]
 
 
 def test_workers_encode_and_not_the_driver(field: Field) -> None:
@@ -191,6 +193,14 @@ def test_lint_catches_an_encoder_on_a_worker(field: Field) -> None:
     ran = field.build(game, "--lint")
     assert (ran.code, ran.failed) == (1, ["gate:a"]), ran.err
     assert "an encoder may not do this: open" in ran.out
+
+
+def test_what_no_shared_cache_takes_is_done_by_the_driver(field: Field) -> None:
+    game = field.game("loud", a="loud")
+    ran = field.build(game)
+    assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
+    assert game.read("build/gate/a.out") == b"loud" * 10_000
+    assert "\x07 listen" in ran.out
 
 
 def test_ctrl_c_calls_back_what_was_sent(field: Field) -> None:
@@ -281,6 +291,21 @@ def test_a_build_goes_on_with_a_scheduler_that_was_started_again(
         crew.add_worker(field.environment)
         ran = end(build)
     assert (ran.code, ran.built) == (0, ["gate:a", "gate:b", "gate:c"]), ran.err
+
+
+def test_a_cache_server_that_dies_ends_the_build_and_says_so(field: Field, tmp_path: Path) -> None:
+    game = field.game("cacheless", a="free", b="wait")
+    with ExitStack() as stack, cluster(tmp_path / "cluster", game.root) as crew:
+        server = stack.enter_context(running(tmp_path / "server"))
+        crew.add_worker(access(server), None, "--nthreads", "2")
+        build = field.start(game, crew, **access(server))
+        until(lambda: game.path("build/gate/a.out").exists() and at_the_gate(game), build)
+        stack.close()
+        open_gate(game)
+        ran = end(build)
+    assert (ran.code, ran.built) == (1, ["gate:a"]), ran.err
+    assert f"shared cache {server.address}: connection refused" in ran.err
+    assert list(game.outputs()) == ["build/gate/a.out"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from pipeline.dask.errand import Errand
+from pipeline.dask.error import ClusterError
+from pipeline.dask.stock import Stock
+from pipeline.fingerprint import fingerprint
+from pipeline.work import Input, Job
+
+
+class Shelf:
+    """A shared cache in a dictionary, which counts what it is asked."""
+
+    address = "http://shelf"
+    is_on = True
+    no_uploads = ""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self.puts = 0
+
+    @property
+    def takes_uploads(self) -> bool:
+        return not self.no_uploads
+
+    def has_blobs(self, shas: Iterable[str]) -> set[str]:
+        return set(shas) & set(self.blobs)
+
+    def put_blob(self, sha: str, data: bytes) -> bool:
+        if not self.takes_uploads:
+            return False
+        self.puts += 1
+        self.blobs[sha] = data
+        return True
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def errand(root: Path, **inputs: Input) -> Errand:
+    job = Job(
+        task="toy:a",
+        encoder="encoders.toy:encode",
+        code={},
+        params={},
+        inputs=inputs,
+        outputs={"data": "build/a"},
+        fixed="fixed",
+        fingerprint=fingerprint("fixed", {name: one.sha for name, one in inputs.items()}),
+        root=str(root),
+        cache=str(root / "cache"),
+        scratch=str(root / "tmp"),
+        ledger=str(root / "ledger"),
+    )
+    return Errand("a", job)
+
+
+def test_inputs_are_sent_once(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    shelf = Shelf()
+    stock = Stock(shelf)
+    for _ in range(3):
+        assert stock.supply(errand(tmp_path, source=Input("a", sha(b"text")))) == ()
+    assert shelf.blobs == {sha(b"text"): b"text"}
+    assert shelf.puts == 1
+
+
+def test_a_large_input_that_is_there_is_not_sent(tmp_path: Path) -> None:
+    data = bytes(100_000)
+    (tmp_path / "a").write_bytes(data)
+    shelf = Shelf()
+    shelf.blobs[sha(data)] = data
+    Stock(shelf).supply(errand(tmp_path, source=Input("a", sha(data))))
+    assert shelf.puts == 0
+
+
+def test_a_source_saved_since_it_was_looked_at_counts_as_it_is_now(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"new")
+    one = errand(tmp_path, source=Input("a", sha(b"old")))
+    before = one.fingerprint
+    Stock(Shelf()).supply(one)
+    assert one.digests == {"source": sha(b"new")}
+    assert one.fingerprint == one.describe().fingerprint == one.final_job().fingerprint != before
+    assert one.final_job().inputs["source"].sha == sha(b"new")
+
+
+def test_a_source_that_is_gone_counts_as_absent(tmp_path: Path) -> None:
+    one = errand(tmp_path, source=Input("a", sha(b"old")))
+    assert Stock(Shelf()).supply(one) == ()
+    assert one.digests == {"source": None}
+
+
+def test_a_product_that_nobody_has_is_named_by_its_maker(tmp_path: Path) -> None:
+    one = errand(tmp_path, part=Input(None, sha(b"part"), "toy:b", "0" * 64))
+    assert Stock(Shelf()).supply(one) == ("toy:b",)
+
+
+def test_a_blob_that_went_away_is_sent_again(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    shelf = Shelf()
+    stock = Stock(shelf)
+    stock.supply(errand(tmp_path, source=Input("a", sha(b"text"))))
+    assert stock.is_there([sha(b"text")])
+    shelf.blobs.clear()
+    assert not stock.is_there([sha(b"text")])
+    stock.supply(errand(tmp_path, source=Input("a", sha(b"text"))))
+    assert shelf.blobs
+
+
+def test_a_cache_that_takes_nothing_any_more_ends_the_build(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    shelf = Shelf()
+    shelf.no_uploads = "it takes none: 403"
+    with pytest.raises(ClusterError, match="shared cache http://shelf: it takes none: 403"):
+        Stock(shelf).supply(errand(tmp_path, source=Input("a", sha(b"text"))))
