@@ -29,7 +29,7 @@ from pipeline.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
 from pipeline.dask.errand import Errand
 from pipeline.dask.error import ClusterError
 from pipeline.dask.mailbox import Mailbox
-from pipeline.dask.pace import Pace
+from pipeline.dask.pace import ROUNDS, TARGET_SECONDS, Pace
 from pipeline.dask.stock import Stock
 from pipeline.dask.worker import do_batch
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
@@ -149,14 +149,22 @@ class Cluster:
                 self._arrivals.put(([one], Result(FAILED, error=problem)))
 
     def _send_out(self) -> None:
-        """Send what is waiting, after a moment in which more may come that can go along."""
+        """Send what is waiting, when there is enough of it or workers would have nothing to do."""
         if self._suspects and not self._is_suspect_out:
             self._is_suspect_out = True
             self._in_background(self._dispatch, [self._suspects.popleft()])
-        if self._waiting and time.monotonic() - self._waiting_since >= LINGER_SECONDS:
+        if self._waiting and self._is_time():
             waiting, self._waiting = self._waiting, []
             for batch in self._pace.batches(waiting, self._up, self._crew.threads):
                 self._in_background(self._dispatch, batch)
+
+    def _is_time(self) -> bool:
+        each = self._pace.expected(self._waiting[0].job.encoder)
+        full = TARGET_SECONDS * self._crew.threads
+        if len(self._waiting) * each >= full:
+            return True
+        is_enough_out = (self._up - len(self._waiting)) * each > ROUNDS * full
+        return not is_enough_out and time.monotonic() - self._waiting_since >= LINGER_SECONDS
 
     def _wait(self, errands: Iterable[Errand]) -> None:
         if not self._waiting:
