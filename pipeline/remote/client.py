@@ -17,6 +17,7 @@ from socket import IPPROTO_TCP, SHUT_RDWR, TCP_NODELAY
 
 from pipeline.remote.address import Address
 from pipeline.remote.breaker import PATIENCE_SECONDS, Breaker, allowance
+from pipeline.remote.response import Response
 
 CONNECT_SECONDS = 3.0
 CHUNK_BYTES = 1 << 20
@@ -63,7 +64,7 @@ class Client:
         self._connections: list[HTTPConnection] = []
         self._watch: threading.Thread | None = None
         self._over = threading.Event()
-        self._headers = {"Accept-Encoding": "identity", "User-Agent": "cartwright"}
+        self._headers = {"User-Agent": "cartwright"}
         if address.authorization:
             self._headers["Authorization"] = address.authorization
 
@@ -186,6 +187,8 @@ class Client:
 class Connection(HTTPConnection):
     """A connection that sends small requests at once, and is patient only after it stands."""
 
+    response_class = Response
+
     def connect(self) -> None:
         """Connect within the time for that."""
         self.timeout = CONNECT_SECONDS
@@ -196,6 +199,8 @@ class Connection(HTTPConnection):
 
 class SafeConnection(HTTPSConnection):
     """The same, over TLS."""
+
+    response_class = Response
 
     def connect(self) -> None:
         """Connect within the time for that."""

@@ -23,6 +23,7 @@ from pipeline.work import Job
 AT_ONCE = 32
 # More nodes are let in than are looked up at once, so that there is always a next one.
 ROOM = 2 * AT_ONCE
+LEFT_OUT = 0  # the ticket of nobody: the server is left out
 
 
 class LookUps:
@@ -33,11 +34,11 @@ class LookUps:
         self._ready: deque[tuple[Any, Any]] = deque()
         self._looking: dict[int, tuple[Any, Any]] = {}
         self._asked: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
-        self._told: deque[int] = deque()
+        self._told: SimpleQueue[int] = SimpleQueue()
         self._threads = 0
-        self._serial = 0
-        self._bell = Bell()
-        shared.breaker.when_tripped(self._bell.ring)
+        self._serial = LEFT_OUT
+        self._bell = Bell() if pool is not None else None
+        shared.breaker.when_tripped(lambda: self._tell(LEFT_OUT))
 
     @property
     def has_room(self) -> bool:
@@ -70,36 +71,45 @@ class LookUps:
             except OSError:  # the disk is full, or not ours: whoever does the node will say so
                 pass
             finally:
-                self._told.append(ticket)
-                self._bell.ring()
+                self._tell(ticket)
+
+    def _tell(self, ticket: int) -> None:
+        self._told.put(ticket)
+        if self._bell is not None:
+            self._bell.ring()
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer, and do a node here where there are no workers."""
-        while True:
-            self._sort_out()
-            if self._pool is None and self._ready:
-                key, (function, job) = self._ready.popleft()
-                return key, function(job)
-            if self._pool is None or not self._pool.is_busy:
+        if self._pool is None or self._bell is None:
+            while self._told.qsize() or not self._ready:
+                self._hear(self._told.get())
+            key, (function, job) = self._ready.popleft()
+            return key, function(job)
+        answer = None
+        while answer is None:
+            self._bell.hush()
+            while self._told.qsize():
+                self._hear(self._told.get())
+            self._hand_on(self._pool)
+            if self._pool.is_busy:
+                answer = self._pool.answer_unless(self._bell.reader)
+            else:
                 wait([self._bell.reader])
-                continue
-            answer = self._pool.answer_unless(self._bell.reader)
-            if answer is not None:
-                return answer
+        return answer
 
-    def _sort_out(self) -> None:
-        """Let go on what was looked up, or what nobody will answer any more."""
-        self._bell.hush()
-        while self._told:
-            call = self._looking.pop(self._told.popleft(), None)
-            if call is not None:
-                self._ready.append(call)
+    def _hear(self, ticket: int) -> None:
+        """Let go on what was looked up, or everything that nobody will answer any more."""
+        call = self._looking.pop(ticket, None)
+        if call is not None:
+            self._ready.append(call)
         if not self._shared.is_on:
             self._ready.extend(self._looking.values())
             self._looking.clear()
-        while self._pool is not None and self._ready and self._pool.has_room:
+
+    def _hand_on(self, pool: Pool) -> None:
+        while self._ready and pool.has_room:
             key, (function, job) = self._ready.popleft()
-            self._pool.submit(key, function, job)
+            pool.submit(key, function, job)
 
     def close(self) -> None:
         """Let the workers finish and leave."""

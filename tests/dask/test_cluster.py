@@ -270,6 +270,7 @@ def test_what_was_finished_is_kept_when_the_scheduler_goes_for_good(
         ran = end(build)
     assert (ran.code, ran.built) == (1, ["gate:a"]), ran.err
     assert ran.err == f"{crew.address}: no answer from the scheduler for 1 s\n"
+    assert "gate: 1 built, 0 unchanged, 1 not built, 40.0 kB" in ran.out
     assert "stopped" in ran.out
     assert list(game.outputs()) == ["build/gate/a.out"]
     open_gate(game)
