@@ -95,8 +95,11 @@ class Client:
         self._over.set()
         with self._lock:
             connections, self._connections = self._connections, []
+        in_use = [call.connection for call in list(self._calls.values())]
         for one in connections:
             hang_up(one)
+            if one not in in_use:  # else whoever uses it closes it
+                one.close()
 
     def _request(
         self, method: str, kind: str, sha: str, limit: int, body: bytes | None = None
@@ -133,6 +136,8 @@ class Client:
             raise
         finally:
             self._calls.pop(me, None)
+            if self._over.is_set():
+                self._drop(connection)
         self.breaker.note_answer(time.monotonic() - began, len(data or body or b""))
         return data
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import socket
@@ -38,8 +40,8 @@ http {{
     }}
 }}
 """
-GUARD = 'auth_basic "cache"; auth_basic_user_file {folder}/users;'
-PASSWORD = "correct-horse"
+GUARD = 'auth_basic "cache"; auth_basic_user_file {users};'
+USER, PASSWORD = "nightly", "correct-horse-battery"
 START_SECONDS = 15.0
 
 
@@ -61,9 +63,9 @@ class Server:
         return sorted(one for one in (self.folder / name).glob(f"{kind}*/**/*") if one.is_file())
 
 
-def installed() -> str | None:
-    """Name the program that is there."""
-    return next((one for one in ("bazel-remote", "nginx") if find(one)), None)
+def installed() -> list[str]:
+    """Name the programs that are there."""
+    return [one for one in ("bazel-remote", "nginx") if find(one)]
 
 
 def find(program: str) -> str | None:
@@ -79,10 +81,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, guarded: bool = False, program: str | None = None) -> Iterator[Server]:
+def running(folder: Path, program: str, guarded: bool = False) -> Iterator[Server]:
     """Start a server with a folder of its own, and stop it."""
-    program = program or installed()
-    assert program is not None
     folder.mkdir(parents=True)
     server = Server(program, free_port(), folder)
     command = _nginx(server, guarded) if program == "nginx" else _bazel_remote(server, guarded)
@@ -100,11 +100,10 @@ def _nginx(server: Server, guarded: bool) -> list[str]:
     for name in ("data", "body"):
         (folder / name).mkdir()
     os.chmod(folder, 0o755)
-    guard = GUARD.format(folder=folder) if guarded else ""
+    guard = GUARD.format(users=_users(server)) if guarded else ""
     text = NGINX.format(folder=folder, port=server.port, guard=guard)
     if os.geteuid() == 0:  # else its workers are somebody who may not read here
         text = f"user root;\n{text}"
-    (folder / "users").write_text(f"ci:{{PLAIN}}{PASSWORD}\n")
     (folder / "nginx.conf").write_text(text)
     program = find("nginx")
     assert program is not None
@@ -118,12 +117,16 @@ def _bazel_remote(server: Server, guarded: bool) -> list[str]:
     command += ["uncompressed", "--http_address", f"127.0.0.1:{server.port}"]
     command += ["--grpc_address", "none"]
     if guarded:
-        import crypt  # only old Pythons have it, and only they can make this file
-
-        users = server.folder / "users"
-        users.write_text(f"ci:{crypt.crypt(PASSWORD)}\n")
-        command += ["--htpasswd_file", str(users)]
+        command += ["--htpasswd_file", str(_users(server))]
     return command
+
+
+def _users(server: Server) -> Path:
+    """Write the file of users: an empty salt and SHA-1, which both programs know."""
+    digest = base64.b64encode(hashlib.sha1(PASSWORD.encode()).digest()).decode()
+    path = server.folder / "users"
+    path.write_text(f"{USER}:{{SHA}}{digest}\n")
+    return path
 
 
 def _await(server: Server, process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,41 @@
+"""A cache server for each test; the test's name says which program it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.remote.server import Server, installed, running
+
+NONE = "no server"
+
+
+@pytest.fixture(params=installed() or [NONE])
+def program(request: pytest.FixtureRequest) -> str:
+    if request.param == NONE:
+        pytest.skip("neither bazel-remote nor nginx is installed")
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def server(tmp_path: Path, program: str) -> Iterator[Server]:
+    with running(tmp_path / "server", program) as one:
+        yield one
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, program: str) -> Iterator[Server]:
+    """A server that asks who we are."""
+    with running(tmp_path / "server", program, guarded=True) as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the settings of whoever runs the tests out of them."""
+    for key in ("CACHE", "WRITE", "WAIT", "USER", "PASSWORD", "TOKEN"):
+        monkeypatch.delenv(f"CARTWRIGHT_REMOTE_{key}", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "no-netrc"))
