@@ -27,7 +27,7 @@ from engine_table import columns
 from engine_tree import TARGET, Tree, write_cartwright
 
 from tests.dask.crew import Crew, cluster
-from tests.remote.server import Server, running
+from tests.remote.server import Server, installed, running
 
 SMALL_NODES, SLOW_NODES, SLOW_SECONDS = 2_000, 300, 0.05
 ROUNDS = 3
@@ -118,7 +118,7 @@ def main() -> None:
     print(f"load before: {os.getloadavg()[0]:.1f}")
     folder = Path(tempfile.mkdtemp(prefix="scale-dask-"))
     try:
-        with running(folder / "server") as server:
+        with running(folder / "server", installed()[0]) as server:
             print(f"cache server: {server.program}")
             for block in (overhead_lines, gain_lines):
                 print("\n" + "\n".join(block(server, folder)), flush=True)

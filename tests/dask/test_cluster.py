@@ -17,13 +17,11 @@ from distributed import Client
 from pipeline.dask.worker import UnfitError, open_for_work
 from tests.dask.crew import Crew, cluster, kill_group
 from tests.pipeline.game import ROOT, Game, Ran
-from tests.remote.server import Server, free_port, installed, running
+from tests.remote.server import PASSWORD, USER, Server, free_port, installed, running
 
-pytestmark = pytest.mark.skipif(
-    installed() is None, reason="neither bazel-remote nor nginx is installed"
-)
 GATE = (ROOT / "tests/dask/gate_target.py").read_text()
 WAIT_SECONDS = 60
+NONE = "no server"
 
 
 class Field:
@@ -74,12 +72,20 @@ def access(server: Server) -> dict[str, str]:
     return {"CARTWRIGHT_REMOTE_CACHE": server.address, "CARTWRIGHT_REMOTE_WRITE": "1"}
 
 
-@pytest.fixture(scope="module")
-def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
+@pytest.fixture(scope="module", params=installed()[:1] or [NONE])
+def field(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Field]:
+    """A field of the program that the test's name says."""
+    if request.param == NONE:
+        pytest.skip("neither bazel-remote nor nginx is installed")
     folder = tmp_path_factory.mktemp("field")
     home = Game(folder / "home")
     home.write("encoders/gate.py", GATE)
-    with running(folder / "server") as server, cluster(folder / "cluster", home.root) as crew:
+    with (
+        running(folder / "server", request.param) as server,
+        cluster(folder / "cluster", home.root) as crew,
+    ):
         crew.add_worker(access(server), None, "--nthreads", "2")
         crew.add_worker(access(server))
         yield Field(folder, server, crew)
@@ -249,13 +255,32 @@ def test_a_worker_that_may_not_write_to_the_cache_is_unfit(monkeypatch: pytest.M
 def test_a_worker_with_another_cache_is_refused(field: Field, tmp_path: Path) -> None:
     game = field.game("elsewhere", a="text")
     with (
-        running(tmp_path / "server") as server,
+        running(tmp_path / "server", field.server.program) as server,
         cluster(tmp_path / "cluster", game.root) as crew,
     ):
         crew.add_worker(access(server))
         ran = game.process(*field.words(crew), **field.environment)
     assert (ran.code, ran.built) == (1, []), ran.err
     assert "it does not find in its shared cache what the driver put there" in ran.err
+
+
+def test_a_worker_needs_credentials_of_its_own(field: Field, tmp_path: Path) -> None:
+    game = field.game("guarded", a="text")
+    secrets = {"CARTWRIGHT_REMOTE_USER": USER, "CARTWRIGHT_REMOTE_PASSWORD": PASSWORD}
+    with (
+        running(tmp_path / "server", field.server.program, guarded=True) as server,
+        cluster(tmp_path / "cluster", game.root) as crew,
+    ):
+        crew.add_worker(access(server))
+        ran = game.process(*field.words(crew), **access(server), **secrets)
+        assert (ran.code, ran.built) == (1, []), ran.err
+        assert f"refused: shared cache {server.address}: it answers 401" in ran.err
+        crew.add_worker(access(server) | secrets)
+        ran = game.process(*field.words(crew), **access(server), **secrets)
+        assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
+    logs = "".join(log.read_text() for log in (tmp_path / "cluster").glob("*.log"))
+    assert logs
+    assert PASSWORD not in logs + ran.out + ran.err
 
 
 def test_what_was_finished_is_kept_when_the_scheduler_goes_for_good(
@@ -297,7 +322,7 @@ def test_a_build_goes_on_with_a_scheduler_that_was_started_again(
 def test_a_cache_server_that_dies_ends_the_build_and_says_so(field: Field, tmp_path: Path) -> None:
     game = field.game("cacheless", a="free", b="wait")
     with ExitStack() as stack, cluster(tmp_path / "cluster", game.root) as crew:
-        server = stack.enter_context(running(tmp_path / "server"))
+        server = stack.enter_context(running(tmp_path / "server", field.server.program))
         crew.add_worker(access(server), None, "--nthreads", "2")
         build = field.start(game, crew, **access(server))
         until(lambda: game.path("build/gate/a.out").exists() and at_the_gate(game), build)
