@@ -217,12 +217,12 @@ class SharedCache:
         if breaker.reason:
             parts.append(f"left out from there on: {breaker.reason}")
         if breaker.refused:
-            parts.append(f"{breaker.refused} wrong answers refused ({breaker.first_problem})")
+            parts.append(f"wrong answers refused: {breaker.refused} ({breaker.first_problem})")
         if breaker.failed and not breaker.reason:
-            parts.append(f"{breaker.failed} requests failed ({breaker.first_problem})")
+            parts.append(f"requests failed: {breaker.failed} ({breaker.first_problem})")
         if not_sent:
             why = f" ({self.no_uploads})" if self.no_uploads else ""
-            parts.append(f"{not_sent} results not uploaded{why}")
+            parts.append(f"results not uploaded: {not_sent}{why}")
         return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
 
     def summary(self) -> str:

@@ -81,8 +81,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, program: str, guarded: bool = False) -> Iterator[Server]:
-    """Start a server with a folder of its own, and stop it."""
+def running(folder: Path, program: str = "", guarded: bool = False) -> Iterator[Server]:
+    """Start a server with a folder of its own, and stop it; any that is there will do."""
+    program = program or installed()[0]
     folder.mkdir(parents=True)
     server = Server(program, free_port(), folder)
     command = _nginx(server, guarded) if program == "nginx" else _bazel_remote(server, guarded)

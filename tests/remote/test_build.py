@@ -180,7 +180,7 @@ def test_a_server_that_is_not_there_is_left_out(
     assert ran.code == 0
     assert len(ran.built) == 7
     assert len(remote_warnings(ran)) == 1
-    assert "connection refused; 7 results not uploaded" in ran.out
+    assert "connection refused; results not uploaded: 7" in ran.out
 
 
 def test_a_result_whose_bytes_the_server_lost_is_encoded(
@@ -205,7 +205,7 @@ def test_a_result_whose_bytes_were_altered_is_encoded(
     ran = other.doit()
     assert ran.built == ["toy:large"]
     assert other.outputs() == warm.outputs()
-    assert "1 wrong answers refused (bytes do not have the digest" in remote_warnings(ran)[0]
+    assert "wrong answers refused: 1 (bytes do not have the digest" in remote_warnings(ran)[0]
 
 
 def test_a_result_under_the_key_of_another_is_encoded(
