@@ -24,6 +24,7 @@ from distributed import CancelledError, Client, Future, KilledWorker
 
 from encoders.kit.error import EncodeError
 from pipeline.cache import Cache
+from pipeline.dask.bundle import Bundle
 from pipeline.dask.crew import CONTACT_SECONDS, Crew
 from pipeline.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
 from pipeline.dask.errand import Errand
@@ -64,11 +65,12 @@ class Cluster:
         shared: SharedCache,
         table: Callable[[str], Mapping[str, str]],
         patience_seconds: float,
+        warnings: list[str],
     ) -> None:
         self._client = _connect(address, patience_seconds)
         self._crew = Crew(self._client, patience_seconds)
         self._shared, self._stock, self._pace = shared, Stock(shared), Pace()
-        self._table = table
+        self._table, self._warnings = table, warnings
         self._carriers = ThreadPoolExecutor(CARRIERS, "cartwright-carrier")
         self._waiting: list[Errand] = []
         self._suspects: deque[Errand] = deque()
@@ -77,7 +79,7 @@ class Cluster:
         self._tables: dict[str, Mapping[str, str]] = {}
         self._waiting_since = 0.0
         self._up = 0
-        self._is_suspect_out = False
+        self._is_suspect_out = self._is_over = False
         self._next_look = 0.0
 
     @property
@@ -191,17 +193,17 @@ class Cluster:
             self._carriers.submit(carry)
 
     def _dispatch(self, errands: Sequence[Errand]) -> None:
-        ready = []
+        ready, bundle = [], Bundle()
         for one in errands:
             if self._is_restored(one):
                 continue
-            starved = self._stock.supply(one)
+            starved = self._stock.supply(one, bundle)
             if starved:
                 self._arrivals.put(([one], Result(STARVED, starved_of=starved)))
             else:
                 ready.append(one)
         if ready:
-            self._send(ready)
+            self._send(ready, self._stock.put_bundle(bundle))
 
     def _is_restored(self, errand: Errand) -> bool:
         result = None if errand.job.encode_again else restore_job(errand.job)
@@ -209,9 +211,9 @@ class Cluster:
             self._arrivals.put(([errand], result))
         return result is not None
 
-    def _send(self, errands: Sequence[Errand]) -> None:
+    def _send(self, errands: Sequence[Errand], bundle: str | None) -> None:
         code = {one.job.encoder: self._tables[one.job.encoder] for one in errands}
-        message = pickle.dumps(Batch(tuple(one.describe() for one in errands), code))
+        message = pickle.dumps(Batch(tuple(one.describe() for one in errands), code, bundle))
         workers = self._crew.chosen()
         future = self._client.submit(
             do_batch,
@@ -288,23 +290,24 @@ class Cluster:
             facts = {"cache": self._shared.address}
             self._arrivals.put(([errand], Result(FAILED, error=EncodeError(problem, facts))))
 
-    def complaints(self) -> list[str]:
-        """Say which workers were refused, and why."""
-        return self._crew.complaints()
-
     def close(self) -> None:
-        """Let go of the cluster."""
-        self._carriers.shutdown(wait=False, cancel_futures=True)
-        with suppress(OSError, TimeoutError):
-            self._client.close(timeout=CONTACT_SECONDS)
+        """Let go of the cluster, and warn of workers that were refused."""
+        if not self._is_over:
+            self._warnings += self._crew.complaints()
+            self._let_go()
 
     def kill(self) -> None:
         """Call everything back, and let go of the cluster."""
         flights, self._flights = self._flights, {}
-        self._carriers.shutdown(wait=False, cancel_futures=True)
         with suppress(Exception):  # who cannot be told finds out when we are gone
             self._client.cancel([flight.future for flight in flights.values()])
-        self.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._is_over = True
+        self._carriers.shutdown(wait=False, cancel_futures=True)
+        with suppress(OSError, TimeoutError):
+            self._client.close(timeout=CONTACT_SECONDS)
 
 
 def _connect(address: str, patience_seconds: float) -> Client:

@@ -31,8 +31,8 @@ class Crew:
 
     @property
     def threads(self) -> int:
-        """How many nodes can be under way at once."""
-        return sum(self._there[one] for one in self._fit())
+        """How many nodes can be under way at once; one at least, for workers yet to come."""
+        return max(1, sum(self._there[one] for one in self._fit()))
 
     def _fit(self) -> list[str]:
         return [one for one in self._there if one not in self._refused]

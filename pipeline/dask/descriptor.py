@@ -18,7 +18,14 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
 from pipeline.work import Job
 
-MEANING = ("dask/descriptor.py", "dask/worker.py", "work.py", "receipt.py", "fingerprint.py")
+MEANING = (
+    "dask/bundle.py",
+    "dask/descriptor.py",
+    "dask/worker.py",
+    "fingerprint.py",
+    "receipt.py",
+    "work.py",
+)
 SHORT = 8  # hexadecimal digits, enough to see that two digests differ
 
 
@@ -56,10 +63,14 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Nodes that travel together, and what decides the behaviour of each of their encoders."""
+    """Nodes that travel together, and what decides the behaviour of each of their encoders.
+
+    The bundle is a blob in the shared cache that holds the small inputs of all of them.
+    """
 
     nodes: tuple[Descriptor, ...]
     code: Mapping[str, Mapping[str, str]]
+    bundle: str | None
 
 
 @dataclass(frozen=True, slots=True)

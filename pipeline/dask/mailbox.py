@@ -32,7 +32,8 @@ class Mailbox(Generic[Letter]):
 
     def get(self, timeout: float, other: Connection | None = None) -> Letter | None:
         """Take a letter out; None when the time is up, or the other bell rang."""
-        if self._ears not in wait([self._ears, *([other] if other else [])], timeout):
+        bells = [self._ears, *([other] if other else [])]
+        if not self._letters and self._ears not in wait(bells, timeout):
             return None
         self._ears.recv_bytes()
         return self._letters.popleft()

@@ -34,7 +34,7 @@ class Pace:
 
     def batches(self, errands: Sequence[Errand], up: int, threads: int) -> Iterator[list[Errand]]:
         """Cut nodes into batches; `up` counts all that are waiting or under way."""
-        most = min(MOST_NODES, max(1, up // (ROUNDS * max(1, threads))))
+        most = min(MOST_NODES, max(1, up // (ROUNDS * threads)))
         batch: list[Errand] = []
         seconds = 0.0
         for errand in errands:

@@ -1,4 +1,7 @@
-"""Inputs in the shared cache, where workers find them: what is not there is put there."""
+"""Inputs in the shared cache, where workers find them: what is not there is put there.
+
+Large inputs are blobs of their own, sent once for all builds; small ones go along in a bundle.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 from collections.abc import Iterable
 
 from pipeline.cache import Cache
+from pipeline.dask.bundle import Bundle
 from pipeline.dask.errand import Errand
 from pipeline.dask.error import ClusterError
 from pipeline.remote.shared import SharedCache
@@ -21,7 +25,7 @@ class Stock:
         self._shared = shared
         self._known: set[str] = set()
 
-    def supply(self, errand: Errand) -> tuple[str, ...]:
+    def supply(self, errand: Errand, bundle: Bundle) -> tuple[str, ...]:
         """Put there what a node needs; name the tasks whose products nobody has any more."""
         starved = set()
         for name, one in errand.job.inputs.items():
@@ -30,20 +34,29 @@ class Stock:
                 continue
             data = read_input(errand.job, one, Cache(errand.job.cache))
             if data is not None:
-                errand.digests[name] = self._put(data)
+                sha = hashlib.sha256(data).hexdigest()
+                errand.digests[name] = sha
+                if not bundle.add(sha, data):
+                    self._put(sha, data)
             elif one.node is not None:
                 starved.add(one.node)
             else:
                 errand.digests[name] = None
         return tuple(sorted(starved))
 
-    def _put(self, data: bytes) -> str:
+    def put_bundle(self, bundle: Bundle) -> str | None:
+        """Put a bundle there and give its digest; None where it is empty."""
+        data = bundle.pack()
         sha = hashlib.sha256(data).hexdigest()
+        if data:
+            self._put(sha, data)
+        return sha if data else None
+
+    def _put(self, sha: str, data: bytes) -> None:
         if sha not in self._known:
             while not (self._has(sha, data) or self._shared.put_blob(sha, data)):
                 self.check()
             self._known.add(sha)
-        return sha
 
     def _has(self, sha: str, data: bytes) -> bool:
         return len(data) >= WORTH_ASKING_BYTES and sha in self._shared.has_blobs([sha])

@@ -12,12 +12,13 @@ import pickle
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from distributed import get_worker
 
 from pipeline.code import Code, changed_since, load_function
+from pipeline.dask.bundle import unpack_bundle
 from pipeline.dask.descriptor import (
     Answer,
     Batch,
@@ -145,19 +146,37 @@ def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
         shared = place.shared
         batch: Batch = pickle.loads(message)
         texts = {encoder: place.texts(encoder, table) for encoder, table in batch.code.items()}
-        return Reply(
-            worker, tuple(_do(place, shared, node, texts[node.encoder]) for node in batch.nodes)
-        )
+        return Reply(worker, _do_all(place, shared, batch, texts))
     except UnfitError as error:
         return Refusal(worker, error.reasons)
 
 
+def _do_all(
+    place: Workplace, shared: SharedCache, batch: Batch, texts: Mapping[str, Mapping[str, str]]
+) -> tuple[Answer, ...]:
+    pieces: Mapping[str, bytes] = {}
+    if batch.bundle is not None:
+        data = shared.blob(batch.bundle)
+        if data is None:
+            _check(shared)
+            return tuple(Answer(missing=(batch.bundle,)) for _ in batch.nodes)
+        pieces = unpack_bundle(data)
+
+    def read(sha: str) -> bytes | None:
+        return pieces[sha] if sha in pieces else place.blobs.read(sha)
+
+    return tuple(_do(node, texts[node.encoder], read, shared) for node in batch.nodes)
+
+
 def _do(
-    place: Workplace, shared: SharedCache, node: Descriptor, texts: Mapping[str, str]
+    node: Descriptor,
+    texts: Mapping[str, str],
+    read: Callable[[str], bytes | None],
+    shared: SharedCache,
 ) -> Answer:
     began = time.perf_counter()
     wanted = {name: sha for name, sha in sorted(node.inputs.items()) if sha is not None}
-    inputs = {name: place.blobs.read(sha) for name, sha in wanted.items()}
+    inputs = {name: read(sha) for name, sha in wanted.items()}
     found = {name: data for name, data in inputs.items() if data is not None}
     if len(found) < len(wanted):
         _check(shared)

@@ -37,7 +37,7 @@ def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
         address = _find_scheduler(session.project.root, executor, scheduler)
         if address is None or session.build is None:
             return None
-        return _connect(session, address)
+        return _connect(session, address, session.build.warnings)
     except SettingError as error:
         if session.build is not None:
             session.build.close()
@@ -60,7 +60,7 @@ def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
     return address
 
 
-def _connect(session: Session, address: str) -> Any:
+def _connect(session: Session, address: str, warnings: list[str]) -> Any:
     needed = f"the executor {DASK} needs a shared cache that it may write to"
     if session.shared is None:
         raise SettingError(f"{needed}: set {variable_of('remote_cache')}")
@@ -76,7 +76,9 @@ def _connect(session: Session, address: str) -> Any:
     from pipeline.dask.error import ClusterError
 
     try:
-        return Cluster(address, session.shared, session.project.code.table, patience_seconds)
+        return Cluster(
+            address, session.shared, session.project.code.table, patience_seconds, warnings
+        )
     except ClusterError as error:
         raise SettingError(str(error)) from None
 

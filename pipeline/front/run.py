@@ -152,7 +152,6 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             if self._pool:
                 self._pool.close()
             if self.session.build is not None:
-                self.session.build.warnings += self.cluster.complaints() if self.cluster else []
                 self.session.build.close()
         if self.session.shared is not None and self.session.build is not None:
             self.session.build.warnings += self.session.shared.finish()
