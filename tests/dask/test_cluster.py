@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +128,16 @@ def fill(game: Game) -> None:
     game.write("assets/bug.txt", "bug")
 
 
+def sample(folder: Path) -> Game:
+    """Copy the sample game, which is built for all targets."""
+    game = Game(folder)
+    game.remove("encoders")
+    for name in ("manifests", "assets"):
+        shutil.copytree(ROOT / name, game.path(name), dirs_exist_ok=True)
+    game.remove("manifests/toy.toml")
+    return game
+
+
 def test_a_cluster_builds_and_says_what_a_local_build_does(field: Field) -> None:
     far, near = Game(field.folder / "far"), Game(field.folder / "near")
     fill(far)
@@ -143,6 +154,14 @@ def test_a_cluster_builds_and_says_what_a_local_build_does(field: Field) -> None
     assert "0 nodes from the shared cache" in there.out
     again = field.build(far)
     assert (again.built, again.failed) == ([], here.failed)
+
+
+def test_the_sample_has_the_same_bytes_from_a_cluster(field: Field) -> None:
+    far, near = sample(field.folder / "sample-far"), sample(field.folder / "sample-near")
+    there, here = field.build(far), near.process("-n", "2")
+    assert (there.code, here.code) == (0, 0), there.err
+    assert there.built == here.built
+    assert far.outputs() == near.outputs()
 
 
 def test_a_change_is_built_from_what_the_driver_and_the_cluster_have(field: Field) -> None:
