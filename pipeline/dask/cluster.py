@@ -68,7 +68,7 @@ class Cluster:
         warnings: list[str],
     ) -> None:
         self._client = _connect(address, patience_seconds)
-        self._crew = Crew(self._client, patience_seconds)
+        self._crew = Crew(self._client, address, patience_seconds)
         self._shared, self._stock, self._pace = shared, Stock(shared), Pace()
         self._table, self._warnings = table, warnings
         self._carriers = ThreadPoolExecutor(CARRIERS, "cartwright-carrier")

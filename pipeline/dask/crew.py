@@ -20,10 +20,12 @@ class Crew:
     def __init__(
         self,
         client: Client,
+        address: str,
         patience_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client, self._patience_seconds, self._clock = client, patience_seconds, clock
+        self._client, self._address = client, address
+        self._patience_seconds, self._clock = patience_seconds, clock
         self._heard = self._staffed = clock()
         self._there: dict[str, int] = {}
         self._refused: dict[str, tuple[str, ...]] = {}
@@ -67,8 +69,7 @@ class Crew:
             raise ClusterError(self._nobody())
 
     def _lost(self) -> str:
-        address = self._client.scheduler.address if self._client.scheduler else "the scheduler"
-        return f"{address}: no answer from the scheduler for {self._patience_seconds:.0f} s"
+        return f"{self._address}: no answer from the scheduler for {self._patience_seconds:.0f} s"
 
     def _nobody(self) -> str:
         return f"the cluster had no worker for {self._patience_seconds:.0f} s"

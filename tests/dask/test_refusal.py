@@ -13,7 +13,6 @@ class Scheduler:
     """As much of a Dask client as a crew needs."""
 
     status = "running"
-    scheduler = None
     is_silent = False
 
     def __init__(self, workers: dict[str, int]) -> None:
@@ -41,7 +40,7 @@ def test_every_difference_is_named_with_both_sides() -> None:
 
 
 def test_workers_with_the_same_fault_share_a_line() -> None:
-    crew = Crew(Scheduler({"a": 1, "b": 1, "c": 1, "d": 1, "e": 4}), 1.0)
+    crew = Crew(Scheduler({"a": 1, "b": 1, "c": 1, "d": 1, "e": 4}), "tcp://host", 1.0)
     for worker in "abcd":
         crew.refuse(Refusal(worker, ("numpy: 1 there, 2 here",)))
     assert crew.complaints() == ["workers a, b, c and 1 more refused: numpy: 1 there, 2 here"]
@@ -50,7 +49,7 @@ def test_workers_with_the_same_fault_share_a_line() -> None:
 
 
 def test_a_crew_in_which_nobody_is_fit_says_why() -> None:
-    crew = Crew(Scheduler({"a": 1}), 1.0)
+    crew = Crew(Scheduler({"a": 1}), "tcp://host", 1.0)
     crew.refuse(Refusal("a", ("numpy: 1 there, 2 here", "etcpak: absent there, 1 here")))
     with pytest.raises(ClusterError) as caught:
         crew.look()
@@ -62,7 +61,7 @@ def test_a_crew_in_which_nobody_is_fit_says_why() -> None:
 
 def test_nobody_is_waited_for_in_vain() -> None:
     now = iter((0.0, 0.0, 29.0, 31.0))
-    crew = Crew(Scheduler({}), 30.0, lambda: next(now))
+    crew = Crew(Scheduler({}), "tcp://host", 30.0, lambda: next(now))
     crew.look()
     with pytest.raises(ClusterError, match="the cluster had no worker for 30 s"):
         crew.look()
@@ -71,17 +70,17 @@ def test_nobody_is_waited_for_in_vain() -> None:
 def test_a_scheduler_that_is_silent_for_a_moment_is_forgiven() -> None:
     now = iter((0.0, 0.0, 29.0, 31.0))
     scheduler = Scheduler({"a": 1})
-    crew = Crew(scheduler, 30.0, lambda: next(now))
+    crew = Crew(scheduler, "tcp://host", 30.0, lambda: next(now))
     scheduler.is_silent = True
     crew.look()
     assert crew.threads == 1
-    with pytest.raises(ClusterError, match="no answer from the scheduler for 30 s"):
+    with pytest.raises(ClusterError, match="tcp://host: no answer from the scheduler for 30 s"):
         crew.look()
 
 
 def test_work_for_workers_that_are_gone_is_called_back() -> None:
     scheduler = Scheduler({"a": 1, "b": 1})
-    crew = Crew(scheduler, 30.0)
+    crew = Crew(scheduler, "tcp://host", 30.0)
     crew.refuse(Refusal("a", ("numpy: 1 there, 2 here",)))
     chosen = crew.chosen()
     assert not crew.are_gone(chosen)
