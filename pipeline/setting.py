@@ -5,7 +5,6 @@ The environment comes first, so that a machine can differ from what the project 
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import Any
 
@@ -50,7 +49,12 @@ def project_table(root: str) -> dict[str, Any]:
         raise SettingError(f"{PYPROJECT}: {error}") from None
     for key in table:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1, 0.5)
-            hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(KEYS)}"
-            raise SettingError(f"{PYPROJECT}: {TABLE}.{key}: unknown key; {hint}")
+            raise SettingError(f"{PYPROJECT}: {TABLE}.{key}: unknown key; {_hint(key)}")
     return dict(table)
+
+
+def _hint(key: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, KEYS, 1, 0.5)
+    return f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(KEYS)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from encoders.kit.plan import Place
@@ -28,7 +28,7 @@ FILE_FIELDS = (PATH, DIGEST, CONTENTS)
 # Directories, links and texts by digest: we never write them, so nobody else is understood.
 NOT_OURS = {3, 6, 8, 10, 11, 12}
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+VARINT, BYTES, WIDTHS = 0, 2, {1: 8, 5: 4}
 VARINT_BYTES = 10
 SEAL = "cartwright-1-"
 SHA = re.compile("[0-9a-f]{64}")
@@ -224,33 +224,33 @@ def _bytes(value: int | bytes) -> bytes:
     return value
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
     """Give the fields of a message; those of fixed width are passed over."""
-    at = 0
-    while at < len(data):
+    found: list[tuple[int, int | bytes]] = []
+    at, end = 0, len(data)
+    while at < end:
         key, at = _read_varint(data, at)
-        number, kind = key >> 3, key & 7
-        if kind == VARINT:
-            value, at = _read_varint(data, at)
-            yield number, value
-        elif kind == BYTES:
+        kind = key & 7
+        if kind == BYTES:
             size, at = _read_varint(data, at)
-            if size > len(data) - at:
-                raise BadActionError("it is cut short")
-            yield number, data[at : at + size]
+            found.append((key >> 3, data[at : at + size]))
             at += size
-        elif kind in (FIXED64, FIXED32):
-            at += 8 if kind == FIXED64 else 4
+        elif kind == VARINT:
+            value, at = _read_varint(data, at)
+            found.append((key >> 3, value))
+        elif kind in WIDTHS:
+            at += WIDTHS[kind]
         else:
             raise BadActionError("it is no message")
-    if at > len(data):
+    if at > end:
         raise BadActionError("it is cut short")
+    return found
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for place, byte in enumerate(data[at : at + VARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
-            return value, at + place + 1
+            return value | byte << 7 * place, at + place + 1
+        value |= (byte & 0x7F) << 7 * place
     raise BadActionError("it is cut short")

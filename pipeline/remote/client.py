@@ -64,9 +64,7 @@ class Client:
         self._connections: list[HTTPConnection] = []
         self._watch: threading.Thread | None = None
         self._over = threading.Event()
-        self._headers = {"User-Agent": "cartwright"}
-        if address.authorization:
-            self._headers["Authorization"] = address.authorization
+        self._fields = fields_of(address)
 
     def __repr__(self) -> str:
         return f"Client({self.address})"
@@ -108,11 +106,11 @@ class Client:
         kept = getattr(self._mine, "connection", None) is not None
         try:
             try:
-                return self._exchange(method, f"{self.address.path}/{kind}/{sha}", limit, body)
+                return self._exchange(method, f"{kind}/{sha}", limit, body)
             except ConnectionError:
                 if not kept or self._over.is_set():
                     raise
-                return self._exchange(method, f"{self.address.path}/{kind}/{sha}", limit, body)
+                return self._exchange(method, f"{kind}/{sha}", limit, body)
         except TimeoutError:
             raise UnreachableError(TOO_LATE) from None
         except (OSError, HTTPException, ValueError) as error:
@@ -126,9 +124,12 @@ class Client:
         self._calls[me] = call
         try:
             self._reach(connection)
-            connection.request(method, path, body, self._headers)
-            with connection.getresponse() as response:
+            self._send(connection, method, path, body)
+            with Response(connection.sock, method=method) as response:
+                response.begin()
                 data = _answer(response, method, limit, call)
+            if response.will_close:
+                connection.close()
         except BaseException as error:
             self._drop(connection)
             if time.monotonic() > call.deadline and isinstance(error, OSError):
@@ -140,6 +141,15 @@ class Client:
                 self._drop(connection)
         self.breaker.note_answer(time.monotonic() - began, len(data or body or b""))
         return data
+
+    def _send(self, connection: HTTPConnection, method: str, path: str, body: bytes | None) -> None:
+        size = f"Content-Length: {len(body)}\r\n" if body is not None else ""
+        head = f"{method} {self.address.path}/{path} HTTP/1.1\r\n{self._fields}{size}\r\n"
+        connection.sock.sendall(head.encode("ascii"))
+        if body:
+            # Whoever refuses may hang up before all is sent; the answer says why.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sock.sendall(body)
 
     def _reach(self, connection: HTTPConnection) -> None:
         if connection.sock is None:
@@ -192,8 +202,6 @@ class Client:
 class Connection(HTTPConnection):
     """A connection that sends small requests at once, and is patient only after it stands."""
 
-    response_class = Response
-
     def connect(self) -> None:
         """Connect within the time for that."""
         self.timeout = CONNECT_SECONDS
@@ -204,8 +212,6 @@ class Connection(HTTPConnection):
 
 class SafeConnection(HTTPSConnection):
     """The same, over TLS."""
-
-    response_class = Response
 
     def connect(self) -> None:
         """Connect within the time for that."""
@@ -247,6 +253,15 @@ def _read_at_most(response: HTTPResponse, limit: int, call: Call) -> bytes:
     if response.length:
         raise WrongAnswerError("an answer is cut short")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def fields_of(address: Address) -> str:
+    """Give the header fields that every request has."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    lines = [f"Host: {host}:{address.port}", "Accept-Encoding: identity", "User-Agent: cartwright"]
+    if address.authorization:
+        lines.append(f"Authorization: {address.authorization}")
+    return "".join(f"{line}\r\n" for line in lines)
 
 
 def hang_up(connection: HTTPConnection) -> None:

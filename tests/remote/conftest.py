@@ -28,7 +28,7 @@ def server(tmp_path: Path, program: str) -> Iterator[Server]:
 
 @pytest.fixture
 def guarded(tmp_path: Path, program: str) -> Iterator[Server]:
-    """A server that asks who we are."""
+    """A server that anybody may read, and that asks who writes."""
     with running(tmp_path / "server", program, guarded=True) as one:
         yield one
 

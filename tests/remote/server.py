@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -22,25 +23,15 @@ error_log {folder}/error.log;
 events {{ worker_connections 512; }}
 http {{
     access_log off;
-    client_max_body_size 0;
-    client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
-    keepalive_requests 100000;
-    server {{
-        listen 127.0.0.1:{port};
-        root {folder}/data;
-        location ~ ^/(ac|cas)/[0-9a-f]+$ {{
-            dav_methods PUT;
-            create_full_put_path on;
-            {guard}
-        }}
-    }}
+    {server}
 }}
 """
-GUARD = 'auth_basic "cache"; auth_basic_user_file {users};'
+PAGE = Path(__file__).resolve().parents[2] / "docs/nightly.md"
+LISTEN, FOLDER, USERS = "listen 8080;", "/srv/cartwright", "/etc/cartwright/htpasswd"
 USER, PASSWORD = "nightly", "correct-horse-battery"
 START_SECONDS = 15.0
 
@@ -97,13 +88,17 @@ def running(folder: Path, program: str = "", guarded: bool = False) -> Iterator[
 
 
 def _nginx(server: Server, guarded: bool) -> list[str]:
+    """Run nginx with the very lines that the page on nightly builds recommends."""
     folder = server.folder
-    for name in ("data", "body"):
-        (folder / name).mkdir()
-    os.chmod(folder, 0o755)
-    guard = GUARD.format(users=_users(server)) if guarded else ""
-    text = NGINX.format(folder=folder, port=server.port, guard=guard)
-    if os.geteuid() == 0:  # else its workers are somebody who may not read here
+    (folder / "data").mkdir()
+    found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    lines = found[1].replace(LISTEN, f"listen 127.0.0.1:{server.port};")
+    lines = lines.replace(USERS, str(_users(server))).replace(FOLDER, str(folder))
+    if not guarded:
+        lines = re.sub(r"limit_except GET \{.*?\}", "", lines, flags=re.DOTALL)
+    text = NGINX.format(folder=folder, server=lines)
+    if os.geteuid() == 0:  # else its workers are somebody who may not write here
         text = f"user root;\n{text}"
     (folder / "nginx.conf").write_text(text)
     program = find("nginx")
@@ -118,7 +113,7 @@ def _bazel_remote(server: Server, guarded: bool) -> list[str]:
     command += ["uncompressed", "--http_address", f"127.0.0.1:{server.port}"]
     command += ["--grpc_address", "none"]
     if guarded:
-        command += ["--htpasswd_file", str(_users(server))]
+        command += ["--htpasswd_file", str(_users(server)), "--allow_unauthenticated_reads"]
     return command
 
 

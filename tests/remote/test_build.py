@@ -244,14 +244,21 @@ def test_credentials_open_a_guarded_server_and_show_nowhere(
         assert PASSWORD.encode() not in path.read_bytes(), path
 
 
-def test_a_guarded_server_is_left_out_by_who_has_no_key(
+def test_a_server_that_takes_nothing_from_us_is_still_read(
     guarded: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    game = new_game(tmp_path / "game")
     share(monkeypatch, guarded.address, write=True)
-    ran = new_game(tmp_path / "game").doit()
-    assert ran.code == 0
-    assert len(remote_warnings(ran)) == 1
-    assert "it answers 401" in ran.out
+    with monkeypatch.context() as patch:
+        patch.setenv("CARTWRIGHT_REMOTE_USER", USER)
+        patch.setenv("CARTWRIGHT_REMOTE_PASSWORD", PASSWORD)
+        assert game.doit().code == 0
+    other = clone(game, tmp_path / "other")
+    other.write("assets/text001.txt", "changed there\n")
+    ran = other.doit()
+    assert ran.built == ["toy:pack", "toy:text001"]
+    (warning,) = remote_warnings(ran)
+    assert warning.endswith("results not uploaded: 2 (it takes none: it answers 401)")
 
 
 def test_a_wrong_setting_stops_the_run_by_its_name(
