@@ -58,6 +58,8 @@ class Breaker:
     def note_failure(self, reason: str) -> None:
         """Note that there was no answer."""
         with self._lock:
+            if self.reason:  # hanging up on a server makes calls fail that were under way
+                return
             self.failed += 1
             self.first_problem = self.first_problem or reason
         self._owe(FAILURE_SECONDS, reason)
@@ -65,6 +67,8 @@ class Breaker:
     def note_refusal(self, reason: str) -> None:
         """Note an answer that was not used because it is wrong."""
         with self._lock:
+            if self.reason:
+                return
             self.refused += 1
             self.first_problem = self.first_problem or reason
         self._owe(FAILURE_SECONDS, "too many answers are wrong")

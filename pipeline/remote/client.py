@@ -21,6 +21,7 @@ from pipeline.remote.response import Response
 
 CONNECT_SECONDS = 3.0
 CHUNK_BYTES = 1 << 20
+PIECE_BYTES = 1 << 18
 SMALL_TALK = 1 << 16  # what an answer that says no may have to say
 WATCH_SECONDS = 0.25
 TOO_LATE = "it does not answer in time"
@@ -146,10 +147,12 @@ class Client:
         size = f"Content-Length: {len(body)}\r\n" if body is not None else ""
         head = f"{method} {self.address.path}/{path} HTTP/1.1\r\n{self._fields}{size}\r\n"
         connection.sock.sendall(head.encode("ascii"))
-        if body:
-            # Whoever refuses may hang up before all is sent; the answer says why.
-            with suppress(BrokenPipeError, ConnectionResetError):
-                connection.sock.sendall(body)
+        view = memoryview(body or b"")
+        # Whoever refuses may hang up before all is sent; the answer says why.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while view:  # in pieces, because the socket's patience is for a whole call
+                connection.sock.sendall(view[:PIECE_BYTES])
+                view = view[PIECE_BYTES:]
 
     def _reach(self, connection: HTTPConnection) -> None:
         if connection.sock is None:
@@ -223,7 +226,7 @@ class SafeConnection(HTTPSConnection):
 def _answer(response: HTTPResponse, method: str, limit: int, call: Call) -> bytes | None:
     status = response.status
     if status in FINE:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise WrongAnswerError("an answer is compressed, which was not asked for")
         return b"" if method == "HEAD" else _read_at_most(response, limit, call)
     _read_at_most(response, SMALL_TALK, call)

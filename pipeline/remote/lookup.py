@@ -1,8 +1,10 @@
 """Nodes are looked up in the shared cache before they go to whoever does them.
 
-Many look-ups are under way at once while workers do what is ready. A node that was found is then
-in the local cache, and is done like any other; one that was not is encoded. When the server is
-left out, nobody waits for its answers any longer.
+Many look-ups are under way at once while workers do what is ready. Without workers they go in
+batches: threads that answer and a driver that works would take turns at the interpreter's lock,
+which costs more than either. A node that was found is then in the local cache, and is done like
+any other; one that was not is encoded. When the server is left out, nobody waits for its answers
+any longer.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from pipeline.work import Job
 
 AT_ONCE = 32
 # More nodes are let in than are looked up at once, so that there is always a next one.
-ROOM = 2 * AT_ONCE
+ROOM = 4 * AT_ONCE
+LINGER_SECONDS = 0.01  # without news for so long, a batch is done as far as it is known
 LEFT_OUT = 0  # the ticket of nobody: the server is left out
 
 
@@ -35,6 +38,8 @@ class LookUps:
         self._looking: dict[int, tuple[Any, Any]] = {}
         self._asked: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
         self._told: SimpleQueue[int] = SimpleQueue()
+        self._held_back: list[tuple[int, Job]] = []
+        self._all_told = threading.Event()
         self._threads = 0
         self._serial = LEFT_OUT
         self._bell = Bell() if pool is not None else None
@@ -58,7 +63,13 @@ class LookUps:
             return
         self._serial += 1
         self._looking[self._serial] = call
-        self._asked.put((self._serial, job))
+        if self._pool is None:
+            self._held_back.append((self._serial, job))
+        else:
+            self._ask(self._serial, job)
+
+    def _ask(self, ticket: int, job: Job) -> None:
+        self._asked.put((ticket, job))
         if self._threads < min(AT_ONCE, len(self._looking)):
             self._threads += 1
             threading.Thread(target=self._look_up, daemon=True).start()
@@ -70,6 +81,8 @@ class LookUps:
                 self._shared.fetch(job.fingerprint, job.outputs, self._cache)
             except OSError:  # the disk is full, or not ours: whoever does the node will say so
                 pass
+            except Exception as error:  # a mistake of ours: the build must not wait for it
+                self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
             finally:
                 self._tell(ticket)
 
@@ -77,25 +90,44 @@ class LookUps:
         self._told.put(ticket)
         if self._bell is not None:
             self._bell.ring()
+        elif ticket == LEFT_OUT or self._told.qsize() >= len(self._looking):
+            self._all_told.set()
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer, and do a node here where there are no workers."""
         if self._pool is None or self._bell is None:
-            while self._told.qsize() or not self._ready:
-                self._hear(self._told.get())
+            while not self._ready:
+                self._await_batch()
             key, (function, job) = self._ready.popleft()
             return key, function(job)
         answer = None
         while answer is None:
             self._bell.hush()
-            while self._told.qsize():
-                self._hear(self._told.get())
+            self._hear_all()
             self._hand_on(self._pool)
             if self._pool.is_busy:
                 answer = self._pool.answer_unless(self._bell.reader)
             else:
                 wait([self._bell.reader])
         return answer
+
+    def _await_batch(self) -> None:
+        """Look up what was held back, and wait until all is told, or nothing new for a while."""
+        for ticket, job in self._held_back:
+            self._ask(ticket, job)
+        self._held_back.clear()
+        known = 0
+        while not self._all_told.wait(LINGER_SECONDS):
+            told = self._told.qsize()
+            if told and told == known:
+                break
+            known = told
+        self._all_told.clear()
+        self._hear_all()
+
+    def _hear_all(self) -> None:
+        while self._told.qsize():
+            self._hear(self._told.get())
 
     def _hear(self, ticket: int) -> None:
         """Let go on what was looked up, or everything that nobody will answer any more."""

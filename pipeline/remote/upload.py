@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from pipeline.cache import Cache
 
@@ -48,13 +49,12 @@ class Uploads:
                 fingerprint, cache = self._waiting.popleft()
                 self._under_way += 1
             sent = False
-            try:
+            with suppress(OSError):  # the local cache cannot be read, and doit will have said so
                 sent = self._send(fingerprint, cache)
-            finally:
-                with self._changed:
-                    self._under_way -= 1
-                    self._not_sent += not sent
-                    self._changed.notify_all()
+            with self._changed:
+                self._under_way -= 1
+                self._not_sent += not sent
+                self._changed.notify_all()
 
     def give_up(self) -> None:
         """Send nothing more."""

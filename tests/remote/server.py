@@ -48,6 +48,14 @@ class Server:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def certificate(self) -> Path:
+        return self.folder / "certificate.pem"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "key.pem"
+
     def entries(self, kind: str) -> list[Path]:
         """List what the server keeps; both programs keep a file an entry."""
         name = "data" if self.program == "nginx" else ""
@@ -72,12 +80,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, program: str = "", guarded: bool = False) -> Iterator[Server]:
+def running(
+    folder: Path, program: str = "", guarded: bool = False, tls: bool = False
+) -> Iterator[Server]:
     """Start a server with a folder of its own, and stop it; any that is there will do."""
     program = program or installed()[0]
     folder.mkdir(parents=True)
     server = Server(program, free_port(), folder)
-    command = _nginx(server, guarded) if program == "nginx" else _bazel_remote(server, guarded)
+    if tls:
+        _make_certificate(server)
+    command = (_nginx if program == "nginx" else _bazel_remote)(server, guarded, tls)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _await(server, process)
@@ -87,13 +99,17 @@ def running(folder: Path, program: str = "", guarded: bool = False) -> Iterator[
         process.wait(10)
 
 
-def _nginx(server: Server, guarded: bool) -> list[str]:
+def _nginx(server: Server, guarded: bool, tls: bool) -> list[str]:
     """Run nginx with the very lines that the page on nightly builds recommends."""
     folder = server.folder
     (folder / "data").mkdir()
     found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
-    lines = found[1].replace(LISTEN, f"listen 127.0.0.1:{server.port};")
+    listen = f"listen 127.0.0.1:{server.port}"
+    if tls:
+        files = f"ssl_certificate {server.certificate}; ssl_certificate_key {server.key}"
+        listen = f"{listen} ssl; {files}"
+    lines = found[1].replace(LISTEN, f"{listen};")
     lines = lines.replace(USERS, str(_users(server))).replace(FOLDER, str(folder))
     if not guarded:
         lines = re.sub(r"limit_except GET \{.*?\}", "", lines, flags=re.DOTALL)
@@ -106,7 +122,7 @@ def _nginx(server: Server, guarded: bool) -> list[str]:
     return [program, "-c", f"{folder}/nginx.conf", "-p", str(folder), "-e", f"{folder}/error.log"]
 
 
-def _bazel_remote(server: Server, guarded: bool) -> list[str]:
+def _bazel_remote(server: Server, guarded: bool, tls: bool) -> list[str]:
     program = find("bazel-remote")
     assert program is not None
     command = [program, "--dir", str(server.folder), "--max_size", "1", "--storage_mode"]
@@ -114,7 +130,17 @@ def _bazel_remote(server: Server, guarded: bool) -> list[str]:
     command += ["--grpc_address", "none"]
     if guarded:
         command += ["--htpasswd_file", str(_users(server)), "--allow_unauthenticated_reads"]
+    if tls:
+        command += ["--tls_cert_file", str(server.certificate), "--tls_key_file", str(server.key)]
     return command
+
+
+def _make_certificate(server: Server) -> None:
+    """Make a certificate that only whoever is told of it can trust."""
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    files = ["-keyout", str(server.key), "-out", str(server.certificate)]
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    subprocess.run([*words, *names, *files], check=True, capture_output=True)
 
 
 def _users(server: Server) -> Path:

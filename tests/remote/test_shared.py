@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pipeline.remote.shared import SharedCache
 from pipeline.remote.upload import LONGEST_QUEUE, THREADS, Uploads
 from tests.remote import proxy as harm
 from tests.remote.proxy import Harm, Proxy, between
-from tests.remote.server import Server
+from tests.remote.server import Server, running
 
 KEY = hashlib.sha256(b"key").hexdigest()
 SMALL, LARGE = b"small", b"large " * 50_000
@@ -155,6 +156,22 @@ def test_a_trickle_ends_when_its_time_is_over(
         assert shared.blob(sha(SMALL)) is None
         assert not shared.is_on
         assert shared.breaker.reason == client.TOO_LATE
+        shared.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_certificate_is_trusted_only_by_who_knows_its_maker(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path / "server", program, tls=True) as server:
+        address = Address("https", "localhost", server.port, "", writes=True)
+        stranger = SharedCache(address)
+        assert not stranger.put_blob(sha(SMALL), SMALL)
+        assert stranger.breaker.reason == "TLS fails (CERTIFICATE_VERIFY_FAILED)"
+        monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
+        shared = SharedCache(address)
+        assert shared.put_blob(sha(LARGE), LARGE)
+        assert shared.blob(sha(LARGE), len(LARGE)) == LARGE
         shared.close()
 
 
