@@ -23,6 +23,7 @@ from pathlib import Path
 from engine_peer import environment, find_program
 from engine_table import columns
 from engine_tree import REPOSITORY, Tree, write_cartwright
+from suite import run_suite
 
 sys.path.insert(0, str(REPOSITORY))
 
@@ -147,6 +148,7 @@ def main() -> None:
         print(f"load before: {os.getloadavg()[0]:.1f}; {given.size + packs:,} nodes of 4 KiB\n")
         costs = measure(bench, given.rounds)
         print("\n".join(lines(costs, given.size + packs)))
+    run_suite("scale")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from threading import Lock
 
 from pipeline.files import read_if_there, write_whole
 
@@ -26,13 +27,15 @@ class Ledger:
     def __init__(self, path: str) -> None:
         self.path = path
         self._handle: int | None = None
+        self._opening = Lock()
 
     def note(self, files: Mapping[str, str]) -> None:
         """Write down files by path and digest."""
         if not files:
             return
-        if self._handle is None:
-            self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        with self._opening:
+            if self._handle is None:
+                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.write(self._handle, "".join(_line(*one) for one in files.items()).encode())
 
     def files(self) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.files import read_if_there
 
 PYPROJECT, TABLE = "pyproject.toml", "tool.cartwright"
-KEYS = ("remote_cache", "remote_write", "remote_wait")
+KEYS = ("remote_cache", "remote_write", "remote_wait", "executor", "scheduler", "cluster_wait")
 
 
 class SettingError(Exception):

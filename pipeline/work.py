@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from threading import Lock
+from typing import NamedTuple, TypeVar
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
@@ -82,30 +83,49 @@ class Result:
     set_aside: tuple[str, ...] = ()
 
 
+Found = TypeVar("Found", Result, "Result | None")
+
+
 def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong comes back as a result."""
+    return _guarded(job, _restore_or_encode)
+
+
+def restore_job(job: Job) -> Result | None:
+    """Put a node's files in place from the cache alone; None where it does not hold them."""
+    return _guarded(job, _restore)
+
+
+def _guarded(job: Job, action: Callable[[Job, Bench], Found]) -> Found | Result:
     bench = bench_for(job.at)
+    result: Found | Result
     try:
-        result = None if job.at.encode_again else _restore(job, bench)
-        result = result or _encode(job, bench)
-    except EncodeError as error:
-        result = Result(FAILED, error=plain_error(error))
-    except OSError as error:
-        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.at.root}/")
-        result = Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
+        result = action(job, bench)
     except (Exception, SystemExit) as error:
-        problem = EncodeError(
-            f"{type(error).__name__}: {error}",
-            {"encoder": job.encoder},
-            "This is a mistake in the encoder, not in your files.",
-        )
-        result = Result(FAILED, error=problem, trace=traceback.format_exc())
-    result.set_aside, bench.cache.set_aside = tuple(bench.cache.set_aside), []
+        result = failure(job, error)
+    if result is not None and bench.cache.set_aside:
+        result.set_aside, bench.cache.set_aside = tuple(bench.cache.set_aside), []
     return result
 
 
+def failure(job: Job, error: BaseException) -> Result:
+    """Say what went wrong with a node, as its result."""
+    if isinstance(error, EncodeError):
+        return Result(FAILED, error=plain_error(error))
+    if isinstance(error, OSError):
+        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.at.root}/")
+        return Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
+    problem = EncodeError(
+        f"{type(error).__name__}: {error}",
+        {"encoder": job.encoder},
+        "This is a mistake in the encoder, not in your files.",
+    )
+    trace = "".join(traceback.format_exception(error))
+    return Result(FAILED, error=problem, trace=trace)
+
+
 class Bench:
-    """A process's own tools for the jobs of one workplace, opened once."""
+    """A process's own tools for the jobs of one workplace, opened once; threads may share it."""
 
     def __init__(self, at: Workplace) -> None:
         self.at = at
@@ -114,24 +134,36 @@ class Bench:
 
 
 _bench: Bench | None = None
+_changing_bench = Lock()
 
 
 def bench_for(at: Workplace) -> Bench:
     """Give the bench of a workplace, in place of another that this process had."""
     global _bench  # noqa: PLW0603 - a process has one pair of hands
-    if _bench is None or _bench.at != at:
-        clear_bench()
-        _bench = Bench(at)
-    return _bench
+    with _changing_bench:
+        if _bench is None or _bench.at != at:
+            _close(_bench)
+            _bench = Bench(at)
+        return _bench
 
 
 def clear_bench() -> None:
     """Close what the bench has open; the run is over."""
     global _bench  # noqa: PLW0603 - as above
-    if _bench is not None:
-        _bench.ledger.close()
-        _bench.cache.close()
+    with _changing_bench:
+        _close(_bench)
         _bench = None
+
+
+def _close(bench: Bench | None) -> None:
+    if bench is not None:
+        bench.ledger.close()
+        bench.cache.close()
+
+
+def _restore_or_encode(job: Job, bench: Bench) -> Result:
+    restored = None if job.at.encode_again else _restore(job, bench)
+    return restored or _encode(job, bench)
 
 
 def _restore(job: Job, bench: Bench) -> Result | None:
@@ -180,7 +212,7 @@ def _encode(job: Job, bench: Bench) -> Result:
     digests: dict[str, str | None] = {}
     starved = []
     for name, one in sorted(job.inputs.items()):
-        data = _read_input(job, one, bench.cache)
+        data = read_input(job, one, bench.cache)
         digests[name] = one.sha
         if data is not None:
             inputs[name] = data
@@ -191,8 +223,7 @@ def _encode(job: Job, bench: Bench) -> Result:
             starved.append(one.node)
     if starved:
         return Result(STARVED, starved_of=tuple(sorted(set(starved))))
-    outputs = _call(job, inputs)
-    receipt = _receipt(job, outputs)
+    receipt, outputs = encode(job, inputs)
     same = all(digests[name] == one.sha for name, one in job.inputs.items())
     actual = job.fingerprint if same else fingerprint(job.fixed, digests)
     bench.cache.store_result(actual, receipt, outputs)
@@ -200,11 +231,17 @@ def _encode(job: Job, bench: Bench) -> Result:
     return Result(BUILT, actual, digests, receipt.without_bytes(), stamps)
 
 
+def encode(job: Job, inputs: Mapping[str, bytes]) -> tuple[Receipt, dict[str, bytes]]:
+    """Call a node's encoder and write down what it made, which is exactly what was promised."""
+    outputs = _call(job, inputs)
+    return _receipt(job, outputs), outputs
+
+
 def _sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
+def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     """Read an input wherever it is; what another node made must have the bytes that it made."""
     if one.node is None:
         return read_if_there(f"{job.at.root}/{one.path}")
@@ -219,7 +256,7 @@ def _read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
 
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
-    encode = load_function(job.encoder)
+    function = load_function(job.encoder)
     outdated = changed_since(job.code)
     if outdated:
         raise EncodeError(
@@ -231,7 +268,7 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
         made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
         return made
     with pure() if job.at.lint else nullcontext():
-        outputs: dict[str, bytes] = encode(inputs, job.params)
+        outputs: dict[str, bytes] = function(inputs, job.params)
     return outputs
 
 

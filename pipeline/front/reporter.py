@@ -102,9 +102,7 @@ class Reporter:
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
         for stem, standing in sorted(session.standings.items()):
-            held_up = sum(
-                _is_held_up(fail) and name.startswith(f"{stem}:") for name, fail in self.failures
-            )
+            held_up = sum(name.startswith(f"{stem}:") for name in self._held_up(session))
             self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
         if not session.project.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
@@ -114,9 +112,17 @@ class Reporter:
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
 
+    def _held_up(self, session: Any) -> set[str]:
+        """Name what was not built for want of something else, or because the build was stopped."""
+        failed = {name for name, fail in self.failures if not _is_held_up(fail)}
+        held_up = {name for name, _ in self.failures} - failed
+        return held_up | (session.build.dirty - failed if self.errors and session.build else set())
+
     def _verdict(self, session: Any) -> str:
         if self.failures:
             return f"{len(self.failures)} failed"
+        if self.errors:
+            return "stopped"
         tallies = session.build.tallies.values() if session.build else ()
         done = sum(sum(one.outcomes.values()) - one.outcomes[UNCHANGED] for one in tallies)
         return "done" if done or any(one.removed for one in tallies) else "nothing to do"

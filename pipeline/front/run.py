@@ -21,6 +21,7 @@ from doit.task import Stream
 
 from encoders.kit.error import EncodeError
 from pipeline.front.command import until_enough
+from pipeline.front.executor import make_cluster, opt_executor, opt_scheduler
 from pipeline.front.loader import NODE
 from pipeline.outcome import BUILT, FAILED, STARVED
 from pipeline.session import DAMAGE, Session
@@ -44,7 +45,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
     """Runs what is dirty."""
 
     doc_purpose = "build what is not up to date"
-    cmd_options = (*DoitRun.cmd_options, opt_lint)
+    cmd_options = (*DoitRun.cmd_options, opt_lint, opt_executor, opt_scheduler)
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
         """Run, or show the help."""
@@ -81,12 +82,16 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         force_verbosity: bool = False,
         failure_verbosity: int = 0,
         lint: bool = False,
+        executor: str = "",
+        scheduler: str = "",
     ) -> int:
         session: Session = self.loader.session
         if session.build is not None:
             session.build.lint = lint
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            session.shared = _open_shared(session)
+            cluster = make_cluster(session, executor, scheduler)
             self.control = TaskControl(self.task_list)
             self.control.process(self.sel_tasks)
             if single:
@@ -101,8 +106,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 always,
                 Stream(verbosity, force_verbosity),
             )
-            runner.session, runner.size = session, num_process
-            session.shared = _open_shared(session)
+            runner.session, runner.size, runner.cluster = session, num_process, cluster
             result: int = runner.run_all(self.control.task_dispatcher())
             return result
 
@@ -141,6 +145,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
     session: Session
     size = 0
+    cluster: Any = None
     final_result: int
     _alone_s = 0.0
 
@@ -149,12 +154,13 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self._pool = self._make_pool()
         try:
             self._loop(task_dispatcher)
-        except BaseException:
+        except BaseException as error:
             if self._pool:
                 self._pool.kill()
             if self.session.shared:
                 self.session.shared.close()
-            raise
+            if not self._is_told(error):
+                raise
         finally:
             if self._pool:
                 self._pool.close()
@@ -163,6 +169,16 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if self.session.shared is not None and self.session.build is not None:
             self.session.build.warnings += self.session.shared.finish()
 
+    def _is_told(self, error: BaseException) -> bool:
+        """Tell of an end of the cluster as of a failure: what was finished is kept."""
+        from pipeline.dask.error import ClusterError
+
+        if not isinstance(error, ClusterError):
+            return False
+        self.reporter.runtime_error(str(error))
+        self.final_result = FAILURE
+        return True
+
     def _make_pool(self) -> Any:
         if self.session.build is None:
             return None
@@ -170,8 +186,10 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.pool import prepare_process
 
         self._work = work
-        pool = self._pool_of(self.size) if self.size > 0 else None
-        if pool is None:
+        pool: Any = self.cluster
+        if pool is None and self.size > 0:
+            pool = self._pool_of(self.size)
+        else:
             prepare_process(self.session.project.root)
         if self.session.shared is None:
             return pool

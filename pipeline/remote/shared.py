@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from encoders.kit.plan import Place
@@ -56,6 +56,7 @@ class SharedCache:
         self.client = Client(address, self.breaker)
         self.breaker.when_tripped(self.client.close)
         self.nodes = 0
+        self._brought: set[str] = set()
         self.no_uploads = "" if address.writes else "it is read only"
         self._lock = threading.Lock()
         self._uploads = Uploads(self.upload)
@@ -75,6 +76,13 @@ class SharedCache:
 
     def fetch(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
         """Bring a node's result into the local cache; tells whether it is there now."""
+        is_there = self.bring(fingerprint, outputs, cache)
+        with self._lock:
+            self.nodes += is_there
+        return is_there
+
+    def bring(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
+        """Do as `fetch` does, for a result that was made on behalf of this very build."""
         data = self._get(AC, fingerprint, MESSAGE_BYTES)
         if data is None:
             return False
@@ -89,8 +97,7 @@ class SharedCache:
                 return False
         receipt = replace(action.receipt, inline=inline)
         cache.store_receipt(fingerprint, receipt)
-        with self._lock:
-            self.nodes += 1
+        self._brought.add(fingerprint)
         return True
 
     def _bring(self, one: Made, inline: dict[str, bytes], cache: Cache) -> bool:
@@ -110,27 +117,33 @@ class SharedCache:
         return True
 
     def upload(self, fingerprint: str, cache: Cache) -> bool:
-        """Send a result that the local cache has: bytes first, then what names them."""
+        """Send a result that the local cache has."""
         if not self.takes_uploads:
             return False
         receipt = cache.load_receipt_of_other(fingerprint)
         if receipt is None or not can_travel(receipt):
             return False
+        return self.publish(fingerprint, receipt, lambda one: cache.load_output(receipt, one))
+
+    def publish(
+        self, fingerprint: str, receipt: Receipt, load: Callable[[Made], bytes | None]
+    ) -> bool:
+        """Send a result: bytes first, then what names them."""
         inside = inlined(receipt)
         for one in receipt.made:
-            if one.role not in inside and one.size and not self._upload_blob(one, receipt, cache):
+            if one.role not in inside and one.size and not self._upload_blob(one, load):
                 return False
         return self._put(AC, fingerprint, pack_action(fingerprint, receipt))
 
-    def _upload_blob(self, one: Made, receipt: Receipt, cache: Cache) -> bool:
+    def _upload_blob(self, one: Made, load: Callable[[Made], bytes | None]) -> bool:
         if one.sha in self.has_blobs([one.sha]):
             return True
-        data = cache.load_output(receipt, one)
+        data = load(one)
         return data is not None and self.put_blob(one.sha, data)
 
     def offer(self, fingerprint: str, cache: Cache) -> None:
-        """Have a result sent in the background, if the server takes any."""
-        if self.address.writes:
+        """Have a result sent in the background, if the server takes any and lacks it."""
+        if self.address.writes and fingerprint not in self._brought:
             self._uploads.add(fingerprint, cache)
 
     def blob(self, sha: str, size: int | None = None) -> bytes | None:

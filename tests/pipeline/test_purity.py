@@ -46,11 +46,12 @@ def test_the_import_contract_refuses_what_gives_access_to_the_world(tmp_path, mo
     (tmp_path / "encoders").mkdir()
     (tmp_path / "encoders" / "__init__.py").write_text("")
     (tmp_path / "encoders" / "bad.py").write_text(f"import {module}\n")
-    (tmp_path / "pipeline").mkdir()
-    (tmp_path / "pipeline" / "front").mkdir()
-    for name in ("__init__", "work", "front/__init__"):
+    for folder in ("front", "dask"):
+        (tmp_path / "pipeline" / folder).mkdir(parents=True)
+    for name in ("__init__", "work", "front/__init__", "dask/__init__"):
         (tmp_path / "pipeline" / f"{name}.py").write_text("")
     (tmp_path / "pipeline" / "front" / "x.py").write_text("import doit\n")
+    (tmp_path / "pipeline" / "dask" / "x.py").write_text("import distributed\n")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

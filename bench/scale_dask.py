@@ -1,0 +1,130 @@
+"""What a Dask cluster costs and gains: overhead per node, and two workers beside one.
+
+Scheduler, workers, cache server and driver are processes of this machine. Nodes that wait stand
+for workers elsewhere, whose processors are their own; nodes that compute share the processors
+with everything else, so what two bare processes gain here is measured beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from engine_parallel import NODE_SECONDS, calibrate, run_bare
+from engine_peer import environment, find_program
+from engine_table import columns
+from engine_tree import TARGET, Tree, write_cartwright
+
+from tests.dask.crew import Crew, cluster
+from tests.remote.server import Server, installed, running
+
+SMALL_NODES, SLOW_NODES, SLOW_SECONDS = 2_000, 300, 0.05
+ROUNDS = 3
+OVERHEAD_GOAL_MS, GAIN_GOAL = 5.0, 1.7
+BURN = 'hashlib.pbkdf2_hmac("sha256", inputs["source"], b"", params["work"])'
+WAIT = '__import__("time").sleep(params["work"] / 1e6)'
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A game, and the server and the cluster that build it."""
+
+    tree: Tree
+    server: Server
+    crew: Crew
+
+    def build(self) -> float:
+        """Build from nothing, with a server that knows nothing either; give the seconds."""
+        self.tree.delete(("build", "cache", ".cartwright"))
+        for entry in (*self.server.entries("ac"), *self.server.entries("cas")):
+            entry.unlink()
+        words = [str(find_program("doit")), "--executor", "dask", "--scheduler", self.crew.address]
+        began = time.perf_counter()
+        subprocess.run(
+            words,
+            cwd=self.tree.folder,
+            env=environment() | access(self.server),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        seconds = time.perf_counter() - began
+        self.tree.check()
+        return seconds
+
+
+def access(server: Server) -> dict[str, str]:
+    return {"CARTWRIGHT_REMOTE_CACHE": server.address, "CARTWRIGHT_REMOTE_WRITE": "1"}
+
+
+def write_tree(folder: Path, nodes: int, work: int, waits: bool = False) -> Tree:
+    tree = Tree(folder, nodes, work)
+    tree.write_sources()
+    write_cartwright(tree)
+    if waits:
+        tree.write("encoders/bench.py", TARGET.replace(BURN, WAIT))
+    return tree
+
+
+def measure(tree: Tree, server: Server, folder: Path, workers: int, rounds: int) -> list[float]:
+    """Build several times with so many workers of one thread each."""
+    with cluster(folder / f"{tree.folder.name}-{workers}", tree.folder) as crew:
+        for _ in range(workers):
+            crew.add_worker(access(server))
+        ground = Ground(tree, server, crew)
+        return [ground.build() for _ in range(rounds)]
+
+
+def overhead_lines(server: Server, folder: Path) -> Iterator[str]:
+    tree = write_tree(folder / "small", SMALL_NODES, 0)
+    walls = measure(tree, server, folder, 2, ROUNDS)
+    cost_ms = statistics.median(walls) / SMALL_NODES * 1000
+    verdict = "reached" if cost_ms < OVERHEAD_GOAL_MS else "not reached"
+    yield f"{SMALL_NODES:,} nodes that copy 4 KiB and their packs, two workers, from nothing:"
+    yield f"{statistics.median(walls):.2f} s, {cost_ms:.2f} ms a node in all"
+    yield f"goal: under {OVERHEAD_GOAL_MS:g} ms, {verdict}"
+
+
+def gain_lines(server: Server, folder: Path) -> Iterator[str]:
+    rounds = round(calibrate() * SLOW_SECONDS / NODE_SECONDS)
+    waiting = write_tree(folder / "waiting", SLOW_NODES, round(SLOW_SECONDS * 1e6), waits=True)
+    computing = write_tree(folder / "computing", SLOW_NODES, rounds)
+    rows = [["from nothing", "one worker, s", "two workers, s", "gain"]]
+    for name, tree in (("nodes that wait", waiting), ("nodes that compute", computing)):
+        one, two = (
+            statistics.median(measure(tree, server, folder, workers, ROUNDS)) for workers in (1, 2)
+        )
+        rows.append([name, f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}"])
+    one, two = (run_bare(workers, rounds).wall for workers in (1, 2))
+    rows.append(["bare processes", f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}"])
+    yield f"{SLOW_NODES} nodes of {SLOW_SECONDS * 1000:.0f} ms and their packs:"
+    yield from columns(rows)
+    yield f"goal: a gain of {GAIN_GOAL:g}"
+
+
+def main() -> None:
+    """Measure in a folder of our own."""
+    print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
+    print(f"load before: {os.getloadavg()[0]:.1f}")
+    folder = Path(tempfile.mkdtemp(prefix="scale-dask-"))
+    try:
+        with running(folder / "server", installed()[0]) as server:
+            print(f"cache server: {server.program}")
+            for block in (overhead_lines, gain_lines):
+                print("\n" + "\n".join(block(server, folder)), flush=True)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""A target whose nodes wait at a gate, so that a test can do something while they are under way.
+
+A node that has come to the gate leaves a file that is called by the number of its process.
+"""
+
+import os
+import signal
+import time
+
+from encoders.kit.option import Option, Text
+from encoders.kit.plan import Kind, Node, Source, Target
+
+
+def plan(asset, surveys, settings):
+    params = {"gate": asset.options["gate"]}
+    inputs = {"source": Source(asset.source)}
+    yield Node(asset.name, "encoders.gate:encode", inputs, params, {"data": f"{asset.place}.out"})
+
+
+def encode(inputs, params):
+    data = inputs["source"]
+    if data == b"poison":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if data.startswith(b"wait"):
+        with open(f"{params['gate']}/{os.getpid()}", "w"):
+            pass
+        while not os.path.exists(f"{params['gate']}/open"):
+            time.sleep(0.01)
+    outputs = {"data": data * 10_000}
+    if data == b"loud":
+        outputs["warnings"] = b"\x07 listen"
+    return outputs
+
+
+GATE = Option(Text(), "", "the folder of the gate")
+TARGET = Target(kinds={"source": Kind((".src",), {"gate": GATE})}, plan=plan)
