@@ -293,7 +293,7 @@ def test_a_worker_needs_credentials_of_its_own(field: Field, tmp_path: Path) -> 
         crew.add_worker(access(server))
         ran = game.process(*field.words(crew), **access(server), **secrets)
         assert (ran.code, ran.built) == (1, []), ran.err
-        assert f"refused: shared cache {server.address}: it answers 401" in ran.err
+        assert f"refused: shared cache {server.address}: it takes none: it answers 401" in ran.err
         crew.add_worker(access(server) | secrets)
         ran = game.process(*field.words(crew), **access(server), **secrets)
         assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
