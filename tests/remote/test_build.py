@@ -21,6 +21,7 @@ FAULTS = (
     harm.slow,
     harm.closing,
     harm.cutting,
+    harm.ending,
     harm.corrupting,
     harm.babbling,
     harm.redirecting,
