@@ -12,18 +12,24 @@ Harm = Callable[[bytes], bytes]
 
 
 class HangUpError(Exception):
-    """End the connection here, after what was sent already."""
+    """End the connection here, after a few last bytes."""
+
+    def __init__(self, last: bytes = b"") -> None:
+        super().__init__()
+        self.last = last
 
 
 class Proxy:
     """Hands requests on to a port of the loopback, and does harm to the answers."""
 
     def __init__(self, port: int, harm: Callable[[Proxy], Harm]) -> None:
-        self._upstream, self._harm = port, harm(self)
+        self._upstream = port
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._open: list[socket.socket] = []
         self.connections = 0
+        self.seconds_a_byte = 0.0
         self.over = threading.Event()
+        self._harm = harm(self)
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -37,16 +43,33 @@ class Proxy:
                 self.connections += 1
                 theirs = socket.create_connection(("127.0.0.1", self._upstream))
                 self._open += [ours, theirs]
-                for pair in ((ours, theirs, bytes), (theirs, ours, self._harm)):
-                    threading.Thread(target=self._pump, args=pair, daemon=True).start()
+                for pump in ((ours, theirs, bytes, 0.0), (theirs, ours, *self._to_answers)):
+                    threading.Thread(target=self._pump, args=pump, daemon=True).start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket, change: Harm) -> None:
-        with suppress(OSError, HangUpError):
-            while data := source.recv(1 << 16):
-                sink.sendall(change(data))
+    @property
+    def _to_answers(self) -> tuple[Harm, float]:
+        return self._harm, self.seconds_a_byte
+
+    def _pump(
+        self, source: socket.socket, sink: socket.socket, change: Harm, seconds_a_byte: float
+    ) -> None:
+        with suppress(OSError):
+            try:
+                while data := source.recv(1 << 16):
+                    self._hand_on(sink, change(data), seconds_a_byte)
+            except HangUpError as end:
+                sink.sendall(end.last)
         for one in (source, sink):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+
+    def _hand_on(self, sink: socket.socket, data: bytes, seconds_a_byte: float) -> None:
+        if not seconds_a_byte:
+            sink.sendall(data)
+            return
+        for byte in data:
+            self.over.wait(seconds_a_byte)
+            sink.sendall(bytes([byte]))
 
     def close(self) -> None:
         self.over.set()
@@ -80,13 +103,18 @@ def mute(proxy: Proxy) -> Harm:
 
 
 def slow(proxy: Proxy) -> Harm:
-    """Answer byte by byte, for as long as anybody listens."""
+    """Let every byte wait a while, so that something always comes and nothing ever ends."""
+    proxy.seconds_a_byte = 0.02
+    return bytes
 
-    def one_byte(data: bytes) -> bytes:
-        proxy.over.wait(0.05)
-        return data[:1]
 
-    return one_byte
+def ending(proxy: Proxy) -> Harm:
+    """Leave out the end of every answer and hang up."""
+
+    def end(data: bytes) -> bytes:
+        raise HangUpError(data[:-7])
+
+    return end
 
 
 def delaying(proxy: Proxy) -> Harm:

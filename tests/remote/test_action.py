@@ -168,6 +168,15 @@ def test_a_role_that_the_node_cannot_have_is_refused(role: str) -> None:
         unpack_action(sealed(message), KEY, OUTPUTS)
 
 
+@pytest.mark.parametrize(
+    "role", ["/data", "../data", "data/..", "a//b", "./a", "a\\b", "a\0", "a\n"]
+)
+def test_a_role_that_leads_elsewhere_is_refused_even_where_it_was_promised(role: str) -> None:
+    data = pack_action(KEY, receipt_of({role: b""}))
+    with pytest.raises(BadActionError, match="a name that none can have"):
+        unpack_action(data, KEY, {role: None})
+
+
 def _missing(message: Any) -> None:
     del message.output_files[0]
 

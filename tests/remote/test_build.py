@@ -22,6 +22,7 @@ FAULTS = (
     harm.slow,
     harm.closing,
     harm.cutting,
+    harm.ending,
     harm.corrupting,
     harm.babbling,
     harm.redirecting,

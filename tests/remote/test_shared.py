@@ -159,6 +159,18 @@ def test_a_trickle_ends_when_its_time_is_over(
         shared.close()
 
 
+def test_an_answer_that_ends_too_early_is_known_by_its_length(server: Server) -> None:
+    data = b"neither small nor large" * 10
+    sender = shared_at(server.port)
+    assert sender.put_blob(sha(data), data)
+    sender.close()
+    with between(server.port, harm.ending) as proxy:
+        shared = shared_at(int(proxy.address.rpartition(":")[2]))
+        assert shared.blob(sha(data)) is None
+        assert shared.breaker.first_problem == "an answer is cut short"
+        shared.close()
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_a_certificate_is_trusted_only_by_who_knows_its_maker(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

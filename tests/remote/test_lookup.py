@@ -1,0 +1,118 @@
+"""Look-ups before a pool and before this process: who waits for what, and for how long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cache import Cache
+from pipeline.pool import Pool
+from pipeline.remote.address import Address
+from pipeline.remote.lookup import AT_ONCE, ROOM, LookUps
+from pipeline.remote.shared import SharedCache
+from pipeline.work import Job
+
+
+class Silent(SharedCache):
+    """A shared cache whose look-ups take until the test lets them go."""
+
+    def __init__(self) -> None:
+        super().__init__(Address("http", "127.0.0.1", 9, ""))
+        self.asked = threading.Semaphore(0)
+        self.go_on = threading.Event()
+        self.ended = False
+        self.mistake: Exception | None = None
+
+    def fetch(self, *_: Any) -> bool:
+        self.asked.release()
+        if self.mistake:
+            raise self.mistake
+        self.go_on.wait(30)
+        self.ended = True
+        return False
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    shared = Silent()
+    yield shared
+    shared.go_on.set()
+    shared.close()
+
+
+def job_of(name: str) -> Job:
+    return Job(name, "", {}, {}, {}, {}, "", name.rjust(64, "0"), "", "", "", "")
+
+
+def name_of(job: Job) -> str:
+    return job.task
+
+
+def answers(look_ups: LookUps, count: int) -> list[str]:
+    return sorted(look_ups.next_answer()[1] for _ in range(count))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_nobody_waits_for_a_server_that_is_left_out(
+    silent: Silent, tmp_path: Path, workers: int
+) -> None:
+    pool = Pool(workers, str(tmp_path)) if workers else None
+    look_ups = LookUps(silent, Cache(str(tmp_path)), pool)
+    for name in "abc":
+        look_ups.submit(name, name_of, job_of(name))
+
+    def leave_out() -> None:
+        for _ in range(3):
+            silent.asked.acquire()
+        silent.breaker.trip("for a reason")
+
+    threading.Thread(target=leave_out).start()
+    assert answers(look_ups, 3) == ["a", "b", "c"]
+    assert not silent.ended
+    assert not look_ups.is_busy
+    look_ups.close()
+
+
+def test_a_mistake_in_a_look_up_holds_nobody_up(silent: Silent, tmp_path: Path) -> None:
+    silent.mistake = ValueError("a mistake")
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None)
+    for number in range(ROOM):
+        look_ups.submit(number, name_of, job_of(str(number)))
+    assert len(answers(look_ups, ROOM)) == ROOM
+    assert silent.breaker.reason == "ValueError in a look-up"
+    look_ups.close()
+
+
+def test_what_is_ready_is_done_while_a_look_up_takes_its_time(
+    silent: Silent, tmp_path: Path
+) -> None:
+    cache = Cache(str(tmp_path))
+    look_ups = LookUps(silent, cache, Pool(1, str(tmp_path)))
+    look_ups.submit("slow", name_of, job_of("slow"))
+    silent.asked.acquire()
+    for name in ("here", "there"):
+        job = job_of(name)
+        Path(cache._path("receipts", job.fingerprint)).parent.mkdir(parents=True, exist_ok=True)
+        Path(cache._path("receipts", job.fingerprint)).touch()
+        look_ups.submit(name, name_of, job)
+    assert answers(look_ups, 2) == ["here", "there"]
+    assert not silent.ended
+    silent.go_on.set()
+    assert answers(look_ups, 1) == ["slow"]
+    look_ups.close()
+
+
+def test_many_are_looked_up_at_once_and_no_more(silent: Silent, tmp_path: Path) -> None:
+    look_ups = LookUps(silent, Cache(str(tmp_path)), Pool(1, str(tmp_path)))
+    for number in range(2 * AT_ONCE):
+        look_ups.submit(number, name_of, job_of(str(number)))
+    for _ in range(AT_ONCE):
+        assert silent.asked.acquire(timeout=30)
+    assert not silent.asked.acquire(blocking=False)
+    silent.go_on.set()
+    assert len(answers(look_ups, 2 * AT_ONCE)) == 2 * AT_ONCE
+    look_ups.close()
