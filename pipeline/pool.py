@@ -24,9 +24,10 @@ from encoders.kit.error import EncodeError
 from encoders.kit.kernel import use_native
 from pipeline.code import add_project_encoders
 
-# A second job waits in the pipe, so that a worker has no gap while the driver is busy. Of quick
-# ones more do, for so many seconds of work, and so many at the most.
-DEPTH, BATCH_S, MOST = 2, 0.03, 128
+# A second batch waits in the pipe, so that a worker has no gap while the driver is busy.
+DEPTH = 2
+# A batch is a single call, or of quick ones so many seconds of work, and so many at the most.
+BATCH_S, MOST = 0.02, 128
 ANSWER_S = 0.02  # how long an answer may wait for others
 PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -176,12 +177,12 @@ class Pool:
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
         self._answers: deque[tuple[Any, Any]] = deque()
-        self._depth = DEPTH
+        self._batch = 1
 
     @property
     def has_room(self) -> bool:
         """Tell whether another call would start at once, or soon."""
-        return self._count() < self.size * self._depth
+        return self._count() < self.size * DEPTH * self._batch
 
     @property
     def is_busy(self) -> bool:
@@ -194,7 +195,7 @@ class Pool:
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
         """Have a call made; its answer will come with the key."""
         self._waiting.append(Call(key, (function, arguments)))
-        if self._depth == DEPTH:  # quick calls wait for company
+        if len(self._waiting) >= self._batch:  # quick calls wait for company
             self._hand_out()
 
     def _hand_out(self) -> None:
@@ -205,19 +206,18 @@ class Pool:
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
-            room = self._depth - len(worker.calls)
-            if room < self._depth // 2 or any(call.is_suspect for call in worker.calls):
+            is_full = len(worker.calls) > (DEPTH - 1) * self._batch
+            if is_full or any(call.is_suspect for call in worker.calls):
                 return
             if self._waiting[0].is_suspect and worker.calls:
                 return
-            worker.send(self._take(room))
+            worker.send(self._take())
 
-    def _take(self, room: int) -> list[Call]:
-        if self._waiting[0].is_suspect:
-            return [self._waiting.popleft()]
+    def _take(self) -> list[Call]:
+        """Give the next batch, or a suspect alone."""
         share = -(-len(self._waiting) // self.size)
-        ready = min(room, share)
-        return [self._waiting.popleft() for _ in range(ready)]
+        count = 1 if self._waiting[0].is_suspect else min(self._batch, share)
+        return [self._waiting.popleft() for _ in range(count)]
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer; a worker's death is the answer to the call that killed it."""
@@ -245,7 +245,7 @@ class Pool:
             self._bury(worker)
             return
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
-        self._depth = min(max(DEPTH, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
+        self._batch = min(max(1, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
 
     def _bury(self, worker: Worker) -> None:
         """Have a dead worker's calls made again, each alone, until it is clear which one kills."""

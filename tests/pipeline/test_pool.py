@@ -52,9 +52,9 @@ def test_workers_never_see_ctrl_c_from_their_very_start(pool):
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-@pytest.mark.parametrize("depth", [2, 8])
-def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool, depth):
-    pool._depth = depth
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool, batch):
+    pool._batch = batch
     for number in range(6):
         pool.submit(number, die if number == 2 else double, number)
     answers = {}
@@ -81,7 +81,7 @@ def test_quick_calls_travel_together(pool, monkeypatch):
 
 def test_a_slow_call_holds_up_no_answer_of_its_batch(tmp_path):
     pool = Pool(1, str(tmp_path))
-    pool._depth = 8
+    pool._batch = 8
     pool.submit("quick", double, 1)
     pool.submit("slow", wait_for, str(tmp_path / "go on"))
     assert pool.next_answer() == ("quick", 2)
