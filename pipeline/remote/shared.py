@@ -88,8 +88,9 @@ class SharedCache:
             if not self._bring(one, inline, cache):
                 return False
         receipt = replace(action.receipt, inline=inline)
-        cache.store_receipt(fingerprint, receipt)
+        # One at a time: many threads that make files in one folder wait for it with the CPU busy.
         with self._lock:
+            cache.store_receipt(fingerprint, receipt)
             self.nodes += 1
         return True
 
