@@ -97,9 +97,11 @@ def measure(bench: Bench, rounds: int) -> dict[str, list[Cost]]:
 
     for turn in range(rounds):
         with running(bench.folder / f"server-{turn}") as server:
-            if bench.baseline:
+            if bench.baseline and turn % 2 == 0:  # neither of the two is always the first
                 note(f"before, {PLAIN}", server, PYTHONPATH=str(bench.baseline))
             tree = note(PLAIN, server)
+            if bench.baseline and turn % 2 == 1:
+                note(f"before, {PLAIN}", server, PYTHONPATH=str(bench.baseline))
             note(LOCAL, server, CARTWRIGHT_CACHE=f"{tree.folder}/cache")
             sending = {"CARTWRIGHT_REMOTE_CACHE": server.address, "CARTWRIGHT_REMOTE_WRITE": "1"}
             note(EMPTY, server, **sending)

@@ -91,7 +91,8 @@ class Build:
         return self._job(task, node, digests)
 
     @cached_property
-    def _workplace(self) -> Workplace:
+    def workplace(self) -> Workplace:
+        """Where the jobs of this run are done, and how."""
         project = self.project
         return Workplace(
             project.root,
@@ -114,7 +115,7 @@ class Build:
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
-            at=self._workplace,
+            at=self.workplace,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:

@@ -114,14 +114,14 @@ class Cache:
         for one in receipt.made:
             if not one.is_inline:
                 self.store_object(one.sha, outputs[one.role])
-        self._keep_receipt(fingerprint, pack_receipt(receipt))
+        self.store_receipt(fingerprint, receipt)
 
     def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
-        """Keep a receipt whose outputs are here, where every process finds it at once."""
-        write_whole(self._path(RECEIPTS, fingerprint), pack_receipt(receipt), self.scratch)
+        """Keep a receipt whose outputs are here, or inside of it.
 
-    def _keep_receipt(self, fingerprint: str, data: bytes) -> None:
-        """Keep a receipt: in a file while they are few, which also hides one that is damaged."""
+        It gets a file while they are few, and where it has to hide one that is damaged.
+        """
+        data = pack_receipt(receipt)
         if self._single < FEW or fingerprint in self._spoiled:
             self._single += 1
             write_whole(self._path(RECEIPTS, fingerprint), data, self.scratch)

@@ -66,6 +66,7 @@ class Job:
     fixed: str
     fingerprint: str
     at: Workplace
+    is_fetched: bool = False  # its receipt has just been written, perhaps by another process
 
 
 @dataclass(slots=True)
@@ -168,7 +169,8 @@ def _restore_or_encode(job: Job, bench: Bench) -> Result:
 
 def _restore(job: Job, bench: Bench) -> Result | None:
     cache = bench.cache
-    receipt = cache.load_receipt(job.fingerprint)
+    load = cache.load_receipt_of_other if job.is_fetched else cache.load_receipt
+    receipt = load(job.fingerprint)
     if receipt is None:
         return None
     places = _places(job, receipt)

@@ -27,9 +27,9 @@ from pipeline.outcome import BUILT, FAILED, STARVED
 from pipeline.session import DAMAGE, Session
 from pipeline.setting import SettingError, is_set
 
-# When nodes have kept this process busy for so many seconds, and so many are left, they go to
-# workers even if nobody asked for any: starting these pays only then.
-ALONE_S, MANY = 0.5, 16
+# When nodes have kept this process busy for so many seconds, and those that are left would for
+# so many more, they go to workers even if nobody asked for any: starting these pays only then.
+ALONE_S, LEFT_S = 0.1, 0.5
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 opt_lint = {
@@ -147,7 +147,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     size = 0
     cluster: Any = None
     final_result: int
-    _alone_s = 0.0
+    _alone, _alone_s = 0, 0.0
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every worker has answered."""
@@ -195,7 +195,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return pool
         from pipeline.remote.lookup import LookUps
 
-        return LookUps(self.session.shared, self.session.project.cache, pool)
+        cache = work.bench_for(self.session.build.workplace).cache
+        return LookUps(self.session.shared, cache, pool)
 
     def _pool_of(self, size: int) -> Any:
         from pipeline.pool import Pool
@@ -268,14 +269,16 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Do a node in this process; when that has taken a while, call in workers for the rest."""
         began = monotonic()
         result = self._work.do_job(work)
+        self._alone += 1
         self._alone_s += monotonic() - began
-        if self._alone_s > ALONE_S and self._is_much_left():
+        if self._alone_s > ALONE_S and cores() > 1 and self._seconds_left() > LEFT_S:
             self._pool = self._pool_of(cores())
         return result
 
-    def _is_much_left(self) -> bool:
+    def _seconds_left(self) -> float:
+        """Say how long the nodes that are left would take here, if they are like the others."""
         assert self.session.build is not None
-        return cores() > 1 and len(self.session.build.dirty) >= MANY
+        return self._alone_s / self._alone * (len(self.session.build.dirty) - 1)
 
     def _finish(self, node: Any, answer: Any) -> None:
         build = self.session.build

@@ -79,7 +79,8 @@ class LookUps:
         while (asked := self._asked.get()) is not None:
             ticket, job = asked
             try:
-                self._shared.fetch(job.fingerprint, job.outputs, self._cache)
+                fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
+                job.is_fetched = fetched
             except OSError:  # the disk is full, or not ours: whoever does the node will say so
                 pass
             except Exception as error:  # a mistake of ours: the build must not wait for it

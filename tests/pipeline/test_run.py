@@ -206,8 +206,8 @@ def test_a_killed_build_loses_nothing_and_leaves_nothing_half_made(game, workers
     assert game.process().built == []
 
 
-@pytest.mark.parametrize(("count", "processes"), [(40, [2]), (8, [])])
-def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, count, processes):
+@pytest.mark.parametrize(("left_s", "processes"), [(0.0, [2]), (60.0, [])])
+def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_s, processes):
     started = []
 
     class Noted(pipeline.pool.Pool):
@@ -218,10 +218,11 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, count
     monkeypatch.setattr("pipeline.pool.Pool", Noted)
     monkeypatch.setattr("pipeline.front.run.cores", lambda: 2)
     monkeypatch.setattr("pipeline.front.run.ALONE_S", 0.0)
-    fill(game, count)
+    monkeypatch.setattr("pipeline.front.run.LEFT_S", left_s)
+    fill(game, 40)
     ran = game.doit()
     assert started == processes
-    assert (ran.code, len(ran.built)) == (0, count + 3)
+    assert (ran.code, len(ran.built)) == (0, 43)
     assert game.outputs() == Naive(game).build("upper")[0]
 
 

@@ -14,7 +14,7 @@ from pipeline.pool import Pool
 from pipeline.remote.address import Address
 from pipeline.remote.lookup import AT_ONCE, ROOM, LookUps
 from pipeline.remote.shared import SharedCache
-from pipeline.work import Job
+from pipeline.work import Job, Workplace
 
 
 class Silent(SharedCache):
@@ -45,7 +45,8 @@ def silent() -> Iterator[Silent]:
 
 
 def job_of(name: str) -> Job:
-    return Job(name, "", {}, {}, {}, {}, "", name.rjust(64, "0"), "", "", "", "")
+    at = Workplace("", "", "", "")
+    return Job(name, "", {}, {}, {}, {}, "", name.rjust(64, "0"), at)
 
 
 def name_of(job: Job) -> str:
