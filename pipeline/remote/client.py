@@ -116,6 +116,10 @@ class Client:
             raise UnreachableError(TOO_LATE) from None
         except (OSError, HTTPException, ValueError) as error:
             raise RemoteError(_in_words(error)) from None
+        except AttributeError:  # its socket is gone: another thread hung up in that very moment
+            if not self._over.is_set():
+                raise
+            raise RemoteError("the run is over") from None
 
     def _exchange(self, method: str, path: str, limit: int, body: bytes | None) -> bytes | None:
         began = time.monotonic()

@@ -49,7 +49,7 @@ class Uploads:
                 fingerprint, cache = self._waiting.popleft()
                 self._under_way += 1
             sent = False
-            with suppress(OSError):  # the local cache cannot be read, and doit will have said so
+            with suppress(Exception):  # it counts as not sent, and the others have their turn
                 sent = self._send(fingerprint, cache)
             with self._changed:
                 self._under_way -= 1

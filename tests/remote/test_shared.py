@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,19 @@ def test_a_full_queue_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.Monkey
         uploads.add(str(number), cache)
     go_on.set()
     assert uploads.finish(30.0) == 15
+
+
+def test_a_connection_that_another_thread_closes_ends_the_request_and_not_the_thread(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = shared_at(server.port).client
+    reach = client.Client._reach
+
+    def close_behind(self: client.Client, connection: HTTPConnection) -> None:
+        reach(self, connection)
+        self._over.set()
+        connection.close()
+
+    monkeypatch.setattr(client.Client, "_reach", close_behind)
+    with pytest.raises(client.RemoteError, match="the run is over"):
+        one.get("ac", "0" * 64, 100)
