@@ -30,6 +30,7 @@ from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, Workplace, clear_bench, do_job
 
 FEW_REPORTS = 5
+MANY = 100  # from so many dirty nodes on, what is known of all of them is asked for at once
 
 
 @dataclass(slots=True)
@@ -64,9 +65,17 @@ class Build:
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
     @cached_property
-    def _makers(self) -> set[str]:
-        """The tasks that own a file; of the others there is nothing to ask, one by one."""
-        return self.project.state.makers()
+    def _makers(self) -> set[str] | None:
+        """The tasks that own a file, where many are built; None means that each has to be asked."""
+        return self.project.state.makers() if len(self.dirty) > MANY else None
+
+    def _files_before(self, task: str) -> dict[str, str]:
+        may_have = self._makers is None or task in self._makers
+        return self.project.state.products_of(task) if may_have else {}
+
+    def _note_owner(self, task: str) -> None:
+        if self._makers is not None:
+            self._makers.add(task)
 
     def open(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built, until the build is closed."""
@@ -176,13 +185,13 @@ class Build:
         files = {path: (size, sha) for _, size, sha, path in built["made"] if path is not None}
         self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
         state = self.project.state
-        before = state.products_of(row.task) if row.task in self._makers else {}
+        before = self._files_before(row.task)
         with state.batch():
             self._note_code(planned.node.encoder)
             self._mark_readers(row, built)
             self.book.note_built(row, built)
             state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
-            self._makers.add(row.task)
+            self._note_owner(row.task)
             # Before anything is committed: a kill must not leave a stale file that nobody minds.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
@@ -234,7 +243,7 @@ class Build:
             owner = self._claims.owner(path) if self._claims else None
             if owner not in (None, row.task):
                 state.give_product(path, owner)
-                self._makers.add(owner)
+                self._note_owner(owner)
                 continue
             warning = remove_output(self.project, self.evaluator, path, sha)
             if warning:

@@ -28,7 +28,7 @@ class Cache:
         self.folder = folder
         self.scratch = f"{folder}/{SCRATCH}"
         self.set_aside: list[str] = []
-        self.bundles = Bundles(f"{folder}/{BUNDLES}")
+        self.bundles = Bundles(f"{folder}/{BUNDLES}", self.scratch)
         self._single = 0
         self._spoiled: set[str] = set()
 

@@ -92,7 +92,7 @@ class Look:
         """Give the files whose content is not what the last plan saw; None when it shows there."""
         project, state = self.project, self.project.state
         seen = state.facts_of(f"planned:{stem}", paths)
-        if not seen.keys() >= paths & state.surveyed(stem):
+        if any(state.was_surveyed(stem, path) for path in paths - seen.keys()):
             raise StateDamagedError("what was planned of a source is missing")
         if len(paths) > MANY:
             project.sources.load_all()

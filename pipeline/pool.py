@@ -171,8 +171,9 @@ class Pool:
     small node costs must not be mostly the way there and back.
     """
 
-    def __init__(self, size: int, root: str) -> None:
-        self.size, self.root = size, root
+    def __init__(self, size: int, root: str, farewell: Callable[[], None] | None = None) -> None:
+        """Get ready for calls; `farewell` is what each worker does before it leaves."""
+        self.size, self.root, self._farewell = size, root, farewell
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
@@ -277,6 +278,8 @@ class Pool:
         """Let the workers finish and leave."""
         for worker in self._workers:
             with suppress(OSError):
+                if self._farewell is not None:
+                    worker.connection.send([(self._farewell, ())])
                 worker.connection.send(None)
         for worker in self._workers:
             worker.process.join()

@@ -20,14 +20,14 @@ import xxhash
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
-VERSION = 5  # raise it when a record changes its shape
+VERSION = 6  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
 CREATE TABLE fact (kind TEXT, key TEXT, record BLOB, crc INTEGER, PRIMARY KEY (kind, key));
 CREATE TABLE node (task TEXT PRIMARY KEY, stem TEXT, plan BLOB, built BLOB, clean INTEGER,
                    crc INTEGER);
-CREATE TABLE graph (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
+CREATE TABLE graph (stem TEXT, shelf INTEGER, record BLOB, crc INTEGER, PRIMARY KEY (stem, shelf));
 CREATE TABLE product (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT)
                       WITHOUT ROWID;
 CREATE INDEX node_by_stem ON node (stem, clean);
@@ -38,6 +38,7 @@ CREATE INDEX product_by_stem ON product (stem);
 # the build was killed: outputs may be there which neither products nor photographs know.
 OPEN = "open"
 CHUNK = 500  # how many values go into one statement
+SHELVES = 64  # so that to look up one input little has to be read
 BATCH_S = 0.1  # how long a batch may stay open
 BUSY_S = 60.0  # how long to wait for another process to finish its transaction
 
@@ -60,6 +61,13 @@ def _row_crc(task: str, stem: str, plan: bytes, built: bytes | None, clean: int)
     """Digest a node so that no part of it can be taken for another's."""
     head = f"{task}\0{stem}\0{clean}\0{len(plan)}\0".encode()
     return _crc(b"".join((head, plan, built or b"")))
+
+
+Shelf = tuple[dict[str, list[str]], dict[str, bool]]
+
+
+def _shelf(one: str) -> int:
+    return xxhash.xxh32_intdigest(one.encode()) % SHELVES
 
 
 class Row:
@@ -96,7 +104,7 @@ class State:
         self.path = path
         self._depth = 0
         self._batch_began: float | None = None
-        self._graphs: dict[str, tuple[dict[str, list[str]], set[str]]] = {}
+        self._shelves: dict[tuple[str, int], Shelf] = {}
         try:
             self.db = self._connect(is_owner)
         except sqlite3.DatabaseError:
@@ -152,13 +160,13 @@ class State:
     def rehearsal(self) -> Iterator[None]:
         """Let everything inside happen to a copy, without a trace and in nobody's way."""
         original, self.db = self.db, sqlite3.connect(":memory:", isolation_level=None)
-        graphs, self._graphs = self._graphs, {}
+        shelves, self._shelves = self._shelves, {}
         try:
             original.backup(self.db)
             yield
         finally:
             self.db.close()
-            self.db, self._graphs = original, graphs
+            self.db, self._shelves = original, shelves
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -199,7 +207,7 @@ class State:
             self.db.execute("COMMIT")
 
     def _roll_back(self) -> None:
-        self._depth, self._batch_began, self._graphs = 0, None, {}
+        self._depth, self._batch_began, self._shelves = 0, None, {}
         with suppress(sqlite3.Error):
             self.db.execute("ROLLBACK")
 
@@ -258,7 +266,7 @@ class State:
         """Forget a manifest, its nodes and its photographs; its products stay known."""
         for table in ("manifest", "photo", "node", "graph"):
             self.db.execute(f"DELETE FROM {table} WHERE stem=?", (stem,))
-        self._graphs.pop(stem, None)
+        self._shelves = {}
 
     def photo_digests(self, stem: str) -> dict[str, bytes]:
         """Give the digest of every folder that matters to a manifest."""
@@ -330,32 +338,39 @@ class State:
         found = dict(self.db.execute(query, (stem,)))
         return found.get(1, 0), found.get(0, 0)
 
-    # The graph of a manifest is one record: of rows that a damaged index hides nobody would know.
+    # The graph of a manifest lies on a fixed number of shelves, each a record with a checksum:
+    # a row for each edge could be hidden by a damaged index, and nobody would know.
 
-    def set_graph(self, stem: str, readers: Mapping[str, list[str]], sources: list[str]) -> None:
+    def set_graph(
+        self, stem: str, readers: Mapping[str, list[str]], sources: Iterable[str]
+    ) -> None:
         """Note which tasks read each input, and which sources were surveyed for the plan."""
-        data = freeze([readers, sources])
-        self.db.execute("INSERT OR REPLACE INTO graph VALUES (?,?,?)", (stem, data, _crc(data)))
-        self._graphs.pop(stem, None)
+        shelves: list[Shelf] = [({}, {}) for _ in range(SHELVES)]
+        for one, tasks in readers.items():
+            shelves[_shelf(one)][0][one] = tasks
+        for one in sources:
+            shelves[_shelf(one)][1][one] = True
+        rows = ((stem, n, data := freeze(one), _crc(data)) for n, one in enumerate(shelves))
+        self.db.executemany("INSERT OR REPLACE INTO graph VALUES (?,?,?,?)", rows)
+        self._shelves = {}
 
-    def _graph(self, stem: str) -> tuple[dict[str, list[str]], set[str]]:
-        if stem not in self._graphs:
-            query = "SELECT record, crc FROM graph WHERE stem=?"
-            row = self.db.execute(query, (stem,)).fetchone()
+    def _graph(self, stem: str, one: str) -> Shelf:
+        key = stem, _shelf(one)
+        if key not in self._shelves:
+            query = "SELECT record, crc FROM graph WHERE stem=? AND shelf=?"
+            row = self.db.execute(query, key).fetchone()
             if row is None:
-                raise StateDamagedError("a manifest has no graph")
-            readers, sources = _load(*row)
-            self._graphs[stem] = readers, set(sources)
-        return self._graphs[stem]
+                raise StateDamagedError("a part of a graph is missing")
+            self._shelves[key] = _load(*row)
+        return self._shelves[key]
 
     def consumers(self, stem: str, inputs: Iterable[str]) -> set[str]:
         """Name the manifest's tasks that read one of the inputs."""
-        readers, _ = self._graph(stem)
-        return {task for one in inputs for task in readers.get(one, ())}
+        return {task for one in inputs for task in self._graph(stem, one)[0].get(one, ())}
 
-    def surveyed(self, stem: str) -> set[str]:
-        """Name the sources that were surveyed for a manifest's plan."""
-        return self._graph(stem)[1]
+    def was_surveyed(self, stem: str, path: str) -> bool:
+        """Tell whether a source was surveyed for a manifest's plan."""
+        return path in self._graph(stem, path)[1]
 
     # Products: the files that were made, by path.
 

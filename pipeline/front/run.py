@@ -201,7 +201,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _pool_of(self, size: int) -> Any:
         from pipeline.pool import Pool
 
-        return Pool(size, self.session.project.root)
+        return Pool(size, self.session.project.root, self._work.clear_bench)
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None

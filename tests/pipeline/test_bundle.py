@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from pipeline.bundle import HEAD, Bundles
+from pipeline.bundle import DIGEST_BYTES, HEAD, INDEX, Bundles
 from pipeline.cache import FEW, Cache
 from pipeline.receipt import Made, Receipt
 from pipeline.trim import trim_cache
@@ -28,8 +28,13 @@ def bundled(game, monkeypatch):
 
 
 def the_bundle(game):
-    (path,) = game.path("cache/bundles").iterdir()
+    (path,) = game.path("cache/bundles").glob("*.bundle")
     return path
+
+
+def without_index(path):
+    """Let a bundle be as a process leaves it that was killed."""
+    path.with_name(path.name + INDEX).unlink()
 
 
 def store(cache: Cache, text: str) -> str:
@@ -45,7 +50,7 @@ def test_only_a_process_with_many_results_bundles_them(tmp_path):
     stored = [store(cache, str(number)) for number in range(FEW + 3)]
     cache.close()
     assert sum(path.is_file() for path in (tmp_path / "receipts").rglob("*")) == FEW
-    assert [path.suffix for path in (tmp_path / "bundles").iterdir()] == [".bundle"]
+    assert len(list((tmp_path / "bundles").glob("*.bundle"))) == 1
     other = Cache(str(tmp_path))
     texts = [other.load_receipt(one).inline["out"].decode() for one in stored]
     assert texts == [str(number) for number in range(FEW + 3)]
@@ -75,12 +80,13 @@ def test_what_another_process_adds_is_found_by_who_looks_again(tmp_path, monkeyp
 @pytest.mark.parametrize("cut", [1, 20, HEAD.size + 3])
 def test_a_torn_end_costs_only_the_receipt_that_it_tears(bundled, cut):
     path = the_bundle(bundled)
-    last = list(Bundles(str(path.parent)).take_apart())[-1][1]
+    last = list(Bundles(str(path.parent), "").take_apart())[-1][1]
     bundled.write("assets/a.txt", "other")
     bundled.remove("cache")
     bundled.doit()
     path = the_bundle(bundled)
     path.write_bytes(path.read_bytes()[:-cut])
+    without_index(path)
     assert cut < HEAD.size + len(last)
     bundled.remove("build")
     bundled.remove(".cartwright")
@@ -101,6 +107,40 @@ def test_a_damaged_receipt_in_a_bundle_is_set_aside_once_and_encoded_again(bundl
         ran = bundled.doit()
         assert len(ran.built) == ran.out.count("set aside: ") == expected
         assert bundled.outputs() == before
+
+
+@pytest.mark.parametrize("harm", ["none", "no index", "damaged index", "empty index"])
+def test_receipts_are_found_with_and_without_an_index(bundled, harm):
+    path = the_bundle(bundled)
+    index = path.with_name(path.name + INDEX)
+    data = bytearray(index.read_bytes())
+    data[DIGEST_BYTES + 40] ^= 1
+    if harm == "no index":
+        without_index(path)
+    elif harm != "none":
+        index.write_bytes(data if harm == "damaged index" else b"")
+    bundled.remove("build")
+    bundled.remove(".cartwright")
+    ran = bundled.doit()
+    assert (ran.code, ran.built, len(ran.restored)) == (0, [], 4)
+
+
+def test_workers_leave_an_index_of_what_they_bundled(game):
+    for number in range(4 * FEW):
+        game.write(f"assets/{number}.txt", str(number))
+    assert game.doit("-n", "2").code == 0
+    paths = list(game.path("cache/bundles").glob("*.bundle"))
+    assert paths
+    assert all(path.with_name(path.name + INDEX).exists() for path in paths)
+
+
+def test_an_index_that_has_more_than_its_bundle_costs_only_what_is_missing(bundled):
+    path = the_bundle(bundled)
+    path.write_bytes(path.read_bytes()[:-5])
+    bundled.remove("build")
+    bundled.remove(".cartwright")
+    ran = bundled.doit()
+    assert (ran.code, len(ran.built), len(ran.restored)) == (0, 1, 3)
 
 
 def test_trimming_takes_bundles_apart_and_loses_nothing(bundled):
@@ -141,7 +181,7 @@ def test_a_forgotten_node_is_encoded_again_though_it_is_in_a_bundle(bundled):
 
 
 def test_a_full_disk_leaves_no_half_receipt_behind(tmp_path, monkeypatch):
-    bundles = Bundles(str(tmp_path))
+    bundles = Bundles(str(tmp_path), str(tmp_path))
     bundles.add("1" * 64, b"whole")
     write = os.write
 
@@ -154,5 +194,5 @@ def test_a_full_disk_leaves_no_half_receipt_behind(tmp_path, monkeypatch):
             bundles.add("2" * 64, b"torn")
     bundles.add("3" * 64, b"whole again")
     bundles.close()
-    found = {one: data for one, data, _ in Bundles(str(tmp_path)).take_apart()}
+    found = {one: data for one, data, _ in Bundles(str(tmp_path), str(tmp_path)).take_apart()}
     assert found == {"1" * 64: b"whole", "3" * 64: b"whole again"}

@@ -211,9 +211,9 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_
     started = []
 
     class Noted(pipeline.pool.Pool):
-        def __init__(self, size, root):
+        def __init__(self, size, *others):
             started.append(size)
-            super().__init__(size, root)
+            super().__init__(size, *others)
 
     monkeypatch.setattr("pipeline.pool.Pool", Noted)
     monkeypatch.setattr("pipeline.front.run.cores", lambda: 2)
