@@ -1,6 +1,7 @@
 """The build tools that are measured, and how one run of a tool is measured.
 
-A tool is looked for beside the running Python, then on the path. All run one job at a time.
+A tool is looked for beside the running Python, then on the path. None is asked for more than one
+job at a time.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ RATIOS = ("wall / ninja", "wall / doit", "CPU / ninja", "CPU / doit")
 NOTES = """
 doit is stock doit with its own backend and checker. cartwright, doit and scons run a node as a
 Python function in their own process; ninja and make have to start a command for each (cp, head,
-cat), so where they build, their figures are mostly process starts. All run one job at a time.
+cat), so where they build, their figures are mostly process starts. None is asked for more than
+one job at a time; cartwright calls in workers by itself when a build proves long, which shows in
+its wall time, and its CPU time has their cost.
 "all touched" is new time stamps on old content: ninja and make rebuild, the others need not.
 With the output deleted cartwright restores from its cache; the others build again.
 CPU is user and system time with all children; peak MB is the largest process of the tree.

@@ -157,12 +157,26 @@ def package_folders() -> Sequence[str]:
 
 def add_project_encoders(root: str) -> None:
     """Let a project bring targets of its own in `encoders/`, beside those of the package."""
+    _put_ours_first()
     folder = os.path.join(root, PACKAGE)
     path = importlib.import_module(PACKAGE).__path__
     if os.path.isdir(folder) and not any(os.path.samefile(folder, one) for one in path):
         path.append(folder)
     if not any(isinstance(finder, SourceFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, SourceFinder())
+
+
+def _put_ours_first() -> None:
+    """Let the package have our own folder, whoever found it.
+
+    Where Cartwright is installed from a checkout, the project's folder of the same name may come
+    first, and Python takes that for all of the package.
+    """
+    package = importlib.import_module(PACKAGE)
+    kit = importlib.import_module(f"{PACKAGE}.kit")
+    ours = os.path.dirname(kit.__path__[0])
+    if ours not in package.__path__:
+        package.__path__ = [ours, *package.__path__]
 
 
 def target_names() -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 
 import pytest
 
@@ -86,3 +88,33 @@ def test_targets_are_found_not_listed(game):
         encoders.__path__[:] = before
     assert "toy" not in target_names()
     assert "kit" not in target_names()
+
+
+# A finder as an installation from a checkout leaves it behind: asked last, and for names alone.
+FROM_CHECKOUT = """
+import importlib.util, os, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        base = os.path.join({root!r}, *name.split("."))
+        if name.partition(".")[0] not in ("encoders", "pipeline"):
+            return None
+        if os.path.isdir(base):
+            place = os.path.join(base, "__init__.py")
+            return importlib.util.spec_from_file_location(
+                name, place, submodule_search_locations=[base]
+            )
+        return importlib.util.spec_from_file_location(name, base + ".py")
+
+sys.path[:] = ["", *(one for one in sys.path if one not in ("", {root!r}))]
+sys.meta_path.append(Finder())
+from pipeline.code import Code, add_project_encoders
+add_project_encoders(os.getcwd())
+print(*Code(lambda path: None, lambda path, module: None).table("encoders.toy:plan"))
+"""
+
+
+def test_a_checkout_that_a_projects_folder_hides_counts_all_the_same(game):
+    command = [sys.executable, "-c", FROM_CHECKOUT.format(root=str(ROOT))]
+    done = subprocess.run(command, cwd=game.root, capture_output=True, text=True, check=False)
+    assert {"encoders.toy", "encoders.kit.plan"} <= set(done.stdout.split()), done.stderr
