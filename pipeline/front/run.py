@@ -289,7 +289,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             result = build.feed(node.task.name, result)
         build.take_in(node.task.name, result)
         if self.session.shared is not None and result.outcome == BUILT:
-            self.session.shared.offer(result.fingerprint, self.session.project.cache)
+            cache = self._work.bench_for(build.workplace).cache
+            self.session.shared.offer(result.fingerprint, cache)
         node.task.values = {"outcome": result.outcome}
         self.process_task_result(node, self._failure(node.task.name, result))
 
