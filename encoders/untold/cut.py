@@ -15,8 +15,7 @@ import numpy as np
 
 from encoders.kit.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.weld import prune_vertices, weld_vertices
-from encoders.untold.piece import NUMBER, WIDTHS, Cut, Piece, pack_cut, unpack_pieces
+from encoders.untold.piece import NUMBER, WIDTHS, Cut, Piece, pack_cut, unpack_pieces, weld_piece
 from encoders.untold.space import with_tangents
 
 UNMERGED = "NM_"
@@ -66,7 +65,7 @@ def _finish(pieces: Sequence[Piece], tile: str, warnings: list[str]) -> Piece:
     """Merge pieces; where only some bring tangents, the others get theirs before."""
     if any(len(piece.tangent) for piece in pieces):
         pieces = [with_tangents(piece) for piece in pieces]
-    piece = _rebased(_welded(_joined(pieces)))
+    piece = _rebased(weld_piece(_joined(pieces)))
     reach = float(np.abs(piece.uv).max(initial=0.0))
     if reach > UV_WARNING:
         warnings.append(
@@ -100,17 +99,6 @@ def _column(pieces: Sequence[Piece], name: str) -> Any:
             for one, piece in zip(found, pieces, strict=True)
         ]
     )
-
-
-def _welded(piece: Piece) -> Piece:
-    """Make vertices that agree in everything one."""
-    names = [name for name in WIDTHS if len(getattr(piece, name))]
-    weld = weld_vertices([getattr(piece, name) for name in names])
-    border = np.zeros(len(weld.first), np.bool_)
-    border[weld.number[piece.is_border]] = True
-    used, triangles = prune_vertices(weld.number[piece.triangles], len(weld.first))
-    columns = {name: getattr(piece, name)[weld.first[used]] for name in names}
-    return replace(piece, **columns, is_border=border[used], triangles=triangles)
 
 
 def _rebased(piece: Piece) -> Piece:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from encoders.kit.component import label_components
 from encoders.kit.quadric import THINNEST, Float64, cross, dot, unit
-from encoders.kit.weld import prune_vertices, weld_vertices
-from encoders.untold.piece import WIDTHS, Piece, Triangles
+from encoders.kit.weld import weld_vertices
+from encoders.untold.piece import WIDTHS, Piece, Triangles, weld_piece
 
 # A vertex fits where its coordinates and its normal differ by less than this.
 UV_FIT, NORMAL_FIT = 1.0 / 512.0, 0.05
@@ -32,7 +32,7 @@ def dress(piece: Piece, triangles: Triangles, points: npt.NDArray[np.float32]) -
     moved = (points != piece.position[triangles]).any(axis=2)
     row, corner = np.nonzero(moved)
     if not len(row):
-        return _pruned(replace(piece, triangles=triangles))
+        return weld_piece(replace(piece, triangles=triangles))
     made = _continued(piece, triangles, points, row, corner)
     fitting = _fitting(piece, made)
     dressed = triangles.copy()
@@ -42,18 +42,7 @@ def dress(piece: Piece, triangles: Triangles, points: npt.NDArray[np.float32]) -
         name: np.concatenate([getattr(piece, name), one]) for name, one in made.items()
     }
     border = np.concatenate([piece.is_border, np.zeros(len(row), np.bool_)])
-    return _pruned(replace(piece, **columns, is_border=border, triangles=dressed))
-
-
-def _pruned(piece: Piece) -> Piece:
-    """Leave out the vertices that no triangle uses, and make equal ones one."""
-    names = [name for name in WIDTHS if len(getattr(piece, name))]
-    weld = weld_vertices([getattr(piece, name) for name in names])
-    border = np.zeros(len(weld.first), np.bool_)
-    border[weld.number[piece.is_border]] = True
-    used, triangles = prune_vertices(weld.number[piece.triangles], len(weld.first))
-    columns = {name: getattr(piece, name)[weld.first[used]] for name in names}
-    return replace(piece, **columns, is_border=border[used], triangles=triangles)
+    return weld_piece(replace(piece, **columns, is_border=border, triangles=dressed))
 
 
 def _continued(

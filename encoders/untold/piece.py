@@ -6,12 +6,14 @@ These bytes are read by this target alone. The rule: equal geometry is equal byt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from encoders.kit.weld import prune_vertices, weld_vertices
 
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.int32]
@@ -63,6 +65,17 @@ class Cut:
     def triangle_count(self) -> int:
         """How many triangles its pieces have."""
         return sum(len(piece.triangles) for piece in self.pieces)
+
+
+def weld_piece(piece: Piece) -> Piece:
+    """Make vertices that agree in everything one, and leave out those that no triangle uses."""
+    names = [name for name in WIDTHS if len(getattr(piece, name))]
+    weld = weld_vertices([getattr(piece, name) for name in names])
+    border = np.zeros(len(weld.first), np.bool_)
+    border[weld.number[piece.is_border]] = True
+    used, triangles = prune_vertices(weld.number[piece.triangles], len(weld.first))
+    columns = {name: getattr(piece, name)[weld.first[used]] for name in names}
+    return replace(piece, **columns, is_border=border[used], triangles=triangles)
 
 
 def pack_pieces(pieces: Sequence[Piece]) -> bytes:
