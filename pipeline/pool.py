@@ -70,6 +70,7 @@ def _serve(connection: Connection, root: str) -> None:
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
     answers = Answers(connection)
+    connection.send((0.0, []))  # there is nothing to answer yet, but somebody who could
     while (batch := calls.get()) is not None:
         answers.restart()
         for call in batch:
@@ -185,6 +186,16 @@ class Pool:
         """Tell whether another call would start at once, or soon."""
         return self._count() < self.size * DEPTH * self._batch
 
+    def warm_up(self) -> None:
+        """Start all workers before there is a call; until they are up there is time for others."""
+        while len(self._workers) < self.size:
+            self._workers.append(Worker(self._context, self.root))
+
+    @property
+    def is_warm(self) -> bool:
+        """Tell whether all workers that were started are up, or have died of it."""
+        return all(worker.connection.poll() for worker in self._workers)
+
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
@@ -246,7 +257,8 @@ class Pool:
             self._bury(worker)
             return
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
-        self._batch = min(max(1, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
+        if answers:
+            self._batch = min(max(1, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
 
     def _bury(self, worker: Worker) -> None:
         """Have a dead worker's calls made again, each alone, until it is clear which one kills."""

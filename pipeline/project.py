@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import xxhash
 
-from pipeline.cache import Cache
 from pipeline.code import Code, Module, add_project_encoders
 from pipeline.files import read_file
 from pipeline.lock import Lock
 from pipeline.photo import Tree, is_trusted, take_stamp
 from pipeline.source import Sources
 from pipeline.state import State
+
+if TYPE_CHECKING:
+    from pipeline.cache import Cache
 
 MANIFESTS = "manifests"
 PRIVATE = ".cartwright"
@@ -29,7 +32,6 @@ class Project:
         self.private = f"{self.root}/{PRIVATE}"
         self.scratch = f"{self.private}/tmp"
         self.ledger = f"{self.private}/outputs"
-        self.cache = Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
         self.tree = Tree(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)
         self._prepare()
@@ -40,6 +42,13 @@ class Project:
             os.makedirs(self.scratch, exist_ok=True)
             with open(f"{self.private}/.gitignore", "w", encoding="utf-8") as file:
                 file.write("*\n")
+
+    @cached_property
+    def cache(self) -> Cache:
+        """The results of all builds; a run that has nothing to do never asks for it."""
+        from pipeline.cache import Cache
+
+        return Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
 
     @cached_property
     def state(self) -> State:

@@ -17,7 +17,6 @@ from doit.cmd_base import DodoTaskLoader
 from doit.exceptions import InvalidDodoFile
 from doit.task import Task
 
-from pipeline.pool import Pool
 from pipeline.project import Project
 from pipeline.session import Session, stem_of
 
@@ -34,6 +33,8 @@ def survey_in_parallel(root: str) -> Any:
     """Give a function that makes many calls in worker processes."""
 
     def in_parallel(function: Any, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        from pipeline.pool import Pool
+
         pool = Pool(os.cpu_count() or 1, root)
         try:
             return list(pool.map(function, calls))

@@ -30,6 +30,7 @@ from pipeline.setting import SettingError, is_set
 # When nodes have kept this process busy for so many seconds, and those that are left would for
 # so many more, they go to workers even if nobody asked for any: starting these pays only then.
 ALONE_S, LEFT_S = 0.1, 0.5
+MANY = 1000  # of so many nodes the least take long enough
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 opt_lint = {
@@ -148,6 +149,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     cluster: Any = None
     final_result: int
     _alone, _alone_s = 0, 0.0
+    _coming: Any = None
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every worker has answered."""
@@ -162,12 +164,17 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             if not self._is_told(error):
                 raise
         finally:
-            if self._pool:
-                self._pool.close()
+            self._dismiss_workers()
             if self.session.build is not None:
                 self.session.build.close()
         if self.session.shared is not None and self.session.build is not None:
             self.session.build.warnings += self.session.shared.finish()
+
+    def _dismiss_workers(self) -> None:
+        if self._coming:  # nobody waits for those that come too late
+            self._coming.kill()
+        if self._pool:
+            self._pool.close()
 
     def _is_told(self, error: BaseException) -> bool:
         """Tell of an end of the cluster as of a failure: what was finished is kept."""
@@ -271,14 +278,19 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         result = self._work.do_job(work)
         self._alone += 1
         self._alone_s += monotonic() - began
-        if self._alone_s > ALONE_S and cores() > 1 and self._seconds_left() > LEFT_S:
-            self._pool = self._pool_of(cores())
+        if self._coming is None and self._is_much_left():
+            self._coming = self._pool_of(cores())
+            self._coming.warm_up()
+        if self._coming is not None and self._coming.is_warm:
+            self._pool, self._coming = self._coming, None
         return result
 
-    def _seconds_left(self) -> float:
-        """Say how long the nodes that are left would take here, if they are like the others."""
+    def _is_much_left(self) -> bool:
+        """Tell whether what is left would take long here, if it is like what was done."""
         assert self.session.build is not None
-        return self._alone_s / self._alone * (len(self.session.build.dirty) - 1)
+        left = len(self.session.build.dirty) - 1
+        is_long = self._alone_s > ALONE_S and self._alone_s / self._alone * left > LEFT_S
+        return (is_long or left > MANY) and cores() > 1
 
     def _finish(self, node: Any, answer: Any) -> None:
         build = self.session.build

@@ -98,6 +98,16 @@ def test_an_error_in_a_call_is_its_answer(pool):
     assert answer.problem == "no"
 
 
+def test_a_pool_that_is_warm_has_all_its_workers_up(pool):
+    pool.warm_up()
+    end = time.monotonic() + 20
+    while not pool.is_warm and time.monotonic() < end:
+        time.sleep(0.01)
+    assert pool.is_warm
+    assert len(pool._workers) == 2
+    assert list(pool.map(double, [(n,) for n in range(9)])) == [2 * n for n in range(9)]
+
+
 def test_no_more_processes_are_started_than_there_is_work_for(pool):
     pool.submit("x", double, 1)
     assert len(pool._workers) == 1

@@ -228,6 +228,7 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_
     monkeypatch.setattr("pipeline.front.run.cores", lambda: 2)
     monkeypatch.setattr("pipeline.front.run.ALONE_S", 0.0)
     monkeypatch.setattr("pipeline.front.run.LEFT_S", left_s)
+    monkeypatch.setattr(Noted, "is_warm", True)
     fill(game, 40)
     ran = game.doit()
     assert started == processes
