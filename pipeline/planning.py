@@ -7,7 +7,9 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Target
+from encoders.kit.plan import Asset, Family, Link, Node, Place, Product, Settings, Source, Target
+from pipeline.bug import bug_in
+from pipeline.record import SCALARS, plain
 from pipeline.survey import SurveyBook, error_record
 
 BROKEN = ""  # the encoder of a node that stands for an asset which could not be planned
@@ -32,20 +34,51 @@ def plan_nodes(
     """Plan all assets, then what stands on them; places are still below the output folder."""
     planned: dict[str, Planned] = {}
     for asset in assets:
-        try:
-            nodes = list(target.plan(asset, surveys, settings))
-        except EncodeError as error:
-            nodes = [_broken(asset, error)]
-        for node in nodes:
+        for node in _plan_asset(target, asset, surveys, settings):
             _add(planned, Planned(node, asset.name))
     if target.link:
         broken = [name for name, one in planned.items() if one.node.encoder == BROKEN]
         nodes = [one.node for one in planned.values() if one.node.encoder != BROKEN]
-        for node in target.link(assets, nodes, settings):
+        for node in _link(target.link, assets, nodes, settings):
             on = node.stands_on
             needs = tuple(name for name in broken if on is None or name in on)
             _add(planned, Planned(node, "", needs))
     return planned
+
+
+def _plan_asset(
+    target: Target, asset: Asset, surveys: SurveyBook, settings: Settings
+) -> list[Node]:
+    """Plan one asset; whatever goes wrong breaks this asset alone."""
+    try:
+        return [with_plain_params(node) for node in target.plan(asset, surveys, settings)]
+    except EncodeError as error:
+        return [_broken(asset, error)]
+    except Exception as error:
+        return [_broken(asset, bug_in("target", error, {"asset": asset.source}))]
+
+
+def _link(link: Link, assets: Sequence[Asset], nodes: list[Node], settings: Settings) -> list[Node]:
+    """Plan what stands on all assets; where that fails, there is no plan."""
+    try:
+        return [with_plain_params(node) for node in link(assets, nodes, settings)]
+    except EncodeError:
+        raise
+    except Exception as error:
+        raise bug_in("target", error, {}) from None
+
+
+def with_plain_params(node: Node) -> Node:
+    """Give the node as it will come back from the state, where only plain values are kept."""
+    if all(type(value) in SCALARS for value in node.params.values()):
+        return node
+    params = {}
+    for name, value in node.params.items():
+        try:
+            params[name] = plain(value)
+        except TypeError as error:
+            raise EncodeError(f'param "{name}" is no plain value', {"found": error}) from None
+    return Node(node.name, node.encoder, node.inputs, params, node.outputs, node.stands_on)
 
 
 def _broken(asset: Asset, error: EncodeError) -> Node:

@@ -17,10 +17,11 @@ from encoders.kit.plan import Survey
 from encoders.kit.reference import resolve_reference
 from encoders.kit.survey import SURVEYS
 from pipeline.apart import call
+from pipeline.bug import bug_in
 from pipeline.code import Code
 from pipeline.files import leads_out, read_file
 from pipeline.photo import Tree, is_link
-from pipeline.record import canonical
+from pipeline.record import canonical, plain
 from pipeline.source import Sources
 from pipeline.state import State
 
@@ -71,13 +72,11 @@ def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
         return {"error": error_record(EncodeError(error.strerror or "", {"file": name})), "of": ""}
     of = xxhash.xxh3_128_hexdigest(data)
     try:
-        return {"survey": call(dotted, data, name), "of": of}
+        return {"survey": plain(call(dotted, data, name)), "of": of}
     except EncodeError as error:
         return {"error": error_record(error), "of": of}
     except Exception as error:
-        hint = "This is a mistake in the survey, not in your file."
-        found = EncodeError(f"{type(error).__name__}: {error}", {"file": name}, hint)
-        return {"error": error_record(found), "of": of}
+        return {"error": error_record(bug_in("survey", error, {"file": name})), "of": of}
 
 
 Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any]]

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
 from pipeline.apart import call_apart, is_apart
+from pipeline.bug import bug_in
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import is_there, read_if_there
@@ -116,11 +117,7 @@ def failure(job: Job, error: BaseException) -> Result:
     if isinstance(error, OSError):
         path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.at.root}/")
         return Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
-    problem = EncodeError(
-        f"{type(error).__name__}: {error}",
-        {"encoder": job.encoder},
-        "This is a mistake in the encoder, not in your files.",
-    )
+    problem = bug_in("encoder", error, {"encoder": job.encoder})
     trace = "".join(traceback.format_exception(error))
     return Result(FAILED, error=problem, trace=trace)
 

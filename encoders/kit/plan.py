@@ -165,6 +165,7 @@ class Reader:
 
 
 Surveys: TypeAlias = Mapping[str, Survey]
+Link: TypeAlias = Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class Target:
 
     kinds: Mapping[str, Kind]
     plan: Callable[[Asset, Surveys, Settings], Iterable[Node]]
-    link: Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]] | None = None
+    link: Link | None = None
     options: Mapping[str, Option] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     surveys: Mapping[str, str] = field(default_factory=dict)
