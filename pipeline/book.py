@@ -29,6 +29,10 @@ class Book:
         """Keep nodes as they were read a moment ago."""
         self._rows.update((row.task, row) for row in rows)
 
+    def keep_plans(self, stem: str, planned: Mapping[str, Planned]) -> None:
+        """Keep what nodes are to do, as it was planned a moment ago."""
+        self._planned.update((f"{stem}:{name}", one) for name, one in planned.items())
+
     def row(self, task: str) -> Row | None:
         """Give a node as it is stored."""
         if task not in self._rows:

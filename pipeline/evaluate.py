@@ -10,12 +10,15 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from encoders.kit.plan import Node, Source
+import xxhash
+
+from encoders.kit.plan import Family, Node, Source
 from pipeline.code import Code
 from pipeline.files import read_if_there
 from pipeline.fingerprint import digest_code, fingerprint, fixed_part
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
+from pipeline.record import freeze
 
 Made = Mapping[str, str]
 
@@ -60,6 +63,7 @@ class Evaluator:
     def __init__(self, root: str, code: Code, source_sha: Callable[[str], str | None]) -> None:
         self._root, self._code, self.source_sha = root, code, source_sha
         self._digests: dict[str, str] = {}
+        self._fixed: dict[bytes, str] = {}
 
     def code_digest(self, encoder: str) -> str:
         """Digest the code and the libraries of an encoder."""
@@ -72,8 +76,13 @@ class Evaluator:
         return self._code.table(encoder)
 
     def fixed(self, node: Node) -> str:
-        """Digest what a node's fingerprint has beside its inputs."""
-        return fixed_part(node, self.code_digest(node.encoder))
+        """Digest what a node's fingerprint has beside its inputs, once for all nodes alike."""
+        families = [type(place) is Family for place in node.outputs.values()]
+        record = freeze([node.encoder, node.params, list(node.outputs), families])
+        alike = xxhash.xxh3_128_digest(record)
+        if alike not in self._fixed:
+            self._fixed[alike] = fixed_part(node, self.code_digest(node.encoder))
+        return self._fixed[alike]
 
     def fingerprint(self, node: Node, made: Callable[[str], Made | None]) -> str | None:
         """Give the fingerprint of a node, or None when a node that it needs was never built."""

@@ -41,12 +41,11 @@ class Look:
         was_killed = state.fact(OPEN, stem) is not None
         same = record is not None and not was_killed and same_setting(project, stem, record)
         judged = same and self._judge_changes(stem, record)
-        if not judged:
-            replan(self, stem)
+        rows = state.rows(stem, only_dirty=True) if judged else replan(self, stem)
         record = state.manifest(stem)
         with state.transaction():
             project.sources.save(new_stamps=not judged)
-        dirty = state.rows(stem, only_dirty=True)
+        dirty = [row for row in rows if not row.clean]
         self.book.keep_rows(dirty)
         if sum(state.counts(stem)) != record["nodes"]:
             raise StateDamagedError("nodes are missing")

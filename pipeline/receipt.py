@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -29,14 +28,13 @@ class Made(NamedTuple):
         return self.size <= INLINE_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """All outputs of one run of an encoder, with its warnings and its report."""
 
     made: tuple[Made, ...]
     warnings: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
-    inline: Mapping[str, bytes] = field(default_factory=dict)
+    inline: Mapping[str, bytes] = {}
 
     def without_bytes(self) -> Receipt:
         """Give the facts alone, light enough to travel."""

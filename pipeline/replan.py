@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.look import Look
 
 
-def replan(look: Look, stem: str) -> None:
+def replan(look: Look, stem: str) -> list[Row]:
     """Plan a manifest anew and note its nodes, each with whether it still holds."""
     draft = Draft(look.project, stem, look.in_parallel)
     draft.work_out()
@@ -36,7 +36,8 @@ def replan(look: Look, stem: str) -> None:
         _refuse_foreign_claims(look, draft)
         old = {row.task: row for row in state.rows(stem)}
         outputs = {posixpath.dirname(path) for path in state.products_in(stem)}
-        _note_rows(look, draft, old, outputs)
+        rows = _judged_rows(look, draft, old, outputs)
+        state.set_rows(rows)
         _hand_over(draft, old)
         state.drop_rows(old.keys() - {f"{stem}:{name}" for name in draft.planned})
         _note_graph(draft)
@@ -45,6 +46,8 @@ def replan(look: Look, stem: str) -> None:
         inputs = draft.input_folders()
         state.drop_photos(stem, state.photo_digests(stem).keys() - inputs - outputs)
         look.keep_photos(stem, inputs | outputs)
+    look.book.keep_plans(stem, draft.planned)
+    return rows
 
 
 def _refuse_foreign_claims(look: Look, draft: Draft) -> None:
@@ -86,7 +89,9 @@ def _current_claims(look: Look, stem: str) -> list[Claim]:
     return claims_of(stem, {name: one.node for name, one in draft.planned.items()})
 
 
-def _note_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]) -> None:
+def _judged_rows(
+    look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]
+) -> list[Row]:
     altered = _altered(draft, outputs)
     built = {task: row.built for task, row in old.items()}
 
@@ -102,7 +107,7 @@ def _note_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str])
         clean = look.judge(one.node, record, altered if row and row.clean else None, made)
         last = row.frozen_built if row else None
         rows.append(Row(task, draft.stem, freeze(pack_planned(one)), last, clean))
-    draft.project.state.set_rows(rows)
+    return rows
 
 
 def _altered(draft: Draft, outputs: set[str]) -> set[str]:

@@ -10,7 +10,6 @@ import hashlib
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
@@ -54,8 +53,7 @@ class Workplace(NamedTuple):
     lint: bool = False
 
 
-@dataclass(slots=True)
-class Job:
+class Job(NamedTuple):
     """Everything that a worker needs to know to do a node."""
 
     task: str
@@ -70,15 +68,14 @@ class Job:
     is_fetched: bool = False  # its receipt has just been written, perhaps by another process
 
 
-@dataclass(slots=True)
-class Result:
+class Result(NamedTuple):
     """What became of a job; the receipt comes without bytes, light enough to travel."""
 
     outcome: str
     fingerprint: str = ""
-    inputs: Mapping[str, str | None] = field(default_factory=dict)
+    inputs: Mapping[str, str | None] = {}
     receipt: Receipt = NOTHING
-    stamps: dict[str, Stamp] = field(default_factory=dict)
+    stamps: Mapping[str, Stamp] = {}
     error: EncodeError | None = None
     trace: str = ""
     starved_of: tuple[str, ...] = ()
@@ -106,7 +103,8 @@ def _guarded(job: Job, action: Callable[[Job, Bench], Found]) -> Found | Result:
     except (Exception, SystemExit) as error:
         result = failure(job, error)
     if result is not None and bench.cache.set_aside:
-        result.set_aside, bench.cache.set_aside = tuple(bench.cache.set_aside), []
+        result = result._replace(set_aside=tuple(bench.cache.set_aside))
+        bench.cache.set_aside = []
     return result
 
 

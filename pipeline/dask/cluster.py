@@ -276,7 +276,7 @@ class Cluster:
             self._try_again(errand, "its result does not stay in the shared cache")
             return
         if result.outcome == RESTORED:
-            result.outcome = BUILT
+            result = result._replace(outcome=BUILT)
         self._arrivals.put(([errand], result))
 
     def _try_again(self, errand: Errand, problem: str) -> None:

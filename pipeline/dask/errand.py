@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.dask.descriptor import Descriptor
@@ -48,4 +48,4 @@ class Errand:
     def final_job(self) -> Job:
         """Give the job with the inputs that it really had, to be restored."""
         inputs = {n: one._replace(sha=self.digests[n]) for n, one in self.job.inputs.items()}
-        return replace(self.job, inputs=inputs, fingerprint=self.fingerprint)
+        return self.job._replace(inputs=inputs, fingerprint=self.fingerprint)

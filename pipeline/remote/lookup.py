@@ -37,7 +37,7 @@ class LookUps:
         self._ready: deque[tuple[Any, Any]] = deque()
         self._looking: dict[int, tuple[Any, Any]] = {}
         self._asked: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
-        self._told: SimpleQueue[int] = SimpleQueue()
+        self._told: SimpleQueue[tuple[int, bool]] = SimpleQueue()
         self._held_back: list[tuple[int, Job]] = []
         self._all_told = threading.Event()
         self._threads = 0
@@ -78,18 +78,18 @@ class LookUps:
     def _look_up(self) -> None:
         while (asked := self._asked.get()) is not None:
             ticket, job = asked
+            fetched = False
             try:
                 fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
-                job.is_fetched = fetched
             except OSError:  # the disk is full, or not ours: whoever does the node will say so
                 pass
             except Exception as error:  # a mistake of ours: the build must not wait for it
                 self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
             finally:
-                self._tell(ticket)
+                self._tell(ticket, fetched)
 
-    def _tell(self, ticket: int) -> None:
-        self._told.put(ticket)
+    def _tell(self, ticket: int, fetched: bool = False) -> None:
+        self._told.put((ticket, fetched))
         if self._bell is not None:
             self._bell.ring()
         elif ticket == LEFT_OUT or self._told.qsize() >= len(self._looking):
@@ -129,13 +129,14 @@ class LookUps:
 
     def _hear_all(self) -> None:
         while self._told.qsize():
-            self._hear(self._told.get())
+            self._hear(*self._told.get())
 
-    def _hear(self, ticket: int) -> None:
+    def _hear(self, ticket: int, fetched: bool) -> None:
         """Let go on what was looked up, or everything that nobody will answer any more."""
         call = self._looking.pop(ticket, None)
         if call is not None:
-            self._ready.append(call)
+            key, (function, job) = call
+            self._ready.append((key, (function, job._replace(is_fetched=fetched))))
         if not self._shared.is_on:
             self._ready.extend(self._looking.values())
             self._looking.clear()

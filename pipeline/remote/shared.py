@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from encoders.kit.plan import Place
 from pipeline.cache import Cache
@@ -95,7 +94,7 @@ class SharedCache:
         for one in action.receipt.made:
             if not self._bring(one, inline, cache):
                 return False
-        receipt = replace(action.receipt, inline=inline)
+        receipt = action.receipt._replace(inline=inline)
         cache.store_receipt(fingerprint, receipt)
         self._brought.add(fingerprint)
         return True
