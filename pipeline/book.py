@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
-from pipeline.evaluate import Made, made_by
+from pipeline.built import Made
 from pipeline.planning import Planned, unpack_planned
-from pipeline.record import freeze
 from pipeline.state import Row, State
+
+
+class Last:
+    """What a node last made: the fingerprint, and every role with its digest and its file."""
+
+    __slots__ = ("digests", "fingerprint", "paths")
+
+    def __init__(self, fingerprint: str, made: Iterable[tuple[str, int, str, str | None]]) -> None:
+        self.fingerprint = fingerprint
+        self.digests: dict[str, str] = {}
+        self.paths: dict[str, str | None] = {}
+        for role, _, sha, path in made:
+            self.digests[role] = sha
+            self.paths[role] = path
 
 
 class Book:
@@ -18,8 +30,7 @@ class Book:
         self.state = state
         self._rows: dict[str, Row | None] = {}
         self._planned: dict[str, Planned] = {}
-        self._made: dict[str, Made | None] = {}
-        self._origins: dict[str, tuple[dict[str, str | None], str]] = {}
+        self._last: dict[str, Last | None] = {}
 
     def open_all(self, stem: str) -> None:
         """Open all nodes of a manifest at once, which is quicker when many will be asked for."""
@@ -48,32 +59,27 @@ class Book:
             self._planned[task] = unpack_planned(task.partition(":")[2], row.plan)
         return self._planned[task]
 
+    def last(self, task: str) -> Last | None:
+        """Give what a node last made, or None when it was never built."""
+        if task not in self._last:
+            row = self.row(task)
+            built = row.built if row else None
+            self._last[task] = Last(built["fingerprint"], built["made"]) if built else None
+        return self._last[task]
+
     def made(self, task: str) -> Made | None:
         """Give the digests of what a node last made, or None when it was never built."""
-        if task not in self._made:
-            row = self.row(task)
-            built = row.built if row else None
-            self._made[task] = made_by(built) if built else None
-        return self._made[task]
-
-    def origin(self, task: str, role: str) -> tuple[str | None, str]:
-        """Say which file a product is, if any, and in which receipt it is named."""
-        if task not in self._origins:
-            row = self.row(task)
-            built = row.built if row else None
-            self._origins[task] = _origins(built) if built else ({}, "")
-        paths, fingerprint = self._origins[task]
-        return paths.get(role), fingerprint
+        last = self.last(task)
+        return last.digests if last else None
 
     def maker(self, stem: str) -> Callable[[str], Made | None]:
         """Give a function that tells by a node's name what it last made."""
         return lambda name: self.made(f"{stem}:{name}")
 
-    def note_built(self, row: Row, built: dict[str, Any]) -> None:
+    def note_built(self, row: Row, built: bytes, last: Last) -> None:
         """Note that a node was built and holds, in the caller's transaction."""
-        self._note(row, freeze(built), clean=True)
-        self._made[row.task] = made_by(built)
-        self._origins[row.task] = _origins(built)
+        self._note(row, built, clean=True)
+        self._last[row.task] = last
 
     def note_dirty(self, row: Row) -> None:
         """Note that a node no longer holds, in the caller's transaction."""
@@ -82,13 +88,9 @@ class Book:
     def note_forgotten(self, row: Row) -> None:
         """Note that a node was never built, in the caller's transaction."""
         self._note(row, None, clean=False)
-        self._made[row.task] = None
+        self._last[row.task] = None
 
     def _note(self, row: Row, built: bytes | None, clean: bool) -> None:
         noted = Row(row.task, row.stem, row.frozen_plan, built, clean)
         self.state.update_row(noted)
         self._rows[row.task] = noted
-
-
-def _origins(built: Mapping[str, Any]) -> tuple[dict[str, str | None], str]:
-    return {role: path for role, _, _, path in built["made"]}, built["fingerprint"]

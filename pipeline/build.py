@@ -12,17 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Node, Product, Source
-from pipeline.book import Book
-from pipeline.evaluate import Evaluator, input_digests, made_by
+from pipeline.book import Book, Last
+from pipeline.evaluate import Evaluator, input_digests
 from pipeline.fingerprint import fingerprint
 from pipeline.graph import edge_of
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
-from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.project import Project
 from pipeline.state import OPEN, Row
@@ -125,6 +123,7 @@ class Build:
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
             at=self.workplace,
+            code_digest=self.evaluator.code_digest(node.encoder),
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -133,8 +132,9 @@ class Build:
         if isinstance(one, Source):
             return Input(one.path, sha)
         maker = f"{stem}:{one.node}"
-        path, receipt = self.book.origin(maker, one.role + name[len(base) :])
-        return Input(path, sha, maker, receipt)
+        last = self.book.last(maker)
+        assert last is not None
+        return Input(last.paths.get(one.role + name[len(base) :]), sha, maker, last.fingerprint)
 
     def feed(self, task: str, starved: Result) -> Result:
         """Make again what a node needs and nobody has any more, then do the node."""
@@ -159,17 +159,24 @@ class Build:
 
     def take_in(self, task: str, result: Result) -> None:
         """Note what became of a node, and count it."""
-        tally = self.tallies.setdefault(task.partition(":")[0], Tally())
+        tally = self._tally(task.partition(":")[0])
         if result.outcome != RESTORED or tally.by_task.get(task) != BUILT:
             tally.by_task[task] = result.outcome
-        self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
+        if result.set_aside:
+            self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
         row = self.book.row(task)
         if row is None or result.outcome in (FAILED, UNCHANGED):
             return
-        self.warnings += [f"{task}: {line}" for line in result.receipt.warnings]
-        if result.receipt.report:
-            self.reports[task] = result.receipt.report
-        self._note(row, result)
+        if result.warnings:
+            self.warnings += [f"{task}: {line}" for line in result.warnings]
+        if result.report:
+            self.reports[task] = result.report
+        self._note(row, result, tally)
+
+    def _tally(self, stem: str) -> Tally:
+        if stem not in self.tallies:
+            self.tallies[stem] = Tally()
+        return self.tallies[stem]
 
     def telling_reports(self) -> dict[str, tuple[str, ...]]:
         """Give the reports that a user wants to see: of the whole, and of assets where few are."""
@@ -178,52 +185,39 @@ class Build:
         hidden = of_assets if len(of_assets) > FEW_REPORTS else []
         return {task: lines for task, lines in self.reports.items() if task not in hidden}
 
-    def _note(self, row: Row, result: Result) -> None:
-        planned = self.book.planned(row.task)
-        assert planned is not None
-        built = self._record(planned.node, result)
-        files = {path: (size, sha) for _, size, sha, path in built["made"] if path is not None}
-        self.tallies[row.stem].bytes_made += sum(size for size, _ in files.values())
+    def _note(self, row: Row, result: Result, tally: Tally) -> None:
+        files = {one.path: one for one in result.made if one.path is not None}
+        tally.bytes_made += sum(one.size for one in files.values())
         state = self.project.state
         before = self._files_before(row.task)
+        last = Last(result.fingerprint, result.made)
         with state.batch():
-            self._note_code(planned.node.encoder)
-            self._mark_readers(row, built)
-            self.book.note_built(row, built)
-            state.set_products((p, row.stem, row.task, *about) for p, about in files.items())
+            self._note_code(row.task)
+            self._mark_readers(row, last)
+            self.book.note_built(row, result.built, last)
+            state.set_products(
+                (path, row.stem, row.task, one.size, one.sha) for path, one in files.items()
+            )
             self._note_owner(row.task)
             # Before anything is committed: a kill must not leave a stale file that nobody minds.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
 
-    def _record(self, node: Node, result: Result) -> dict[str, Any]:
-        sources = {name: one for name, one in node.inputs.items() if isinstance(one, Source)}
-        return {
-            "fingerprint": result.fingerprint,
-            "encoder": node.encoder,
-            "code": self.evaluator.code_digest(node.encoder),
-            "params": node.params,
-            "inputs": result.inputs,
-            "sources": {name: one.path for name, one in sources.items()},
-            "made": [
-                [one.role, one.size, one.sha, place_of(one.role, node.outputs)]
-                for one in result.receipt.made
-            ],
-        }
-
-    def _note_code(self, encoder: str) -> None:
-        key = self.evaluator.code_digest(encoder)
-        if key not in self._noted_code:
+    def _note_code(self, task: str) -> None:
+        planned = self.book.planned(task)
+        assert planned is not None
+        encoder = planned.node.encoder
+        if encoder not in self._noted_code:
+            key = self.evaluator.code_digest(encoder)
             self.project.state.set_facts("code", {key: self.project.code.table(encoder)})
-            self._noted_code.add(key)
+            self._noted_code.add(encoder)
 
-    def _mark_readers(self, row: Row, built: dict[str, Any]) -> None:
+    def _mark_readers(self, row: Row, last: Last) -> None:
         """Mark what reads this node's products as dirty, where these are not what they were."""
-        old = self.book.made(row.task)
+        old, new = self.book.made(row.task), last.digests
         if old is None:  # whoever reads a node that was never built is dirty already
             return
-        new = made_by(built)
         changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
         name = row.task.partition(":")[2]
         roles = changed | {role.rpartition("/")[0] for role in changed} - {""}
@@ -254,7 +248,7 @@ class Build:
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""
-        self.tallies.setdefault(stem, Tally()).removed += 1
+        self._tally(stem).removed += 1
         self._stamps.setdefault(stem, {})[path] = None
 
     def close(self) -> None:

@@ -13,24 +13,13 @@ from typing import Any
 import xxhash
 
 from encoders.kit.plan import Family, Node, Source
+from pipeline.built import Made
 from pipeline.code import Code
 from pipeline.files import read_if_there
 from pipeline.fingerprint import digest_code, fingerprint, fixed_part
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.record import freeze
-
-Made = Mapping[str, str]
-
-
-def made_by(built: Mapping[str, Any]) -> dict[str, str]:
-    """Give the SHA-256 of each role that a node made."""
-    return {role: sha for role, _, sha, _ in built["made"]}
-
-
-def files_of(built: Mapping[str, Any]) -> dict[str, str]:
-    """Give the SHA-256 of each file that a node made, from the project's root."""
-    return {path: sha for _, _, sha, path in built["made"] if path is not None}
 
 
 def input_digests(

@@ -11,8 +11,9 @@ from typing import Any
 
 from encoders.kit.plan import Node
 from pipeline.book import Book
+from pipeline.built import Made, files_of, made_by
 from pipeline.draft import load_target
-from pipeline.evaluate import Evaluator, Made, files_of, made_by
+from pipeline.evaluate import Evaluator
 from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
 from pipeline.photo import Listing, differing_names, is_link, without_fresh

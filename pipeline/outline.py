@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from encoders.kit.plan import Source
 from pipeline.book import Book
-from pipeline.evaluate import files_of
+from pipeline.built import files_of
 from pipeline.graph import needed_nodes
 from pipeline.state import Row, StateDamagedError
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from time import monotonic, sleep
+from types import ModuleType
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -138,6 +140,17 @@ def _without_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Let what is started here not load the program that runs: it has no use for doit."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """A call that is to be made; one whose worker died is a suspect, and made alone."""
@@ -153,7 +166,7 @@ class Worker:
     def __init__(self, context: Any, root: str) -> None:
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, root), daemon=True)
-        with _without_ctrl_c():
+        with _without_ctrl_c(), _without_main():
             self.process.start()
         theirs.close()
         self.calls: deque[Call] = deque()
@@ -163,6 +176,11 @@ class Worker:
         self.calls += calls
         with suppress(BrokenPipeError):  # a dead worker is found out when it is waited for
             self.connection.send([call.what for call in calls])
+
+
+def _batch_of(call_s: float) -> int:
+    """Say how many calls that take so long go into one message."""
+    return min(max(1, int(BATCH_S / max(call_s, 1e-6))), MOST)
 
 
 class Pool:
@@ -186,9 +204,14 @@ class Pool:
         """Tell whether another call would start at once, or soon."""
         return self._count() < self.size * DEPTH * self._batch
 
-    def warm_up(self) -> None:
-        """Start all workers before there is a call; until they are up there is time for others."""
-        while len(self._workers) < self.size:
+    def warm_up(self, call_s: float) -> None:
+        """Start workers for calls that will take so long, before there is one.
+
+        Of quick calls one worker may do as many as the driver can hand out; should it not keep
+        up, others follow.
+        """
+        self._batch = _batch_of(call_s)
+        while len(self._workers) < (self.size if self._batch == 1 else 1):
             self._workers.append(Worker(self._context, self.root))
 
     @property
@@ -212,23 +235,31 @@ class Pool:
 
     def _hand_out(self) -> None:
         """Give waiting calls to workers, as evenly as can be."""
+        share = -(-len(self._waiting) // max(len(self._workers), 1))
         while self._waiting:
             worker = min(self._workers, key=lambda one: len(one.calls), default=None)
-            if (worker is None or worker.calls) and len(self._workers) < self.size:
+            if self._wants_another(worker):
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
-            is_full = len(worker.calls) > (DEPTH - 1) * self._batch
-            if is_full or any(call.is_suspect for call in worker.calls):
+            if self._is_full(worker) or any(call.is_suspect for call in worker.calls):
                 return
             if self._waiting[0].is_suspect and worker.calls:
                 return
-            worker.send(self._take())
+            worker.send(self._take(share))
 
-    def _take(self) -> list[Call]:
-        """Give the next batch, or a suspect alone."""
-        share = -(-len(self._waiting) // self.size)
-        count = 1 if self._waiting[0].is_suspect else min(self._batch, share)
+    def _wants_another(self, idlest: Worker | None) -> bool:
+        """Tell whether to start a worker: quick calls are worth one only when others are full."""
+        if idlest is None or len(self._workers) >= self.size:
+            return idlest is None
+        return self._is_full(idlest) if self._batch > 1 else bool(idlest.calls)
+
+    def _is_full(self, worker: Worker) -> bool:
+        return len(worker.calls) > (DEPTH - 1) * self._batch
+
+    def _take(self, share: int) -> list[Call]:
+        """Give the next batch, of at most a worker's share, or a suspect alone."""
+        count = 1 if self._waiting[0].is_suspect else min(self._batch, share, len(self._waiting))
         return [self._waiting.popleft() for _ in range(count)]
 
     def next_answer(self) -> tuple[Any, Any]:
@@ -258,7 +289,7 @@ class Pool:
             return
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
         if answers:
-            self._batch = min(max(1, int(BATCH_S * len(answers) / max(seconds, 1e-6))), MOST)
+            self._batch = _batch_of(seconds / len(answers))
 
     def _bury(self, worker: Worker) -> None:
         """Have a dead worker's calls made again, each alone, until it is clear which one kills."""

@@ -36,13 +36,6 @@ class Receipt(NamedTuple):
     report: tuple[str, ...] = ()
     inline: Mapping[str, bytes] = {}
 
-    def without_bytes(self) -> Receipt:
-        """Give the facts alone, light enough to travel."""
-        return Receipt(self.made, self.warnings, self.report)
-
-
-NOTHING = Receipt(())
-
 
 def pack_receipt(receipt: Receipt) -> bytes:
     """Serialise a receipt, its own digest first, so that a damaged one is known."""

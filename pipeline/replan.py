@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from encoders.kit.plan import Product
+from pipeline.built import Made, made_by
 from pipeline.code import PYTHON
 from pipeline.draft import Draft
-from pipeline.evaluate import Made, made_by
 from pipeline.graph import Claim, claims_of, collisions, edge_of
 from pipeline.manifest import overlap
 from pipeline.mistake import ManifestError
@@ -55,8 +55,10 @@ def _refuse_foreign_claims(look: Look, draft: Draft) -> None:
 
     The other's last plan may be outdated: before it counts against this one, it is made anew.
     """
-    own = claims_of(draft.stem, {name: one.node for name, one in draft.planned.items()})
     others = [stem for stem in look.project.state.stems() if _overlaps(draft, stem)]
+    if not others:
+        return
+    own = claims_of(draft.stem, {name: one.node for name, one in draft.planned.items()})
     noted = [claim for stem in others for claim in _noted_claims(draft, stem)]
     if not collisions([*own, *noted]):
         return
@@ -89,9 +91,7 @@ def _current_claims(look: Look, stem: str) -> list[Claim]:
     return claims_of(stem, {name: one.node for name, one in draft.planned.items()})
 
 
-def _judged_rows(
-    look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]
-) -> list[Row]:
+def _judged_rows(look: Look, draft: Draft, old: dict[str, Row], outputs: set[str]) -> list[Row]:
     altered = _altered(draft, outputs)
     built = {task: row.built for task, row in old.items()}
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from encoders.kit.plan import Family
-from pipeline.evaluate import Evaluator, files_of
+from pipeline.built import files_of
+from pipeline.evaluate import Evaluator
 from pipeline.files import read_if_there, remove_empty_folders
 from pipeline.graph import claims_of
 from pipeline.ledger import Ledger

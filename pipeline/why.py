@@ -8,7 +8,8 @@ from typing import Any
 
 from encoders.kit.plan import Node, Source
 from pipeline.book import Book
-from pipeline.evaluate import Evaluator, files_of, input_digests
+from pipeline.built import files_of
+from pipeline.evaluate import Evaluator, input_digests
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.reason import CODE, NEW, OPTION, OUTPUT, SOURCE, Reason, changed_code, changed_option

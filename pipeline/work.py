@@ -17,6 +17,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
 from pipeline.apart import call_apart, is_apart
 from pipeline.bug import bug_in
+from pipeline.built import Output, freeze_built, placed
 from pipeline.cache import Cache
 from pipeline.code import changed_since, load_function
 from pipeline.files import is_there, read_if_there
@@ -24,10 +25,12 @@ from pipeline.fingerprint import fingerprint
 from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp, take_stamp
-from pipeline.place import broken_promise, place_of
+from pipeline.place import broken_promise
 from pipeline.pool import plain_error
 from pipeline.purity import pure
-from pipeline.receipt import NOTHING, Made, Receipt
+from pipeline.receipt import Made, Receipt
+
+Outputs = tuple[Output, ...]
 
 
 class Input(NamedTuple):
@@ -65,16 +68,22 @@ class Job(NamedTuple):
     fixed: str
     fingerprint: str
     at: Workplace
+    code_digest: str = ""
     is_fetched: bool = False  # its receipt has just been written, perhaps by another process
 
 
 class Result(NamedTuple):
-    """What became of a job; the receipt comes without bytes, light enough to travel."""
+    """What became of a job: facts alone, light enough to travel.
+
+    `built` is the record of the build as the state keeps it.
+    """
 
     outcome: str
     fingerprint: str = ""
-    inputs: Mapping[str, str | None] = {}
-    receipt: Receipt = NOTHING
+    built: bytes = b""
+    made: Outputs = ()
+    warnings: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()
     stamps: Mapping[str, Stamp] = {}
     error: EncodeError | None = None
     trace: str = ""
@@ -168,35 +177,38 @@ def _restore(job: Job, bench: Bench) -> Result | None:
     receipt = load(job.fingerprint)
     if receipt is None:
         return None
-    places = _places(job, receipt)
-    if not all(cache.has_output(made) for made in receipt.made if made.role not in places):
+    made = placed(receipt.made, job)
+    private = (row for row, one in zip(receipt.made, made, strict=True) if one.path is None)
+    if not all(map(cache.has_output, private)):
         return None
     stamps = {}
-    _note_files(bench, receipt, places)
-    for made in receipt.made:
-        place = places.get(made.role)
-        if place is None:
+    _note_files(bench, made)
+    for row, one in zip(receipt.made, made, strict=True):
+        if one.path is None:
             continue
-        path = f"{job.at.root}/{place}"
-        if not _has_bytes(path, made.sha):
-            data = cache.load_output(receipt, made)
+        path = f"{job.at.root}/{one.path}"
+        if not _has_bytes(path, one.sha):
+            data = cache.load_output(receipt, row)
             if data is None:
                 return None
-            cache.put_in_place(made.sha, data, path, job.at.scratch)
-        stamps[place] = take_stamp(path)
-    inputs = {name: one.sha for name, one in job.inputs.items()}
-    return Result(RESTORED, job.fingerprint, inputs, receipt.without_bytes(), stamps)
+            cache.put_in_place(one.sha, data, path, job.at.scratch)
+        stamps[one.path] = take_stamp(path)
+    digests = {name: one.sha for name, one in job.inputs.items()}
+    return _result(RESTORED, job, digests, receipt, made)._replace(stamps=stamps)
 
 
-def _places(job: Job, receipt: Receipt) -> dict[str, str]:
-    """Say which file each public output becomes."""
-    places = ((made.role, place_of(made.role, job.outputs)) for made in receipt.made)
-    return {role: place for role, place in places if place is not None}
+def _result(
+    outcome: str, job: Job, digests: Mapping[str, str | None], receipt: Receipt, made: Outputs
+) -> Result:
+    same = all(digests[name] == one.sha for name, one in job.inputs.items())
+    actual = job.fingerprint if same else fingerprint(job.fixed, digests)
+    built = freeze_built(job, actual, digests, made)
+    return Result(outcome, actual, built, made, receipt.warnings, receipt.report)
 
 
-def _note_files(bench: Bench, receipt: Receipt, places: Mapping[str, str]) -> None:
+def _note_files(bench: Bench, made: Outputs) -> None:
     """Note files as ours before they appear, so that a kill leaves none that nobody knows."""
-    bench.ledger.note({places[one.role]: one.sha for one in receipt.made if one.role in places})
+    bench.ledger.note({one.path: one.sha for one in made if one.path is not None})
 
 
 def _has_bytes(path: str, sha: str) -> bool:
@@ -221,11 +233,10 @@ def _encode(job: Job, bench: Bench) -> Result:
     if starved:
         return Result(STARVED, starved_of=tuple(sorted(set(starved))))
     receipt, outputs = encode(job, inputs)
-    same = all(digests[name] == one.sha for name, one in job.inputs.items())
-    actual = job.fingerprint if same else fingerprint(job.fixed, digests)
-    bench.cache.store_result(actual, receipt, outputs)
-    stamps = _put_in_place(job, bench, receipt, outputs)
-    return Result(BUILT, actual, digests, receipt.without_bytes(), stamps)
+    made = placed(receipt.made, job)
+    result = _result(BUILT, job, digests, receipt, made)
+    bench.cache.store_result(result.fingerprint, receipt, outputs)
+    return result._replace(stamps=_put_in_place(job, bench, made, outputs))
 
 
 def encode(job: Job, inputs: Mapping[str, bytes]) -> tuple[Receipt, dict[str, bytes]]:
@@ -285,17 +296,15 @@ def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
 
 
 def _put_in_place(
-    job: Job, bench: Bench, receipt: Receipt, outputs: Mapping[str, bytes]
+    job: Job, bench: Bench, made: Outputs, outputs: Mapping[str, bytes]
 ) -> dict[str, Stamp]:
     """Put the public outputs in place; what is there already stays untouched."""
     stamps = {}
-    places = _places(job, receipt)
-    _note_files(bench, receipt, places)
-    for made in receipt.made:
-        place = places.get(made.role)
-        if place is not None:
-            data, path = outputs[made.role], f"{job.at.root}/{place}"
+    _note_files(bench, made)
+    for one in made:
+        if one.path is not None:
+            data, path = outputs[one.role], f"{job.at.root}/{one.path}"
             if not is_there(path) or read_if_there(path) != data:
-                bench.cache.put_in_place(made.sha, data, path, job.at.scratch)
-            stamps[place] = take_stamp(path)
+                bench.cache.put_in_place(one.sha, data, path, job.at.scratch)
+            stamps[one.path] = take_stamp(path)
     return stamps

@@ -10,7 +10,7 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.evaluate import made_by
+from pipeline.built import made_by
 from pipeline.front.command import PlainCommand
 from pipeline.front.loader import say_waiting, speaking_plainly
 from pipeline.ledger import Ledger

@@ -31,6 +31,7 @@ from pipeline.setting import SettingError, is_set
 # so many more, they go to workers even if nobody asked for any: starting these pays only then.
 ALONE_S, LEFT_S = 0.1, 0.5
 MANY = 1000  # of so many nodes the least take long enough
+QUICK_S = 0.0001  # and as long as this they are taken to be until it shows
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 opt_lint = {
@@ -199,6 +200,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         else:
             prepare_process(self.session.project.root)
         if self.session.shared is None:
+            if pool is None and cores() > 1 and len(self.session.build.dirty) > MANY:
+                self._call_workers(QUICK_S)
             return pool
         from pipeline.remote.lookup import LookUps
 
@@ -278,9 +281,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         result = self._work.do_job(work)
         self._alone += 1
         self._alone_s += monotonic() - began
-        if self._coming is None and self._is_much_left():
-            self._coming = self._pool_of(cores())
-            self._coming.warm_up()
+        if self._coming is None and self._alone_s > ALONE_S and self._is_much_left():
+            self._call_workers(self._alone_s / self._alone)
         if self._coming is not None and self._coming.is_warm:
             self._pool, self._coming = self._coming, None
         return result
@@ -289,8 +291,12 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Tell whether what is left would take long here, if it is like what was done."""
         assert self.session.build is not None
         left = len(self.session.build.dirty) - 1
-        is_long = self._alone_s > ALONE_S and self._alone_s / self._alone * left > LEFT_S
-        return (is_long or left > MANY) and cores() > 1
+        return self._alone_s / self._alone * left > LEFT_S and cores() > 1
+
+    def _call_workers(self, node_s: float) -> None:
+        """Have workers started, for nodes that take so long; until they are up we go on alone."""
+        self._coming = self._pool_of(cores())
+        self._coming.warm_up(node_s)
 
     def _finish(self, node: Any, answer: Any) -> None:
         build = self.session.build

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
 from encoders.kit.error import EncodeError
-from pipeline.pool import Pool, Worker
+from pipeline.pool import MOST, Pool, Worker
+from tests.pipeline.game import ROOT
 
 
 def double(number):
@@ -98,14 +101,51 @@ def test_an_error_in_a_call_is_its_answer(pool):
     assert answer.problem == "no"
 
 
-def test_a_pool_that_is_warm_has_all_its_workers_up(pool):
-    pool.warm_up()
+SLOW_S, QUICK_S = 1.0, 0.0001
+
+
+@pytest.mark.parametrize(("call_s", "workers"), [(SLOW_S, 2), (QUICK_S, 1)])
+def test_a_pool_warms_up_with_as_many_workers_as_its_calls_are_worth(pool, call_s, workers):
+    pool.warm_up(call_s)
     end = time.monotonic() + 20
     while not pool.is_warm and time.monotonic() < end:
         time.sleep(0.01)
     assert pool.is_warm
-    assert len(pool._workers) == 2
+    assert len(pool._workers) == workers
     assert list(pool.map(double, [(n,) for n in range(9)])) == [2 * n for n in range(9)]
+
+
+def test_quick_calls_get_another_worker_when_the_first_cannot_keep_up(pool):
+    pool.warm_up(QUICK_S)
+    for n in range(MOST):
+        pool.submit(n, double, n)
+    assert len(pool._workers) == 1
+    for n in range(3 * MOST):
+        pool.submit(n, double, n)
+    assert len(pool._workers) == 2
+    answers = [pool.next_answer() for _ in range(4 * MOST)]
+    assert all(answer == 2 * key for key, answer in answers)
+
+
+def test_a_worker_does_not_load_the_program_that_started_it(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import sys\n"
+        "if __name__ != '__main__':\n"
+        "    sys.exit('a worker ran the program')\n"
+        "from pipeline.pool import Pool\n"
+        "pool = Pool(1, '.')\n"
+        "print(list(pool.map(abs, [(-3,)])))\n"
+        "pool.close()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (ran.stdout, ran.stderr) == ("[3]\n", "")
 
 
 def test_no_more_processes_are_started_than_there_is_work_for(pool):
