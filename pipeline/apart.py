@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from encoders.kit.apart import MARK
 from encoders.kit.error import EncodeError
-from pipeline.code import load_function
+from pipeline.code import changed_since, load_function
 from pipeline.pool import Pool, plain_error
 
 
@@ -21,11 +22,22 @@ def is_apart(dotted: str) -> bool:
     return bool(marked) and multiprocessing.parent_process() is None
 
 
-def call_apart(dotted: str, *arguments: Any) -> Any:
+def refuse_changed_code(texts: Mapping[str, str]) -> None:
+    """Raise an error where what was loaded is not what was digested."""
+    outdated = changed_since(texts)
+    if outdated:
+        raise EncodeError(
+            "code changed while the build was running",
+            {"module": ", ".join(outdated)},
+            "Run doit again.",
+        )
+
+
+def call_apart(dotted: str, *arguments: Any, code: Mapping[str, str] | None = None) -> Any:
     """Call a function in a process of its own; a crash comes back as an EncodeError."""
     pool = Pool(1, os.getcwd())
     try:
-        (answer,) = pool.map(_answer, [(dotted, arguments)])
+        (answer,) = pool.map(_answer, [(dotted, arguments, code or {})])
     except BaseException:
         pool.kill()
         raise
@@ -43,10 +55,12 @@ def call(dotted: str, *arguments: Any) -> Any:
     return load_function(dotted)(*arguments)
 
 
-def _answer(dotted: str, arguments: tuple[Any, ...]) -> Any:
+def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) -> Any:
     """Call a function; what it raises is an answer too."""
     try:
-        return load_function(dotted)(*arguments)
+        answer = load_function(dotted)(*arguments)
+        refuse_changed_code(code)
+        return answer
     except EncodeError as error:
         return plain_error(error)
     except (Exception, SystemExit) as error:

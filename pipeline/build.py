@@ -16,13 +16,14 @@ from functools import cached_property
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Node, Product, Source
 from pipeline.book import Book, Last
+from pipeline.deliver import DISPLACED
 from pipeline.evaluate import Evaluator, input_digests
 from pipeline.fingerprint import fingerprint
 from pipeline.graph import edge_of
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.photo import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.planning import BROKEN
-from pipeline.project import Project
+from pipeline.project import PRIVATE, Project
 from pipeline.state import OPEN, Row
 from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, Workplace, clear_bench, do_job
@@ -57,6 +58,7 @@ class Build:
         self.lint = False
         self.tallies: dict[str, Tally] = {}
         self.warnings: list[str] = []
+        self.displaced: list[str] = []
         self.reports: dict[str, tuple[str, ...]] = {}
         self._noted_code: set[str] = set()
         self._claims: Claims | None = None
@@ -124,6 +126,7 @@ class Build:
             fingerprint=fingerprint(fixed, digests),
             at=self.workplace,
             code_digest=self.evaluator.code_digest(node.encoder),
+            known=tuple(self._files_before(task)),
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -164,6 +167,7 @@ class Build:
             tally.by_task[task] = result.outcome
         if result.set_aside:
             self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
+        self.displaced += result.displaced
         row = self.book.row(task)
         if row is None or result.outcome in (FAILED, UNCHANGED):
             return
@@ -254,6 +258,7 @@ class Build:
     def close(self) -> None:
         """Photograph the folders that were written to, so that the next glance finds them known."""
         clear_bench()
+        self._tell_of_displaced()
         self.project.state.flush(now=True)
         newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
         now_ns = self.project.lock.clock_ns()
@@ -266,6 +271,16 @@ class Build:
                 self._photograph(stem, stamps, now_ns)
             self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
+
+    def _tell_of_displaced(self) -> None:
+        if self.displaced:
+            count, first = len(self.displaced), self.displaced[0]
+            files = f"a file that is no output of ours was in the way, and is now {first}"
+            if count > 1:
+                files = f"{count} files that are no outputs of ours were in the way, and are now "
+                files += f"below {PRIVATE}/{DISPLACED}, such as {first}"
+            self.warnings.append(files)
+            self.displaced = []
 
     def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
         """Bring the listings of output folders up to date with our own writes, and no others."""

@@ -15,16 +15,17 @@ from typing import NamedTuple, TypeVar
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
-from pipeline.apart import call_apart, is_apart
+from pipeline.apart import call_apart, is_apart, refuse_changed_code
 from pipeline.bug import bug_in
 from pipeline.built import Output, freeze_built, placed
 from pipeline.cache import Cache
-from pipeline.code import changed_since, load_function
+from pipeline.code import load_function
+from pipeline.deliver import deliver
 from pipeline.files import is_there, read_if_there
 from pipeline.fingerprint import fingerprint
 from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
-from pipeline.photo import Stamp, take_stamp
+from pipeline.photo import Stamp
 from pipeline.place import broken_promise
 from pipeline.pool import plain_error
 from pipeline.purity import pure
@@ -69,6 +70,7 @@ class Job(NamedTuple):
     fingerprint: str
     at: Workplace
     code_digest: str = ""
+    known: tuple[str, ...] = ()  # the files that the node is known to have made
     is_fetched: bool = False  # its receipt has just been written, perhaps by another process
 
 
@@ -89,6 +91,7 @@ class Result(NamedTuple):
     trace: str = ""
     starved_of: tuple[str, ...] = ()
     set_aside: tuple[str, ...] = ()
+    displaced: tuple[str, ...] = ()  # files of others that were in the way, where they are now
 
 
 Found = TypeVar("Found", Result, "Result | None")
@@ -181,20 +184,17 @@ def _restore(job: Job, bench: Bench) -> Result | None:
     private = (row for row, one in zip(receipt.made, made, strict=True) if one.path is None)
     if not all(map(cache.has_output, private)):
         return None
-    stamps = {}
-    _note_files(bench, made)
+    outputs = {}
     for row, one in zip(receipt.made, made, strict=True):
-        if one.path is None:
-            continue
-        path = f"{job.at.root}/{one.path}"
-        if not _has_bytes(path, one.sha):
+        if one.path is not None and not _has_bytes(f"{job.at.root}/{one.path}", one.sha):
             data = cache.load_output(receipt, row)
             if data is None:
                 return None
-            cache.put_in_place(one.sha, data, path, job.at.scratch)
-        stamps[one.path] = take_stamp(path)
+            outputs[one.role] = data
     digests = {name: one.sha for name, one in job.inputs.items()}
-    return _result(RESTORED, job, digests, receipt, made)._replace(stamps=stamps)
+    delivery = deliver(job, bench, made, outputs)
+    result = _result(RESTORED, job, digests, receipt, made)
+    return result._replace(stamps=delivery.stamps, displaced=delivery.displaced)
 
 
 def _result(
@@ -204,11 +204,6 @@ def _result(
     actual = job.fingerprint if same else fingerprint(job.fixed, digests)
     built = freeze_built(job, actual, digests, made)
     return Result(outcome, actual, built, made, receipt.warnings, receipt.report)
-
-
-def _note_files(bench: Bench, made: Outputs) -> None:
-    """Note files as ours before they appear, so that a kill leaves none that nobody knows."""
-    bench.ledger.note({one.path: one.sha for one in made if one.path is not None})
 
 
 def _has_bytes(path: str, sha: str) -> bool:
@@ -226,8 +221,7 @@ def _encode(job: Job, bench: Bench) -> Result:
         if data is not None:
             inputs[name] = data
         if one.node is None:
-            # It may have been saved again since it was looked at: what counts is what was read.
-            digests[name] = None if data is None else _sha(data)
+            digests[name] = _digest_of_source(one, data)
         elif data is None:
             starved.append(one.node)
     if starved:
@@ -236,12 +230,20 @@ def _encode(job: Job, bench: Bench) -> Result:
     made = placed(receipt.made, job)
     result = _result(BUILT, job, digests, receipt, made)
     bench.cache.store_result(result.fingerprint, receipt, outputs)
-    return result._replace(stamps=_put_in_place(job, bench, made, outputs))
+    delivery = deliver(job, bench, made, _missing_outputs(job, made, outputs))
+    return result._replace(stamps=delivery.stamps, displaced=delivery.displaced)
+
+
+def _digest_of_source(one: Input, data: bytes | None) -> str | None:
+    """Digest what was read: the source may have been saved again since it was looked at."""
+    if data is None and one.sha is not None:
+        raise EncodeError("file went away while the build was running", {"file": one.path})
+    return None if data is None else _sha(data)
 
 
 def encode(job: Job, inputs: Mapping[str, bytes]) -> tuple[Receipt, dict[str, bytes]]:
     """Call a node's encoder and write down what it made, which is exactly what was promised."""
-    outputs = _call(job, inputs)
+    outputs = {role: _as_bytes(role, data) for role, data in _call(job, inputs).items()}
     return _receipt(job, outputs), outputs
 
 
@@ -265,19 +267,24 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     function = load_function(job.encoder)
-    outdated = changed_since(job.code)
-    if outdated:
-        raise EncodeError(
-            "code changed while the build was running",
-            {"module": ", ".join(outdated)},
-            "Run doit again.",
-        )
+    refuse_changed_code(job.code)
     if is_apart(job.encoder):
-        made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params)
+        made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params, code=job.code)
         return made
     with pure() if job.at.lint else nullcontext():
         outputs: dict[str, bytes] = function(inputs, job.params)
+    refuse_changed_code(job.code)  # it may have imported more
     return outputs
+
+
+def _as_bytes(role: str, data: object) -> bytes:
+    """Give an output as bytes, whatever kind of buffer the encoder made."""
+    if type(data) is bytes:
+        return data
+    try:
+        return memoryview(data).tobytes()  # type: ignore[arg-type] # an encoder may do anything
+    except TypeError:
+        raise TypeError(f'output "{role}" is a {type(data).__name__}, not bytes') from None
 
 
 def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
@@ -287,7 +294,7 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
     made = tuple(Made(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
-    inline = {one.role: bytes(outputs[one.role]) for one in made if one.is_inline}
+    inline = {one.role: outputs[one.role] for one in made if one.is_inline}
     return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
 
@@ -295,16 +302,11 @@ def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
     return tuple(outputs[role].decode().splitlines()) if role in outputs else ()
 
 
-def _put_in_place(
-    job: Job, bench: Bench, made: Outputs, outputs: Mapping[str, bytes]
-) -> dict[str, Stamp]:
-    """Put the public outputs in place; what is there already stays untouched."""
-    stamps = {}
-    _note_files(bench, made)
-    for one in made:
-        if one.path is not None:
-            data, path = outputs[one.role], f"{job.at.root}/{one.path}"
-            if not is_there(path) or read_if_there(path) != data:
-                bench.cache.put_in_place(one.sha, data, path, job.at.scratch)
-            stamps[one.path] = take_stamp(path)
-    return stamps
+def _missing_outputs(job: Job, made: Outputs, outputs: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Give the public outputs whose files are not there, or not with these bytes."""
+    files = {one.role: f"{job.at.root}/{one.path}" for one in made if one.path is not None}
+    return {
+        role: outputs[role]
+        for role, path in files.items()
+        if not is_there(path) or read_if_there(path) != outputs[role]
+    }

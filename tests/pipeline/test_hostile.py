@@ -445,3 +445,130 @@ def test_a_command_line_that_is_refused_lets_go_of_the_project(village):
     assert village.doit("toy:nope").code == 3
     with Lock(str(village.path(".cartwright/lock")), on_wait=pytest.fail):
         pass
+
+
+LATE = """
+from encoders.kit.plan import Kind, Node, Source, Target
+
+
+def plan(asset, surveys, settings):
+    inputs = {"source": Source(asset.source)}
+    yield Node(asset.name, "encoders.own:encode", inputs, {}, {"text": f"{asset.place}.out"})
+
+
+def encode(inputs, params):
+    import pathlib
+    later = pathlib.Path(__file__).with_name("late.py")
+    later.write_text(later.read_text().replace("old", "new"))
+    from encoders.late import WORD
+    return {"text": WORD}
+
+
+TARGET = Target(kinds={"own": Kind((".own",))}, plan=plan)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_code_that_is_loaded_late_is_the_code_that_was_digested(game, workers):
+    game.write("encoders/own.py", LATE)
+    game.write("encoders/late.py", "WORD = b'old'\n")
+    game.write("manifests/own.toml", 'target = "own"\n[[asset]]\nsource = "assets/*.own"\n')
+    game.write("assets/a.own", "a")
+    ran = game.process(*workers)
+    assert (ran.code, ran.failed) == (1, ["own:a"])
+    assert "code changed while the build was running" in ran.out
+    assert not game.path("build/own/a.out").exists()
+    assert game.process().code == 0
+    assert game.read("build/own/a.out") == b"new"
+
+
+BUFFERS = {
+    "array": "__import__('array').array('H', range(700))",
+    "view": "memoryview(bytes(range(256)) * 8).cast('I')",
+    "bytearray": "bytearray(b'abc')",
+    "numpy": "__import__('numpy').arange(500, dtype='<u4')",
+}
+
+
+def let_lines_be(game, made):
+    target = game.read("encoders/toy.py").decode()
+    start, end = target.index("def encode_line"), target.index("def encode_burst")
+    body = f'def encode_line(inputs, params):\n    return {{"line": {made}}}\n\n\n'
+    game.write("encoders/toy.py", target[:start] + body + target[end:])
+
+
+@pytest.mark.parametrize("made", BUFFERS.values(), ids=BUFFERS)
+def test_an_output_may_be_any_buffer_and_is_restored_as_it_was(village, made):
+    let_lines_be(village, made)
+    assert village.process().code == 0
+    before = village.outputs()
+    assert before["build/toy/l/0.line"] == bytes(memoryview(eval(made)).cast("B"))
+    village.remove("build")
+    assert "toy:l.0" in village.process().restored
+    assert village.outputs() == before
+
+
+@pytest.mark.parametrize("made", ["'text'", "5", "None", "[1]"])
+def test_an_output_that_is_no_bytes_is_refused_by_its_role(village, made):
+    let_lines_be(village, made)
+    ran = village.process()
+    assert (ran.code, ran.failed) == (1, ["toy:l.0", "toy:l.1"])
+    assert 'TypeError: output "line" is a ' in ran.out
+
+
+def test_a_source_that_goes_away_during_the_build_is_named(village, monkeypatch):
+    do = do_job
+
+    def lose_and_do(job):
+        if job.task == "toy:a":
+            village.remove("assets/a.txt")
+        return do(job)
+
+    monkeypatch.setattr("pipeline.work.do_job", lose_and_do)
+    ran = village.doit()
+    assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
+    assert "toy:a  file went away while the build was running" in ran.out
+    assert "assets/a.txt" in ran.out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_file_of_somebody_else_in_an_outputs_place_is_moved_and_told(village, workers):
+    village.write("build/toy/a.out", "mine")
+    village.write("build/toy/all.pack", "mine too")
+    ran = village.process(*workers)
+    assert ran.code == 0
+    assert village.read("build/toy/a.out") == b"HELLO"
+    assert village.read(".cartwright/displaced/build/toy/a.out") == b"mine"
+    assert village.read(".cartwright/displaced/build/toy/all.pack") == b"mine too"
+    assert "2 files that are no outputs of ours were in the way" in ran.out
+    village.remove("manifests/toy.toml")
+    village.process()
+    assert village.read(".cartwright/displaced/build/toy/a.out") == b"mine"
+
+
+def test_a_second_file_in_the_way_does_not_replace_the_first(village):
+    for text in ("one", "two"):
+        village.write("build/toy/a.out", text)
+        village.write("manifests/toy.toml", MANIFEST)
+        village.doit()
+        village.remove(".cartwright/outputs")
+        village.remove("manifests/toy.toml")
+        village.doit()
+    moved = village.path(".cartwright/displaced/build/toy")
+    assert {path.read_text() for path in moved.iterdir()} >= {"one", "two"}
+
+
+def test_an_output_that_was_altered_is_put_right_and_not_kept(village):
+    village.doit()
+    village.write("build/toy/a.out", "altered")
+    ran = village.doit()
+    assert (ran.code, ran.restored) == (0, ["toy:a"])
+    assert not village.path(".cartwright/displaced").exists()
+
+
+def test_what_a_killed_build_left_is_ours_without_the_state(village):
+    village.doit()
+    village.remove(".cartwright/state.db")
+    village.write("assets/a.txt", "changed")
+    assert village.doit().code == 0
+    assert not village.path(".cartwright/displaced").exists()
