@@ -21,7 +21,7 @@ from pipeline.graph import claims_of, collisions, graph_problems
 from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
 from pipeline.mistake import Check, ManifestError
 from pipeline.photo import Listing, is_link
-from pipeline.planning import BROKEN, PlanError, Planned, plan_nodes, put_below
+from pipeline.planning import BROKEN, PlanError, Planned, plan_nodes
 from pipeline.project import Project
 from pipeline.survey import Mapper, SurveyBook, Surveyor
 
@@ -71,11 +71,11 @@ class Draft:
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output
         try:
-            planned = plan_nodes(self.target, self.finding.assets, self.surveys, settings)
+            assets = self.finding.assets
+            self.planned = plan_nodes(self.target, assets, self.surveys, settings, output)
         except (PlanError, EncodeError) as error:
             self.check.add("plan", str(error))
             return
-        self.planned = {name: put_below(one, output) for name, one in planned.items()}
         nodes = {name: one.node for name, one in self.planned.items()}
         claims = claims_of(self.stem, nodes)
         for problem in (*graph_problems(self.stem, nodes), *collisions(claims)):

@@ -91,9 +91,7 @@ class Look:
     def _changed_sources(self, stem: str, paths: set[str]) -> set[str] | None:
         """Give the files whose content is not what the last plan saw; None when it shows there."""
         project, state = self.project, self.project.state
-        seen = state.facts_of(f"planned:{stem}", paths)
-        if any(state.was_surveyed(stem, path) for path in paths - seen.keys()):
-            raise StateDamagedError("what was planned of a source is missing")
+        seen = state.seen(stem, paths)
         if len(paths) > MANY:
             project.sources.load_all()
         now = {path: project.sources.digest(path) for path in seen}
@@ -106,8 +104,8 @@ class Look:
         surveyor.save()
         if any(book.digest(path) != seen[path][0] for path in changed):
             return None
-        noted = {path: [seen[path][0], surveyor.surveyed_content(path)] for path in changed}
-        state.set_facts(f"planned:{stem}", noted)
+        noted = {path: (seen[path][0], surveyor.surveyed_content(path)) for path in changed}
+        state.update_seen(stem, noted)
         return changed | (paths - seen.keys())
 
     def _judge_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:

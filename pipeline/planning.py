@@ -29,20 +29,26 @@ class PlanError(Exception):
 
 
 def plan_nodes(
-    target: Target, assets: Sequence[Asset], surveys: SurveyBook, settings: Settings
+    target: Target,
+    assets: Sequence[Asset],
+    surveys: SurveyBook,
+    settings: Settings,
+    output: str,
 ) -> dict[str, Planned]:
-    """Plan all assets, then what stands on them; places are still below the output folder."""
+    """Plan all assets, then what stands on them, with places from the project's root."""
     planned: dict[str, Planned] = {}
+    whole: list[Node] = []
     for asset in assets:
         for node in _plan_asset(target, asset, surveys, settings):
-            _add(planned, Planned(node, asset.name))
+            _add(planned, Planned(_put_below(node, output), asset.name))
+            if node.encoder != BROKEN:
+                whole.append(node)
     if target.link:
         broken = [name for name, one in planned.items() if one.node.encoder == BROKEN]
-        nodes = [one.node for one in planned.values() if one.node.encoder != BROKEN]
-        for node in _link(target.link, assets, nodes, settings):
+        for node in _link(target.link, assets, whole, settings):
             on = node.stands_on
             needs = tuple(name for name in broken if on is None or name in on)
-            _add(planned, Planned(node, "", needs))
+            _add(planned, Planned(_put_below(node, output), "", needs))
     return planned
 
 
@@ -92,12 +98,10 @@ def _add(planned: dict[str, Planned], one: Planned) -> None:
     planned[one.node.name] = one
 
 
-def put_below(one: Planned, folder: str) -> Planned:
+def _put_below(node: Node, folder: str) -> Node:
     """Give the node with its places from the project's root."""
-    node = one.node
     outputs = {role: _below(place, folder) for role, place in node.outputs.items()}
-    placed = Node(node.name, node.encoder, node.inputs, node.params, outputs, node.stands_on)
-    return Planned(placed, one.asset, one.needs)
+    return Node(node.name, node.encoder, node.inputs, node.params, outputs, node.stands_on)
 
 
 def _below(place: Place, folder: str) -> Place:

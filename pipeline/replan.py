@@ -41,7 +41,7 @@ def replan(look: Look, stem: str) -> list[Row]:
         _hand_over(draft, old)
         state.drop_rows(old.keys() - {f"{stem}:{name}" for name in draft.planned})
         _note_graph(draft)
-        _note_surveys(draft)
+        draft.surveyor.save()
         _note_manifest(draft)
         inputs = draft.input_folders()
         state.drop_photos(stem, state.photo_digests(stem).keys() - inputs - outputs)
@@ -137,16 +137,9 @@ def _note_graph(draft: Draft) -> None:
         read += [edge_of(Product(need, "")) for need in one.needs]
         for item in dict.fromkeys(read):
             readers.setdefault(item, []).append(task)
-    draft.project.state.set_graph(draft.stem, readers, list(draft.surveys))
-
-
-def _note_surveys(draft: Draft) -> None:
-    state, kind = draft.project.state, f"planned:{draft.stem}"
     content = draft.surveyor.surveyed_content
-    seen = {path: [draft.surveys.digest(path), content(path)] for path in draft.surveys}
-    state.drop_facts(kind, state.facts(kind).keys() - seen.keys())
-    state.set_facts(kind, seen)
-    draft.surveyor.save()
+    seen = {path: (draft.surveys.digest(path), content(path)) for path in draft.surveys}
+    draft.project.state.set_graph(draft.stem, readers, seen)
 
 
 def _note_manifest(draft: Draft) -> None:

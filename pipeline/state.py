@@ -20,7 +20,7 @@ import xxhash
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
-VERSION = 6  # raise it when a record changes its shape
+VERSION = 7  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
@@ -63,7 +63,8 @@ def _row_crc(task: str, stem: str, plan: bytes, built: bytes | None, clean: int)
     return _crc(b"".join((head, plan, built or b"")))
 
 
-Shelf = tuple[dict[str, list[str]], dict[str, bool]]
+Seen = tuple[str, str]  # digests of a source's survey, and of the content that was surveyed
+Shelf = tuple[dict[str, list[str]], dict[str, Seen]]
 
 
 def _shelf(one: str) -> int:
@@ -224,11 +225,6 @@ class State:
         row = self.db.execute(query, (kind, key)).fetchone()
         return _load(*row) if row else None
 
-    def facts_of(self, kind: str, keys: Iterable[str]) -> dict[str, Any]:
-        """Give those facts of a kind that there are among the keys."""
-        query = "SELECT key, record, crc FROM fact WHERE kind=? AND key IN ({})"
-        return {key: _load(data, crc) for key, data, crc in self._chunked(query, (kind,), keys)}
-
     def count_facts(self, kind: str) -> int:
         """Count the facts of a kind."""
         count: int = self.db.execute("SELECT count(*) FROM fact WHERE kind=?", (kind,)).fetchone()[
@@ -342,17 +338,20 @@ class State:
     # a row for each edge could be hidden by a damaged index, and nobody would know.
 
     def set_graph(
-        self, stem: str, readers: Mapping[str, list[str]], sources: Iterable[str]
+        self, stem: str, readers: Mapping[str, list[str]], seen: Mapping[str, Seen]
     ) -> None:
-        """Note which tasks read each input, and which sources were surveyed for the plan."""
+        """Note which tasks read each input, and what the plan saw of each source."""
         shelves: list[Shelf] = [({}, {}) for _ in range(SHELVES)]
         for one, tasks in readers.items():
             shelves[_shelf(one)][0][one] = tasks
-        for one in sources:
-            shelves[_shelf(one)][1][one] = True
-        rows = ((stem, n, data := freeze(one), _crc(data)) for n, one in enumerate(shelves))
-        self.db.executemany("INSERT OR REPLACE INTO graph VALUES (?,?,?,?)", rows)
+        for path, digests in seen.items():
+            shelves[_shelf(path)][1][path] = digests
+        self._put_on_shelves(stem, enumerate(shelves))
         self._shelves = {}
+
+    def _put_on_shelves(self, stem: str, shelves: Iterable[tuple[int, Shelf]]) -> None:
+        rows = ((stem, n, data := freeze(one), _crc(data)) for n, one in shelves)
+        self.db.executemany("INSERT OR REPLACE INTO graph VALUES (?,?,?,?)", rows)
 
     def _graph(self, stem: str, one: str) -> Shelf:
         key = stem, _shelf(one)
@@ -368,9 +367,17 @@ class State:
         """Name the manifest's tasks that read one of the inputs."""
         return {task for one in inputs for task in self._graph(stem, one)[0].get(one, ())}
 
-    def was_surveyed(self, stem: str, path: str) -> bool:
-        """Tell whether a source was surveyed for a manifest's plan."""
-        return path in self._graph(stem, path)[1]
+    def seen(self, stem: str, paths: Iterable[str]) -> dict[str, Seen]:
+        """Give what a manifest's plan saw of those paths that it looked at."""
+        found = ((path, self._graph(stem, path)[1].get(path)) for path in paths)
+        return {path: seen for path, seen in found if seen is not None}
+
+    def update_seen(self, stem: str, seen: Mapping[str, Seen]) -> None:
+        """Note that a manifest's plan holds for other content of some sources."""
+        for path, digests in seen.items():
+            self._graph(stem, path)[1][path] = digests
+        touched = {_shelf(path) for path in seen}
+        self._put_on_shelves(stem, ((n, self._shelves[stem, n]) for n in touched))
 
     # Products: the files that were made, by path.
 
