@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from encoders.kit.apart import MARK
@@ -16,10 +16,9 @@ from pipeline.code import changed_since, load_function
 from pipeline.pool import Pool, plain_error
 
 
-def is_apart(dotted: str) -> bool:
+def is_apart(function: Callable[..., Any]) -> bool:
     """Tell whether a function has to be called in a process other than this one."""
-    marked = getattr(load_function(dotted), MARK, False)
-    return bool(marked) and multiprocessing.parent_process() is None
+    return hasattr(function, MARK) and multiprocessing.parent_process() is None
 
 
 def refuse_changed_code(texts: Mapping[str, str]) -> None:
@@ -50,9 +49,10 @@ def call_apart(dotted: str, *arguments: Any, code: Mapping[str, str] | None = No
 
 def call(dotted: str, *arguments: Any) -> Any:
     """Call a function where it may be called."""
-    if is_apart(dotted):
+    function = load_function(dotted)
+    if is_apart(function):
         return call_apart(dotted, *arguments)
-    return load_function(dotted)(*arguments)
+    return function(*arguments)
 
 
 def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) -> Any:

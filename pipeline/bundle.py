@@ -150,8 +150,7 @@ class Bundles:
         """Keep a receipt, whole or not at all."""
         record = pack_head(fingerprint, len(data)) + data
         with self._adding:
-            handle = self._open()
-            start = os.lseek(handle, 0, os.SEEK_END)
+            handle, start = self._open()
             try:
                 if os.write(handle, record) != len(record):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._own_path)
@@ -161,16 +160,18 @@ class Bundles:
             self._places[fingerprint] = (self._own_path, start + HEAD.size, len(data))
             self._forgotten.discard(fingerprint)
 
-    def _open(self) -> int:
-        """Give this process's bundle, or begin another where that was taken apart meanwhile."""
-        if self._own is not None and os.fstat(self._own).st_nlink:
-            return self._own
+    def _open(self) -> tuple[int, int]:
+        """Give this process's bundle and its end, or begin one where it was taken apart."""
+        if self._own is not None:
+            stat = os.fstat(self._own)
+            if stat.st_nlink:
+                return self._own, stat.st_size
         self.close()
         os.makedirs(self.folder, exist_ok=True)
         self._own_path = f"{self.folder}/{unique_name()}{SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._own = os.open(self._own_path, flags, 0o666)
-        return self._own
+        return self._own, 0
 
     def forget(self, fingerprint: str) -> None:
         """Find a receipt no more, in this process."""

@@ -6,13 +6,14 @@ there may want it back.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.files import is_there
+from pipeline.files import is_there, read_if_there
 from pipeline.photo import Stamp, take_stamp
 
 if TYPE_CHECKING:
@@ -30,30 +31,45 @@ class Delivery(NamedTuple):
 
 
 def deliver(
-    job: Job, bench: Bench, made: Iterable[Output], outputs: Mapping[str, bytes]
-) -> Delivery:
-    """Make the files of some outputs, by role, and stamp those of all."""
+    job: Job, bench: Bench, made: Iterable[Output], load: Callable[[Output], bytes | None]
+) -> Delivery | None:
+    """Have every output in its file; None where bytes that a file lacks can't be loaded.
+
+    A file that has the right bytes stays untouched.
+    """
+    root = job.at.root
     files = {one.path: one for one in made if one.path is not None}
-    displaced = _make_room(job, bench, (path for path, one in files.items() if one.role in outputs))
+    lacking: dict[str, bytes] = {}
+    in_the_way: list[str] = []
+    for path, one in files.items():
+        if is_there(f"{root}/{path}"):
+            if _has_bytes(f"{root}/{path}", one.sha):
+                continue
+            in_the_way.append(path)
+        data = load(one)
+        if data is None:
+            return None
+        lacking[path] = data
+    displaced = _make_room(job, bench, in_the_way)
     # Before they appear, so that a kill leaves no file that nobody knows.
     bench.ledger.note({path: one.sha for path, one in files.items()})
-    stamps = {}
-    for place, one in files.items():
-        path = f"{job.at.root}/{place}"
-        if one.role in outputs:
-            bench.cache.put_in_place(one.sha, outputs[one.role], path, job.at.scratch)
-        stamps[place] = take_stamp(path)
-    return Delivery(stamps, displaced)
+    for path, data in lacking.items():
+        bench.cache.put_in_place(files[path].sha, data, f"{root}/{path}", job.at.scratch)
+    return Delivery({path: take_stamp(f"{root}/{path}") for path in files}, displaced)
+
+
+def _has_bytes(path: str, sha: str) -> bool:
+    data = read_if_there(path)
+    return data is not None and hashlib.sha256(data).hexdigest() == sha
 
 
 def _make_room(job: Job, bench: Bench, paths: Iterable[str]) -> tuple[str, ...]:
     """Move what is in the way of outputs and was never ours; say where it is now."""
-    root = job.at.root
-    in_the_way = [path for path in paths if path not in job.known and is_there(f"{root}/{path}")]
-    if not in_the_way:
+    unknown = [path for path in paths if path not in job.known]
+    if not unknown:
         return ()
     ours, private = bench.ledger.files(), os.path.dirname(job.at.ledger)
-    return tuple(_displace(root, private, path) for path in in_the_way if path not in ours)
+    return tuple(_displace(job.at.root, private, path) for path in unknown if path not in ours)
 
 
 def _displace(root: str, private: str, path: str) -> str:

@@ -23,6 +23,8 @@ def broken_promise(
     """Name what was promised and not made, and what was made and not promised."""
     exact = {role for role, place in outputs.items() if not isinstance(place, Family)}
     made = set(roles)
+    if made == exact:
+        return [], []
     missing = sorted(exact - made)
     extra = sorted(role for role in made - exact if not _is_member(role, outputs))
     return missing, extra

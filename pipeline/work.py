@@ -19,9 +19,9 @@ from pipeline.apart import call_apart, is_apart, refuse_changed_code
 from pipeline.bug import bug_in
 from pipeline.built import Output, freeze_built, placed
 from pipeline.cache import Cache
-from pipeline.code import load_function
+from pipeline.code import load_function, loaded_texts
 from pipeline.deliver import deliver
-from pipeline.files import is_there, read_if_there
+from pipeline.files import read_if_there
 from pipeline.fingerprint import fingerprint
 from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
@@ -184,17 +184,14 @@ def _restore(job: Job, bench: Bench) -> Result | None:
     private = (row for row, one in zip(receipt.made, made, strict=True) if one.path is None)
     if not all(map(cache.has_output, private)):
         return None
-    outputs = {}
-    for row, one in zip(receipt.made, made, strict=True):
-        if one.path is not None and not _has_bytes(f"{job.at.root}/{one.path}", one.sha):
-            data = cache.load_output(receipt, row)
-            if data is None:
-                return None
-            outputs[one.role] = data
+    rows = {row.role: row for row in receipt.made}
+    delivery = deliver(job, bench, made, lambda one: cache.load_output(receipt, rows[one.role]))
+    if delivery is None:
+        return None
     digests = {name: one.sha for name, one in job.inputs.items()}
-    delivery = deliver(job, bench, made, outputs)
-    result = _result(RESTORED, job, digests, receipt, made)
-    return result._replace(stamps=delivery.stamps, displaced=delivery.displaced)
+    return _result(RESTORED, job, digests, receipt, made)._replace(
+        stamps=delivery.stamps, displaced=delivery.displaced
+    )
 
 
 def _result(
@@ -204,11 +201,6 @@ def _result(
     actual = job.fingerprint if same else fingerprint(job.fixed, digests)
     built = freeze_built(job, actual, digests, made)
     return Result(outcome, actual, built, made, receipt.warnings, receipt.report)
-
-
-def _has_bytes(path: str, sha: str) -> bool:
-    data = read_if_there(path) if is_there(path) else None
-    return data is not None and _sha(data) == sha
 
 
 def _encode(job: Job, bench: Bench) -> Result:
@@ -230,7 +222,8 @@ def _encode(job: Job, bench: Bench) -> Result:
     made = placed(receipt.made, job)
     result = _result(BUILT, job, digests, receipt, made)
     bench.cache.store_result(result.fingerprint, receipt, outputs)
-    delivery = deliver(job, bench, made, _missing_outputs(job, made, outputs))
+    delivery = deliver(job, bench, made, lambda one: outputs[one.role])
+    assert delivery is not None
     return result._replace(stamps=delivery.stamps, displaced=delivery.displaced)
 
 
@@ -268,12 +261,14 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     function = load_function(job.encoder)
     refuse_changed_code(job.code)
-    if is_apart(job.encoder):
+    if is_apart(function):
         made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params, code=job.code)
         return made
+    count = len(loaded_texts)
     with pure() if job.at.lint else nullcontext():
         outputs: dict[str, bytes] = function(inputs, job.params)
-    refuse_changed_code(job.code)  # it may have imported more
+    if len(loaded_texts) > count:  # it has imported more
+        refuse_changed_code(job.code)
     return outputs
 
 
@@ -300,13 +295,3 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:
     return tuple(outputs[role].decode().splitlines()) if role in outputs else ()
-
-
-def _missing_outputs(job: Job, made: Outputs, outputs: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Give the public outputs whose files are not there, or not with these bytes."""
-    files = {one.role: f"{job.at.root}/{one.path}" for one in made if one.path is not None}
-    return {
-        role: outputs[role]
-        for role, path in files.items()
-        if not is_there(path) or read_if_there(path) != outputs[role]
-    }
