@@ -163,9 +163,9 @@ class Tree:
         for group, names in self.groups():
             yield from (f"{self.folder}/{SOURCES}/{group}/{name}.src" for name in names)
 
-    def write_sources(self) -> None:
+    def write_sources(self, seed: int = SEED) -> None:
         """Write all sources as they are before anything happens to them."""
-        chance = random.Random(SEED)
+        chance = random.Random(seed)
         for group, _ in self.groups():
             os.makedirs(self.folder / SOURCES / group, exist_ok=True)
         for path in self.sources():

@@ -44,11 +44,10 @@ class Ground:
     server: Server
     crew: Crew
 
-    def build(self) -> float:
-        """Build from nothing, with a server that knows nothing either; give the seconds."""
+    def build(self, seed: int) -> float:
+        """Build from nothing what the server does not know either; give the seconds."""
         self.tree.delete(("build", "cache", ".cartwright"))
-        for entry in (*self.server.entries("ac"), *self.server.entries("cas")):
-            entry.unlink()
+        self.tree.write_sources(seed)
         words = [str(find_program("doit")), "--executor", "dask", "--scheduler", self.crew.address]
         began = time.perf_counter()
         subprocess.run(
@@ -69,7 +68,6 @@ def access(server: Server) -> dict[str, str]:
 
 def write_tree(folder: Path, nodes: int, work: int, waits: bool = False) -> Tree:
     tree = Tree(folder, nodes, work)
-    tree.write_sources()
     write_cartwright(tree)
     if waits:
         tree.write("encoders/bench.py", TARGET.replace(BURN, WAIT))
@@ -82,7 +80,7 @@ def measure(tree: Tree, server: Server, folder: Path, workers: int, rounds: int)
         for _ in range(workers):
             crew.add_worker(access(server))
         ground = Ground(tree, server, crew)
-        return [ground.build() for _ in range(rounds)]
+        return [ground.build(workers * rounds + number) for number in range(rounds)]
 
 
 def overhead_lines(server: Server, folder: Path) -> Iterator[str]:

@@ -31,6 +31,7 @@ http {{
 }}
 """
 PAGE = Path(__file__).resolve().parents[2] / "docs/nightly.md"
+TOOLS = Path(__file__).resolve().parents[2] / ".ci/tools"  # where .ci/run puts what it builds
 LISTEN, FOLDER, USERS = "listen 8080;", "/srv/cartwright", "/etc/cartwright/htpasswd"
 USER, PASSWORD = "nightly", "correct-horse-battery"
 START_SECONDS = 15.0
@@ -49,6 +50,14 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "error.log"
+
+    @property
     def certificate(self) -> Path:
         return self.folder / "certificate.pem"
 
@@ -58,8 +67,7 @@ class Server:
 
     def entries(self, kind: str) -> list[Path]:
         """List what the server keeps; both programs keep a file an entry."""
-        name = "data" if self.program == "nginx" else ""
-        return sorted(one for one in (self.folder / name).glob(f"{kind}*/**/*") if one.is_file())
+        return sorted(one for one in self.data.glob(f"{kind}*/**/*") if one.is_file())
 
 
 def installed() -> list[str]:
@@ -68,7 +76,7 @@ def installed() -> list[str]:
 
 
 def find(program: str) -> str | None:
-    path = f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", str(TOOLS)])
     return shutil.which(program, path=path)
 
 
@@ -85,12 +93,13 @@ def running(
 ) -> Iterator[Server]:
     """Start a server with a folder of its own, and stop it; any that is there will do."""
     program = program or installed()[0]
-    folder.mkdir(parents=True)
     server = Server(program, free_port(), folder)
+    server.data.mkdir(parents=True)
     if tls:
         _make_certificate(server)
     command = (_nginx if program == "nginx" else _bazel_remote)(server, guarded, tls)
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(server.log, "ab") as log:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
     try:
         _await(server, process)
         yield server
@@ -102,7 +111,6 @@ def running(
 def _nginx(server: Server, guarded: bool, tls: bool) -> list[str]:
     """Run nginx with the very lines that the page on nightly builds recommends."""
     folder = server.folder
-    (folder / "data").mkdir()
     found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     listen = f"listen 127.0.0.1:{server.port}"
@@ -119,13 +127,13 @@ def _nginx(server: Server, guarded: bool, tls: bool) -> list[str]:
     (folder / "nginx.conf").write_text(text)
     program = find("nginx")
     assert program is not None
-    return [program, "-c", f"{folder}/nginx.conf", "-p", str(folder), "-e", f"{folder}/error.log"]
+    return [program, "-c", f"{folder}/nginx.conf", "-p", str(folder), "-e", str(server.log)]
 
 
 def _bazel_remote(server: Server, guarded: bool, tls: bool) -> list[str]:
     program = find("bazel-remote")
     assert program is not None
-    command = [program, "--dir", str(server.folder), "--max_size", "1", "--storage_mode"]
+    command = [program, "--dir", str(server.data), "--max_size", "1", "--storage_mode"]
     command += ["uncompressed", "--http_address", f"127.0.0.1:{server.port}"]
     command += ["--grpc_address", "none"]
     if guarded:
@@ -158,5 +166,4 @@ def _await(server: Server, process: subprocess.Popen[bytes]) -> None:
             if one.connect_ex(("127.0.0.1", server.port)) == 0:
                 return
         time.sleep(0.01)
-    log = server.folder / "error.log"
-    raise RuntimeError(log.read_text() if log.exists() else "the server did not start")
+    raise RuntimeError(f"the server did not start\n{server.log.read_text()}")

@@ -13,6 +13,7 @@ import pytest
 from pipeline.cache import Cache
 from pipeline.receipt import Made, Receipt
 from pipeline.remote import client
+from pipeline.remote.action import pack_action
 from pipeline.remote.address import Address
 from pipeline.remote.breaker import DEBT_SECONDS, QUICK_SECONDS, SLOWEST_RATE, Breaker
 from pipeline.remote.shared import SharedCache
@@ -62,6 +63,44 @@ def test_a_result_arrives_in_the_other_cache_as_it_was(server: Server, tmp_path:
     assert shared.fetch(KEY, OUTPUTS, there)
     assert there.load_receipt(KEY) == receipt
     assert there.load_object(sha(LARGE)) == LARGE
+    shared.close()
+
+
+def answer_to(server: Server, method: str, path: str, body: bytes | None = None) -> int:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request(method, path, body)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.fixture
+def validating(server: Server) -> Server:
+    """A server that takes only results that it understands."""
+    if answer_to(server, "PUT", f"/ac/{KEY}", b"no message of Bazel's") < 400:
+        pytest.skip(f"{server.program} takes everything for a result")
+    return server
+
+
+def test_a_server_that_validates_results_takes_ours(validating: Server, tmp_path: Path) -> None:
+    shared, here = shared_at(validating.port), Cache(f"{tmp_path}/here")
+    keep_result(here)
+    assert shared.upload(KEY, here)
+    assert answer_to(validating, "GET", f"/ac/{KEY}") == 200
+    shared.close()
+
+
+def test_a_result_whose_bytes_a_validating_server_lacks_is_missing(
+    validating: Server, tmp_path: Path
+) -> None:
+    shared = shared_at(validating.port)
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    message = pack_action(KEY, keep_result(here))
+    assert answer_to(validating, "PUT", f"/ac/{KEY}", message) < 400
+    assert not shared.fetch(KEY, OUTPUTS, there)
+    assert shared.is_on
+    assert shared.upload(KEY, here)
+    assert shared.fetch(KEY, OUTPUTS, there)
     shared.close()
 
 
