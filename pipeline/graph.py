@@ -22,7 +22,7 @@ def graph_problems(stem: str, nodes: Mapping[str, Node]) -> list[str]:
 
 def needed_nodes(node: Node) -> list[str]:
     """Name the nodes whose products a node reads."""
-    return sorted({one.node for one in node.inputs.values() if isinstance(one, Product)})
+    return sorted({one.node for one in node.inputs.values() if type(one) is Product})
 
 
 def edge_of(one: Source | Product) -> str:
@@ -164,18 +164,19 @@ def _clash(one: str, other: str, path: str) -> str:
 
 
 def _cycles(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
-    waiting = {name: set(needed_nodes(node)) for name, node in nodes.items()}
+    all_needed = ((name, set(needed_nodes(node))) for name, node in nodes.items())
+    waiting = {name: needed for name, needed in all_needed if needed}
     readers: dict[str, list[str]] = {}
     for name, needed in waiting.items():
         for one in needed:
             readers.setdefault(one, []).append(name)
-    ready = [name for name, needed in waiting.items() if not needed]
+    ready = [name for name in readers if name not in waiting]
     while ready:
         done = ready.pop()
-        del waiting[done]
         for name in readers.get(done, ()):
             waiting[name].discard(done)
             if not waiting[name]:
+                del waiting[name]
                 ready.append(name)
     if waiting:
         yield f"these need one another: {', '.join(f'{stem}:{name}' for name in sorted(waiting))}"

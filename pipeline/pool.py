@@ -35,6 +35,13 @@ PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+def cores() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def prepare_process(root: str) -> None:
     """Make a process ready to run encoders: the project's own targets, one thread a library."""
     for variable in SINGLE_THREADED:
@@ -198,11 +205,13 @@ class Pool:
         self._waiting: deque[Call] = deque()
         self._answers: deque[tuple[Any, Any]] = deque()
         self._batch = 1
+        self._up = 0  # calls that are not answered yet
+        self._cores = cores()
 
     @property
     def has_room(self) -> bool:
         """Tell whether another call would start at once, or soon."""
-        return self._count() < self.size * DEPTH * self._batch
+        return self._up < self.size * DEPTH * self._batch
 
     def warm_up(self, call_s: float) -> None:
         """Start workers for calls that will take so long, before there is one.
@@ -222,13 +231,11 @@ class Pool:
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return bool(self._answers) or self._count() > 0
-
-    def _count(self) -> int:
-        return len(self._waiting) + sum(len(worker.calls) for worker in self._workers)
+        return bool(self._answers) or self._up > 0
 
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
         """Have a call made; its answer will come with the key."""
+        self._up += 1
         self._waiting.append(Call(key, (function, arguments)))
         if len(self._waiting) >= self._batch:  # quick calls wait for company
             self._hand_out()
@@ -249,10 +256,16 @@ class Pool:
             worker.send(self._take(share))
 
     def _wants_another(self, idlest: Worker | None) -> bool:
-        """Tell whether to start a worker: quick calls are worth one only when others are full."""
+        """Tell whether to start a worker.
+
+        Quick calls are worth one only when the others are full, and while there is a processor
+        for it beside the driver's: that is as busy as any.
+        """
         if idlest is None or len(self._workers) >= self.size:
             return idlest is None
-        return self._is_full(idlest) if self._batch > 1 else bool(idlest.calls)
+        if self._batch == 1:
+            return bool(idlest.calls)
+        return self._is_full(idlest) and len(self._workers) < self._cores - 1
 
     def _is_full(self, worker: Worker) -> bool:
         return len(worker.calls) > (DEPTH - 1) * self._batch
@@ -287,6 +300,7 @@ class Pool:
         except (EOFError, OSError):
             self._bury(worker)
             return
+        self._up -= len(answers)
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
         if answers:
             self._batch = _batch_of(seconds / len(answers))
@@ -299,6 +313,7 @@ class Pool:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         if len(worker.calls) == 1:
             error = EncodeError("the worker process died", {"how": how})
+            self._up -= 1
             self._answers.append((worker.calls.popleft().key, error))
         for call in reversed(worker.calls):
             call.is_suspect = True

@@ -6,7 +6,6 @@ with `-n` in workers that live for the whole run.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -121,13 +120,6 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 one.task_dep = []
 
 
-def cores() -> int:
-    """Count the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _open_shared(session: Session) -> Any:
     """Give the shared cache, where one is set and there is something to build."""
     if session.build is None:
@@ -151,6 +143,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     final_result: int
     _alone, _alone_s = 0, 0.0
     _coming: Any = None
+    _cores = 1
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every worker has answered."""
@@ -191,7 +184,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if self.session.build is None:
             return None
         from pipeline import work
-        from pipeline.pool import prepare_process
+        from pipeline.pool import cores, prepare_process
 
         self._work = work
         pool: Any = self.cluster
@@ -200,7 +193,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         else:
             prepare_process(self.session.project.root)
         if self.session.shared is None:
-            if pool is None and cores() > 1 and len(self.session.build.dirty) > MANY:
+            self._cores = cores()
+            if pool is None and self._cores > 1 and len(self.session.build.dirty) > MANY:
                 self._call_workers(QUICK_S)
             return pool
         from pipeline.remote.lookup import LookUps
@@ -291,11 +285,11 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Tell whether what is left would take long here, if it is like what was done."""
         assert self.session.build is not None
         left = len(self.session.build.dirty) - 1
-        return self._alone_s / self._alone * left > LEFT_S and cores() > 1
+        return self._alone_s / self._alone * left > LEFT_S and self._cores > 1
 
     def _call_workers(self, node_s: float) -> None:
         """Have workers started, for nodes that take so long; until they are up we go on alone."""
-        self._coming = self._pool_of(cores())
+        self._coming = self._pool_of(self._cores)
         self._coming.warm_up(node_s)
 
     def _finish(self, node: Any, answer: Any) -> None:

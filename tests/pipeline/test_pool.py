@@ -116,6 +116,7 @@ def test_a_pool_warms_up_with_as_many_workers_as_its_calls_are_worth(pool, call_
 
 
 def test_quick_calls_get_another_worker_when_the_first_cannot_keep_up(pool):
+    pool._cores = 3
     pool.warm_up(QUICK_S)
     for n in range(MOST):
         pool.submit(n, double, n)
@@ -125,6 +126,13 @@ def test_quick_calls_get_another_worker_when_the_first_cannot_keep_up(pool):
     assert len(pool._workers) == 2
     answers = [pool.next_answer() for _ in range(4 * MOST)]
     assert all(answer == 2 * key for key, answer in answers)
+
+
+def test_quick_calls_leave_a_processor_to_the_driver(pool):
+    pool._cores = 2
+    pool.warm_up(QUICK_S)
+    assert sum(pool.map(double, [(1,)] * (5 * MOST))) == 10 * MOST
+    assert len(pool._workers) == 1
 
 
 def test_a_worker_does_not_load_the_program_that_started_it(tmp_path):

@@ -225,7 +225,7 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_
             super().__init__(size, *others)
 
     monkeypatch.setattr("pipeline.pool.Pool", Noted)
-    monkeypatch.setattr("pipeline.front.run.cores", lambda: 2)
+    monkeypatch.setattr("pipeline.pool.cores", lambda: 2)
     monkeypatch.setattr("pipeline.front.run.ALONE_S", 0.0)
     monkeypatch.setattr("pipeline.front.run.LEFT_S", left_s)
     monkeypatch.setattr(Noted, "is_warm", True)
