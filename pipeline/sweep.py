@@ -150,8 +150,11 @@ def is_member(path: str, family: Family) -> bool:
 def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     """Remove a file that is still what was made, and the folders that it leaves empty.
 
-    Gives a warning where it is something else and stays.
+    Gives a warning where it stays, because it is something else or lies behind a link.
     """
+    link = project.tree.link_to(posixpath.dirname(path))
+    if link:
+        return f"{path}: nothing makes it any more; {link} is a link, so it stays"
     if evaluator.file_holds(path, sha):
         os.unlink(f"{project.root}/{path}")
     elif os.path.lexists(f"{project.root}/{path}"):

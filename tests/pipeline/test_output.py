@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.pipeline.game import MANIFEST, Game
@@ -57,3 +60,78 @@ def test_a_foreign_file_in_a_folder_that_has_to_make_way_stays(village):
     ran = village.doit()
     assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
     assert village.outputs()["build/toy/a.out/mine"] == b"mine"
+
+
+def elsewhere(game: Game, tmp_path: Path, inside: bool) -> Path:
+    """Make a folder with a file of somebody else in it."""
+    folder = game.path("assets") if inside else tmp_path / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    (folder / "mine").write_text("mine")
+    return folder
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("link", ["build", "build/toy"])
+def test_an_output_folder_that_is_a_link_is_a_mistake_and_nothing_is_written(
+    village, tmp_path, link, inside
+):
+    folder = elsewhere(village, tmp_path, inside)
+    before = files_in(folder)
+    village.path(link).parent.mkdir(exist_ok=True)
+    os.symlink(folder, village.path(link))
+    for arguments in ((), ("explain",), ("-a",)):
+        ran = village.doit(*arguments)
+        assert (ran.code, "Traceback" in ran.err) == (3, False)
+        assert f'output  "{link}" is a link' in ran.err
+    assert files_in(folder) == before
+
+
+def test_an_output_folder_that_was_moved_and_linked_is_neither_filled_nor_emptied(
+    village, tmp_path
+):
+    village.doit()
+    os.rename(village.path("build/toy"), tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", village.path("build/toy"))
+    before = {name: (tmp_path / "elsewhere" / name).read_bytes() for name in ("a.out", "sub/b.out")}
+    village.write("assets/a.txt", "changed")
+    village.remove("assets/sub/b.txt")
+    assert village.doit().code == 3
+    assert village.doit().code == 3
+    village.write("manifests/toy.toml", 'output = "build/other"\n' + MANIFEST)
+    ran = village.doit()
+    assert ran.code == 0
+    assert "build/toy/a.out: nothing makes it any more; build/toy is a link, so it stays" in ran.out
+    after = {name: (tmp_path / "elsewhere" / name).read_bytes() for name in ("a.out", "sub/b.out")}
+    assert after == before
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_linked_folder_below_the_output_folder_fails_the_nodes_that_write_there(
+    village, tmp_path, times
+):
+    folder = elsewhere(village, tmp_path, inside=False)
+    village.path("build/toy").mkdir(parents=True)
+    os.symlink(folder, village.path("build/toy/sub"))
+    for _ in range(times):
+        ran = village.doit()
+        assert (ran.code, ran.failed) == (1, ["toy:pack", "toy:sub/b"])
+        assert "toy:sub/b  its output folder is a link\n" in ran.out
+        assert "build/toy/sub" in ran.out
+    assert village.read("build/toy/a.out") == b"HELLO"
+    assert files_in(folder) == ["mine"]
+
+
+def test_empty_folders_behind_a_link_stay(village, tmp_path):
+    village.doit()
+    (tmp_path / "elsewhere/deep").mkdir(parents=True)
+    village.write("assets/sub/deep/c.txt", "deep")
+    village.doit()
+    village.remove("build/toy/sub")
+    os.symlink(tmp_path / "elsewhere", village.path("build/toy/sub"))
+    village.remove("assets/sub")
+    assert village.doit().code == 0
+    assert (tmp_path / "elsewhere/deep").is_dir()
