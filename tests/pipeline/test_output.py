@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,43 @@ def test_empty_folders_behind_a_link_stay(village, tmp_path):
     village.remove("assets/sub")
     assert village.doit().code == 0
     assert (tmp_path / "elsewhere/deep").is_dir()
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))  # a socket's path can't be long
+
+
+def make_circle(path: Path) -> None:
+    os.symlink(path.name, path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_circle])
+def test_an_output_that_became_something_else_than_a_file_is_altered_and_replaced(
+    village, monkeypatch, make
+):
+    village.doit()
+    village.path("build/toy/a.out").unlink()
+    monkeypatch.chdir(village.root)
+    make(village.path("build/toy/a.out"))
+    told = village.process("explain", "toy:a", within_s=20)
+    assert told.out == "toy:a  output altered: build/toy/a.out\n"
+    assert village.process("list", "-s", "--all", within_s=20).code == 0
+    ran = village.process(within_s=20)
+    assert (ran.code, ran.restored) == (0, ["toy:a"])
+    assert village.read("build/toy/a.out") == b"HELLO"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_where_an_output_was_that_nothing_makes_any_more_stays(village):
+    village.doit()
+    village.path("build/toy/a.out").unlink()
+    os.mkfifo(village.path("build/toy/a.out"))
+    village.remove("assets/a.txt")
+    ran = village.process(within_s=20)
+    assert "build/toy/a.out: nothing makes it any more; altered, so it stays" in ran.out
