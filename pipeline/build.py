@@ -279,7 +279,8 @@ class Build:
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():
                 self._photograph(stem, stamps, now_ns)
-            self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
+            if not self.project.state.has_lost:  # else files are there that only the ledger knows
+                self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
 
     def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
