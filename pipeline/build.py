@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Node, Product, Source
+from encoders.kit.plan import Family, Node, Product, Source
 from pipeline.book import Book, Last
 from pipeline.deliver import DISPLACED
 from pipeline.evaluate import Evaluator, input_digests
@@ -97,7 +97,22 @@ class Build:
         digests = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
         if digests is None:
             return Result(FAILED, error=EncodeError("a node that it needs was not built"))
+        link = self._link_to_outputs(node)
+        if link:
+            hint = "Put a real folder in its place."
+            return Result(
+                FAILED, error=EncodeError("its output folder is a link", {"link": link}, hint)
+            )
         return self._job(task, node, digests)
+
+    def _link_to_outputs(self, node: Node) -> str:
+        """Name a link below which a node would write; "" where there is none."""
+        for place in node.outputs.values():
+            path = place.prefix if isinstance(place, Family) else place
+            link = self.project.tree.link_to(path.rpartition("/")[0]) if path else ""
+            if link:
+                return link
+        return ""
 
     @cached_property
     def workplace(self) -> Workplace:
@@ -269,7 +284,8 @@ class Build:
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():
                 self._photograph(stem, stamps, now_ns)
-            self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
+            if not self.project.state.has_lost:  # else files are there that only the ledger knows
+                self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
 
     def _tell_of_displaced(self) -> None:

@@ -200,7 +200,8 @@ class Bundles:
         self._own = None
         if is_there:
             path, places = self._own_path, self._places.items()
-            Index.write(path, [one for one in places if one[1][0] == path], self._scratch)
+            with suppress(OSError):  # where it can't be written others do without
+                Index.write(path, [one for one in places if one[1][0] == path], self._scratch)
 
 
 def _read(place: Place) -> bytes | None:

@@ -58,6 +58,7 @@ class Draft:
 
     def work_out(self) -> None:
         """Find the assets, survey them and plan their nodes."""
+        self._refuse_linked_output()
         self.finding = find_assets(self.manifest, self.target, self._list, self.check)
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
@@ -122,6 +123,12 @@ class Draft:
             path = f"{self.project.root}/{source}"
             if stamp and is_link(stamp) and leads_out(path, self.project.root):
                 self.check.add("source", f'"{source}" is a link that leads out of the project')
+
+    def _refuse_linked_output(self) -> None:
+        """Refuse to write, and to take away, where a link leads and the manifest does not say."""
+        link = self.project.tree.link_to(self.manifest.output)
+        if link:
+            self.check.add("output", f'"{link}" is a link; outputs go into real folders only')
 
     def _planned_sources(self) -> set[str]:
         return {

@@ -11,11 +11,15 @@ import itertools
 import os
 import sys
 from contextlib import suppress
+from stat import S_ISDIR, S_ISREG
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
 AT_ONCE = 1 << 16
 _BINARY = getattr(os, "O_BINARY", 0)
+# To open a pipe waits for whoever writes to it, unless one says not to.
+_READ = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 # Processes of several machines or containers may share a cache, and have the same numbers.
 _process = os.urandom(6).hex()
 _serial = itertools.count()
@@ -93,9 +97,12 @@ def _rename(temporary: str, path: str) -> None:
 
 def read_file(path: str) -> bytes:
     """Read a whole file, in as few calls as it takes: every small node waits for several."""
-    handle = os.open(path, os.O_RDONLY | _BINARY)
+    handle = os.open(path, _READ)
     try:
-        size = os.fstat(handle).st_size
+        stat = os.fstat(handle)
+        if not S_ISREG(stat.st_mode):
+            raise _no_file(path, stat.st_mode)
+        size = stat.st_size
         data = os.read(handle, size + 1) if size < AT_ONCE else b""
         if data and len(data) == size:
             return data
@@ -105,12 +112,20 @@ def read_file(path: str) -> bytes:
         os.close(handle)
 
 
+def _no_file(path: str, mode: int) -> OSError:
+    if S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    return OSError(errno.ENXIO, "Not a plain file", path)
+
+
 def read_if_there(path: str) -> bytes | None:
-    """Read a whole file, or give None where there is none."""
+    """Read a whole file, or give None where there is none, or something that is no file."""
     try:
         return read_file(path)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
 
 
 def is_there(path: str) -> bool:

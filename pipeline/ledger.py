@@ -7,6 +7,7 @@ The list is only ever appended to, and a torn line is passed over.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -33,10 +34,14 @@ class Ledger:
         """Write down files by path and digest."""
         if not files:
             return
+        lines = "".join(_line(*one) for one in files.items()).encode()
         with self._opening:
             if self._handle is None:
                 self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        os.write(self._handle, "".join(_line(*one) for one in files.items()).encode())
+                lines = b"\n" + lines  # the last line that somebody wrote may be torn
+        if os.write(self._handle, lines) != len(lines):
+            self.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
     def files(self) -> dict[str, list[str]]:
         """Give all files by path, each with its digests in the order in which they were noted."""

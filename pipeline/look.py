@@ -41,6 +41,7 @@ class Look:
         record = state.manifest(stem)
         was_killed = state.fact(OPEN, stem) is not None
         same = record is not None and not was_killed and same_setting(project, stem, record)
+        same = same and not project.tree.link_to(record["output"])
         judged = same and self._judge_changes(stem, record)
         rows = state.rows(stem, only_dirty=True) if judged else replan(self, stem)
         record = state.manifest(stem)

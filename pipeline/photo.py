@@ -151,6 +151,7 @@ class Tree:
         self.root = root
         self._listings: dict[str, Listing | None] = {}
         self._digests: dict[str, bytes] = {}
+        self._links = {"": ""}
 
     def digest(self, folder: str) -> bytes:
         """Give the digest of a folder's listing."""
@@ -164,6 +165,14 @@ class Tree:
             path = f"{self.root}/{folder}" if folder else self.root
             self._listings[folder] = take_listing(path)
         return self._listings[folder]
+
+    def link_to(self, folder: str) -> str:
+        """Name the link through which a folder is reached; "" where there are only folders."""
+        if folder not in self._links:
+            link = self.link_to(folder.rpartition("/")[0])
+            is_one = not link and os.path.islink(f"{self.root}/{folder}")
+            self._links[folder] = folder if is_one else link
+        return self._links[folder]
 
     def stamp(self, path: str) -> Stamp | None:
         """Give the stamp of a file of the project, or None where there is no such file."""

@@ -32,6 +32,7 @@ class Project:
         self.private = f"{self.root}/{PRIVATE}"
         self.scratch = f"{self.private}/tmp"
         self.ledger = f"{self.private}/outputs"
+        self.memory = f"{self.private}/state.db"
         self.tree = Tree(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)
         self._prepare()
@@ -53,15 +54,14 @@ class Project:
     @cached_property
     def state(self) -> State:
         """What is known from earlier runs."""
-        return State(f"{self.private}/state.db", is_owner=False)
+        return State(self.memory, is_owner=False)
 
     def own_state(self, anew: bool = False) -> None:
         """Open the state as its owner, which takes the lock; `anew` drops what it held."""
         self.close_state()
-        path = f"{self.private}/state.db"
         if anew:
-            State.discard(path)
-        self.state = State(path, is_owner=True)
+            State.discard(self.memory)
+        self.state = State(self.memory, is_owner=True)
         for name in ("sources", "code"):
             self.__dict__.pop(name, None)
 

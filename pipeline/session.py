@@ -12,6 +12,7 @@ from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
+from pipeline.damage import out_of_reach
 from pipeline.glance import Standing, glance
 from pipeline.project import Project
 from pipeline.state import StateDamagedError
@@ -88,8 +89,9 @@ class Session:
 
     def drop_state(self, error: Exception) -> None:
         """Forget everything that was known from earlier runs, unless it was only out of reach."""
-        if getattr(error, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-            raise error
+        refusal = out_of_reach(error, self.project.memory)
+        if refusal is not None:
+            raise refusal from None
         self.project.lock.acquire()
         self.project.own_state(anew=True)
         self.project.restart()

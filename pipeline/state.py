@@ -17,6 +17,7 @@ from typing import Any
 
 import xxhash
 
+from pipeline.damage import out_of_reach
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
@@ -105,10 +106,14 @@ class State:
         self.path = path
         self._depth = 0
         self._batch_began: float | None = None
+        self.has_lost = False  # whether nodes that were noted in a batch are known no more
         self._shelves: dict[tuple[str, int], Shelf] = {}
         try:
             self.db = self._connect(is_owner)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            refusal = out_of_reach(error, path)
+            if refusal is not None:
+                raise refusal from None
             if is_owner:
                 self.discard(path)
             self.db = self._connect(is_owner)
@@ -188,9 +193,9 @@ class State:
     def flush(self, now: bool = False) -> None:
         """Commit a batch that has been open for long enough, or any batch at once."""
         if self._batch_began is not None and (now or monotonic() > self._batch_began + BATCH_S):
+            self._commit()
             self._batch_began = None
             self._depth = 0
-            self.db.execute("COMMIT")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -203,11 +208,19 @@ class State:
         except BaseException:
             self._roll_back()
             raise
+        if self._depth == 1:
+            self._commit()
         self._depth -= 1
-        if self._depth == 0:
+
+    def _commit(self) -> None:
+        try:
             self.db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
 
     def _roll_back(self) -> None:
+        self.has_lost = self.has_lost or self._batch_began is not None
         self._depth, self._batch_began, self._shelves = 0, None, {}
         with suppress(sqlite3.Error):
             self.db.execute("ROLLBACK")

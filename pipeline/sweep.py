@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from encoders.kit.plan import Family
 from pipeline.built import files_of
@@ -72,11 +74,12 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
 def _is_claimed(state: State, claims: Claims, task: str, path: str) -> bool:
     """Tell whether a file is made by a node, or was made by one that is still there.
 
-    What a node that is still there no longer makes is taken away when it is built. A file whose
-    maker is not known goes to the node that may make it, unless that holds and does not.
+    What a node that is still there no longer makes is taken away when it is built, unless it is
+    in the way of that. A file whose maker is not known goes to the node that may make it, unless
+    that holds and does not.
     """
     if task in claims.tasks:
-        return True
+        return not claims.is_in_the_way(path)
     owner = claims.owner(path)
     row = state.row(owner) if owner else None
     if owner is None or row is None:
@@ -94,6 +97,7 @@ class Claims:
         self.tasks: set[str] = set()
         self._exact: dict[str, str] = {}
         self._families: list[tuple[Family, str]] = []
+        self._taken = {"": False}
         for stem in stems:
             rows = state.rows(stem)
             self.tasks |= {row.task for row in rows}
@@ -111,6 +115,30 @@ class Claims:
             return self._exact[path]
         return next((task for family, task in self._families if is_member(path, family)), None)
 
+    def is_in_the_way(self, path: str) -> bool:
+        """Tell whether a file lies where a folder is needed, or in a folder where a file is."""
+        if path in self._exact:
+            return False
+        return path in self._folders or self._is_below_a_file(posixpath.dirname(path))
+
+    @cached_property
+    def _folders(self) -> set[str]:
+        """All folders that files of the current plans lie in."""
+        found: set[str] = set()
+        for path in (*self._exact, *(family.prefix for family, _ in self._families)):
+            folder = posixpath.dirname(path)
+            while folder and folder not in found:
+                found.add(folder)
+                folder = posixpath.dirname(folder)
+        return found
+
+    def _is_below_a_file(self, folder: str) -> bool:
+        """Tell whether a file is to be where a folder, or one above it, is; once for each."""
+        if folder not in self._taken:
+            is_file = self.owner(folder) is not None
+            self._taken[folder] = is_file or self._is_below_a_file(posixpath.dirname(folder))
+        return self._taken[folder]
+
 
 def is_member(path: str, family: Family) -> bool:
     """Tell whether a file could belong to a family."""
@@ -122,8 +150,11 @@ def is_member(path: str, family: Family) -> bool:
 def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     """Remove a file that is still what was made, and the folders that it leaves empty.
 
-    Gives a warning where it is something else and stays.
+    Gives a warning where it stays, because it is something else or lies behind a link.
     """
+    link = project.tree.link_to(posixpath.dirname(path))
+    if link:
+        return f"{path}: nothing makes it any more; {link} is a link, so it stays"
     if evaluator.file_holds(path, sha):
         os.unlink(f"{project.root}/{path}")
     elif os.path.lexists(f"{project.root}/{path}"):

@@ -8,16 +8,24 @@ import sys
 from collections.abc import Callable, Sequence
 
 from doit.cmd_base import Command
+from doit.exceptions import InvalidDodoFile
+
+from pipeline.damage import OutOfReachError
 
 
 def until_enough(run: Callable[[], int]) -> int:
-    """Run something that prints, and end in peace when whoever reads has seen enough."""
+    """Run something that prints, and end in peace when whoever reads has seen enough.
+
+    That the state is out of reach half-way is an error without a traceback.
+    """
     try:
         result = run()
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OutOfReachError as error:
+        raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
     return result
 
 

@@ -17,6 +17,7 @@ from pipeline.ledger import Ledger
 from pipeline.project import Project
 from pipeline.session import Session
 from pipeline.speech import human_bytes
+from pipeline.sweep import adopt_ledger
 from pipeline.trim import trim_cache
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -50,8 +51,7 @@ class Gc(PlainCommand):
             with project.lock:
                 project.own_state()
                 keep = session.safely(lambda: needed(project))
-                made = ((path, sha) for _, _, path, sha in project.state.all_products())
-                Ledger(project.ledger).rewrite(made, project.scratch)
+                session.safely(lambda: shorten_ledger(project))
                 trimmed = trim_cache(project.cache, limit, keep, time.time())
             project.close()
         print(
@@ -59,6 +59,14 @@ class Gc(PlainCommand):
             f"kept {human_bytes(trimmed.kept_bytes)}"
         )
         return 0
+
+
+def shorten_ledger(project: Project) -> None:
+    """List every output once; what only the ledger knows as one is learnt from it first."""
+    ledger = Ledger(project.ledger)
+    adopt_ledger(project, ledger)
+    made = ((path, sha) for _, _, path, sha in project.state.all_products())
+    ledger.rewrite(made, project.scratch)
 
 
 def needed(project: Project) -> set[str]:

@@ -106,7 +106,7 @@ class Game:
         cmd_run.opt_outfile["default"] = out
         return arguments
 
-    def process(self, *arguments: str, **environment: str) -> Ran:
+    def process(self, *arguments: str, within_s: int = 120, **environment: str) -> Ran:
         """Run doit in a process of its own."""
         command = [sys.executable, "-m", "doit", *arguments]
         done = subprocess.run(
@@ -116,7 +116,7 @@ class Game:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=within_s,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 

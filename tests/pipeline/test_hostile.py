@@ -202,6 +202,15 @@ def test_what_a_killed_build_put_over_an_older_file_goes_when_its_source_does(vi
     assert not village.path("build/toy/a.out").exists()
 
 
+def test_gc_after_a_kill_still_knows_what_the_killed_build_put_in_place(village):
+    kill_after(village, 2)
+    for name in ("a.txt", "b.txt"):
+        village.remove(f"assets/{name}")
+    village.doit("gc")
+    village.doit()
+    assert not [path for path in village.outputs() if path.endswith(".out")]
+
+
 @pytest.mark.parametrize("nodes", [3, 99])
 def test_an_output_of_a_killed_build_that_is_altered_is_restored(village, nodes):
     kill_after(village, nodes, batch_s=0)
@@ -314,6 +323,18 @@ def test_gc_survives_a_damaged_state(village):
     path.write_bytes(bytes(data))
     assert village.doit("gc").code == 0
     assert village.doit().code == 0
+
+
+@pytest.mark.parametrize("content", [b"garbage\n", None])
+def test_gc_with_a_lost_state_still_knows_what_are_outputs(village, content):
+    village.doit()
+    village.remove(".cartwright/state.db")
+    if content is not None:
+        village.write(".cartwright/state.db", content)
+    village.remove("assets/a.txt")
+    village.doit("gc")
+    village.doit()
+    assert not village.path("build/toy/a.out").exists()
 
 
 @pytest.mark.parametrize("text", ['{"toy:a": 5}', '{"toy:a": [1]}', "[]", "5"])

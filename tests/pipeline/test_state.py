@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 
 import pytest
 
+from pipeline.damage import out_of_reach
+from pipeline.ledger import Ledger
 from pipeline.photo import (
     FOLDER,
     TICK_NS,
@@ -89,6 +92,103 @@ def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch)
     ran = built.doit()
     assert ran.code == 0, ran.err
     assert built.outputs() == Naive(built).build("upper")[0]
+
+
+def fill_disk_after(monkeypatch, pages):
+    """Let the state grow by so many pages and no further."""
+    connect = State._connect
+
+    def connect_with_limit(self, is_owner):
+        db = connect(self, is_owner)
+        (count,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count={count + pages}")
+        return db
+
+    monkeypatch.setattr(State, "_connect", connect_with_limit)
+
+
+@pytest.mark.parametrize("batch_s", [0, 60])
+@pytest.mark.parametrize("pages", [0, 3, 6, 9, 12, 15])
+def test_a_full_disk_is_an_error_that_names_the_file_and_nothing_is_lost(
+    built, monkeypatch, pages, batch_s
+):
+    monkeypatch.setattr("pipeline.state.BATCH_S", batch_s)
+    for number in range(40):
+        built.write(f"assets/{number}-{'long' * 20}.txt", f"text {number}")
+    with monkeypatch.context() as context:
+        fill_disk_after(context, pages)
+        for _ in range(2):
+            ran = built.doit()
+            assert (ran.code, "Traceback" in ran.err + ran.out) == (3, False)
+            assert ".cartwright/state.db: database or disk is full" in ran.err
+    state = State(str(built.path(".cartwright/state.db")), is_owner=False)
+    assert state.stems() == ["toy"]
+    assert state.fact("ledger", "adopted")
+    state.close()
+    for path in built.path("assets").glob("1*.txt"):
+        path.unlink()
+    assert built.doit().code == 0
+    assert built.outputs() == Naive(built).build("upper")[0]
+
+
+@pytest.mark.parametrize("command", ["run", "gc"])
+def test_a_state_that_cannot_be_opened_is_named(built, command):
+    built.remove(".cartwright/state.db")
+    built.path(".cartwright/state.db").mkdir()
+    ran = built.doit(command)
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert ".cartwright/state.db: unable to open database file" in ran.err
+
+
+def test_a_damaged_header_that_forbids_writing_is_damage(built):
+    data = bytearray(built.read(".cartwright/state.db"))
+    data[18] = 9
+    built.write(".cartwright/state.db", bytes(data))
+    built.write("assets/a.txt", "changed")
+    assert built.doit().code == 0
+    assert built.read("build/toy/a.out") == b"CHANGED"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_damage"),
+    [
+        ("SQLITE_CORRUPT_INDEX", True),
+        ("SQLITE_NOTADB", True),
+        ("SQLITE_ERROR", True),
+        ("SQLITE_IOERR_SHORT_READ", True),
+        ("SQLITE_FULL", False),
+        ("SQLITE_IOERR_WRITE", False),
+        ("SQLITE_READONLY_DIRECTORY", False),
+        ("SQLITE_CANTOPEN", False),
+        ("SQLITE_PERM", False),
+        ("SQLITE_BUSY", False),
+    ],
+)
+def test_only_what_tells_of_damage_drops_the_state(tmp_path, name, is_damage):
+    error = sqlite3.OperationalError("something")
+    error.sqlite_errorname = name
+    assert (out_of_reach(error, str(tmp_path / "state.db")) is None) == is_damage
+
+
+def test_a_lost_batch_leaves_the_mark_of_a_build_that_did_not_end(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    with pytest.raises(ZeroDivisionError), state.batch():
+        raise ZeroDivisionError
+    assert state.has_lost
+    state.close()
+
+
+def test_a_ledger_that_could_not_be_written_says_so_and_tears_no_later_line(tmp_path, monkeypatch):
+    ledger, sha = Ledger(str(tmp_path / "outputs")), "f" * 64
+    ledger.note({"first": sha})
+    with monkeypatch.context() as context:
+        write = os.write
+        context.setattr(os, "write", lambda handle, data: write(handle, data[:70]))
+        with pytest.raises(OSError, match="No space left"):
+            ledger.note({"second": sha})
+    ledger.note({"third": sha})
+    ledger.close()
+    assert {"first", "third"} <= ledger.files().keys()
 
 
 def test_a_row_that_does_not_match_its_checksum_is_damage(tmp_path):
