@@ -20,7 +20,7 @@ import xxhash
 from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
-VERSION = 6  # raise it when a record changes its shape
+VERSION = 7  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
