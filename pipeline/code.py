@@ -1,14 +1,16 @@
 """Encoder code as part of the key: what runs is what was digested.
 
 A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
-module that it imports and the versions of the libraries that these import. Encoder modules are
+module that it imports and the versions of the libraries that these import. The packages that it
+lies in run before it, and so does all that they import: of these, the modules count whose import
+can have an effect on others. The rest only declares, most of all what a target is and how it
+plans, and an edit there would build everything again for nothing. Encoder modules are
 compiled from the very source that is digested: Python's bytecode files know a source only by
 its size and its second, and would run yesterday's code.
 """
 
 from __future__ import annotations
 
-import ast
 import importlib.machinery
 import importlib.util
 import os
@@ -34,43 +36,15 @@ class Module:
     digest: str
     text: str
     imports: tuple[str, ...]
+    has_effect: bool
 
 
-def digest_source(source: bytes, name: str, is_package: bool) -> Module:
-    """Digest a module's source; comments, layout and docstrings do not count."""
-    tree = ast.parse(source)
-    imports = sorted(set(_imported_names(tree, name, is_package)))
-    for node in ast.walk(tree):
-        _strip_docstring(node)
-    digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
-    return Module(digest, xxhash.xxh3_128_hexdigest(source), tuple(imports))
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """What decides an encoder's behaviour, and all names that were asked for to find it."""
 
-
-def _strip_docstring(node: ast.AST) -> None:
-    if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return
-    match node.body:
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            node.body = rest or [ast.Pass()]
-
-
-def _imported_names(tree: ast.AST, name: str, is_package: bool) -> list[str]:
-    package = name if is_package else name.rpartition(".")[0]
-    names: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, package)
-            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return names
-
-
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    above = package.split(".")[: len(package.split(".")) - node.level + 1]
-    return ".".join([*above, node.module] if node.module else above)
+    table: Mapping[str, str]
+    asked: frozenset[str]
 
 
 class Code:
@@ -82,16 +56,18 @@ class Code:
         self._remembered = remembered
         self._note = note
         self._modules: dict[str, Module | None] = {}
-        self._closures: dict[str, dict[str, str]] = {}
+        self._closures: dict[str, Closure] = {}
         self._texts: dict[str, dict[str, str]] = {}
+        self._looked_at: dict[str, list[str]] = {}
         self.paths: dict[str, str] = {}
 
     def table(self, encoder: str) -> Mapping[str, str]:
         """Give what decides an encoder's behaviour: modules by digest, libraries by version."""
-        start = encoder.partition(":")[0]
-        if start not in self._closures:
-            self._closures[start] = self._closure(start)
-        return self._closures[start]
+        return self._closure(encoder).table
+
+    def files(self, encoder: str) -> set[str]:
+        """Name the files that decide the table, with those that would if they were there."""
+        return {path for name in self._closure(encoder).asked for path in self._looked_at[name]}
 
     def texts(self, encoder: str) -> Mapping[str, str]:
         """Give the digests of the texts that the table was made from, by module."""
@@ -101,21 +77,35 @@ class Code:
             self._texts[start] = {name: module.text for name, module in found.items() if module}
         return self._texts[start]
 
-    def _closure(self, start: str) -> dict[str, str]:
-        waiting, table, libraries = [start], {}, set()
+    def _closure(self, encoder: str) -> Closure:
+        start = encoder.partition(":")[0]
+        if start not in self._closures:
+            self._closures[start] = self._follow(start)
+        return self._closures[start]
+
+    def _follow(self, start: str) -> Closure:
+        """Follow imports; what only runs beforehand counts where that can have an effect."""
+        waiting = [(start, True)]
+        table: dict[str, str] = {}
+        libraries: set[str] = set()
+        asked: dict[str, bool] = {}
         while waiting:
-            name = waiting.pop()
-            if name in table:
-                continue
-            if not _is_ours(name):
+            name, is_used = waiting.pop()
+            if not is_ours(name):
                 libraries.add(name.partition(".")[0])
                 continue
+            if asked.get(name, False) or (name in asked and not is_used):
+                continue
+            asked[name] = is_used
+            waiting += [(package, False) for package in packages_of(name)]
             module = self._module(name)
             if module is not None:
-                table[name] = module.digest
-                waiting += module.imports
+                counts = is_used or module.has_effect
+                waiting += [(one, counts) for one in module.imports]
+                if counts:
+                    table[name] = module.digest
         table.update(library_versions(libraries))
-        return dict(sorted(table.items()))
+        return Closure(dict(sorted(table.items())), frozenset(asked))
 
     def _module(self, name: str) -> Module | None:
         if name not in self._modules:
@@ -123,12 +113,15 @@ class Code:
         return self._modules[name]
 
     def _load(self, name: str) -> Module | None:
-        path = find_source(name)
+        looked_at = self._looked_at[name] = []
+        path = find_source(name, looked_at)
         if path is None:  # an attribute of a module, not a module
             return None
         self.paths[name] = path
         module = self._remembered(path)
         if module is None:
+            from pipeline.syntax import digest_source
+
             with open(path, "rb") as file:
                 source = file.read()
             module = digest_source(source, name, os.path.basename(path) == "__init__.py")
@@ -136,17 +129,41 @@ class Code:
         return module
 
 
-def _is_ours(name: str) -> bool:
+def packages_of(name: str) -> list[str]:
+    """Name the packages that a module lies in, which run before it."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a dotted name is one of the `encoders` package."""
     return name == PACKAGE or name.startswith(PACKAGE + ".")
 
 
-def find_source(name: str) -> str | None:
-    """Find the file of an `encoders` module without importing it."""
-    for folder in package_folders():
-        base = os.path.join(folder, *name.split(".")[1:])
-        for path in (f"{base}.py", os.path.join(base, "__init__.py")):
-            if os.path.isfile(path):
-                return path
+def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
+    """Find the file of an `encoders` module as Python does, without importing it.
+
+    All places that were looked at come into `looked_at`: a file that appears there may be taken.
+    """
+    looked_at = [] if looked_at is None else looked_at
+    folders = package_folders()
+    path: str | None = getattr(importlib.import_module(PACKAGE), "__file__", None)
+    looked_at += [path] if path else []
+    for part in name.split(".")[1:]:
+        bases = [os.path.join(folder, part) for folder in folders]
+        path = next((found for base in bases if (found := _module_at(base, looked_at))), None)
+        if path is None:  # a folder without a module of its own, or nothing
+            folders = [base for base in bases if os.path.isdir(base)]
+        else:
+            folders = [os.path.dirname(path)] if os.path.basename(path) == "__init__.py" else []
+    return path
+
+
+def _module_at(base: str, looked_at: list[str]) -> str | None:
+    for path in (os.path.join(base, "__init__.py"), f"{base}.py"):
+        looked_at.append(path)
+        if os.path.isfile(path):
+            return path
     return None
 
 

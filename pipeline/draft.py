@@ -150,6 +150,10 @@ class Draft:
             table |= self.project.code.table(dotted)
         return table
 
+    def code_files(self) -> set[str]:
+        """Name the files that decide all this, with those that would if they were there."""
+        return {path for one in self._functions() for path in self.project.code.files(one)}
+
     def _functions(self) -> set[str]:
         encoders = {one.node.encoder for one in self.planned.values()} - {BROKEN}
         surveys = {**SURVEYS, **self.target.surveys}

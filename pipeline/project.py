@@ -89,12 +89,12 @@ class Project:
         fact = self.state.fact("module", path)
         if fact is None or tuple(fact[0]) != take_stamp(path):
             return None
-        return Module(fact[1], fact[2], tuple(fact[3]))
+        return Module(fact[1], fact[2], tuple(fact[3]), fact[4])
 
     def _note_module(self, path: str, module: Module) -> None:
         stamp = take_stamp(path)
         if is_trusted(stamp, self.now_ns):
-            fact = [stamp, module.digest, module.text, module.imports]
+            fact = [stamp, module.digest, module.text, module.imports, module.has_effect]
             self.state.set_facts("module", {path: fact})
 
     def stems(self) -> list[str]:

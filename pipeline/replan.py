@@ -18,13 +18,15 @@ from pipeline.draft import Draft
 from pipeline.graph import Claim, claims_of, collisions, edge_of
 from pipeline.manifest import overlap
 from pipeline.mistake import ManifestError
-from pipeline.photo import UNKNOWN, differing_names, is_trusted, take_stamp
+from pipeline.photo import differing_names, is_trusted, take_stamp
 from pipeline.planning import BROKEN, pack_planned, unpack_planned
 from pipeline.record import freeze
 from pipeline.state import Row
 
 if TYPE_CHECKING:
     from pipeline.look import Look
+
+TOO_FRESH: tuple[int, ...] = ()  # equals no stamp, not even that of a file that is not there
 
 
 def replan(look: Look, stem: str) -> list[Row]:
@@ -144,15 +146,14 @@ def _note_graph(draft: Draft) -> None:
 
 def _note_manifest(draft: Draft) -> None:
     project, table = draft.project, draft.code()
-    modules = {project.code.paths[name] for name in table if name in project.code.paths}
-    stamps = {path: take_stamp(path) for path in sorted(modules)}
+    stamps = {path: take_stamp(path) for path in sorted(draft.code_files())}
     record = {
         "digest": xxhash.xxh3_128_hexdigest(draft.text),
         "target": draft.manifest.target,
         "output": draft.manifest.output,
         "python": PYTHON,
         "modules": [
-            [path, stamp if is_trusted(stamp, project.now_ns) else UNKNOWN]
+            [path, stamp if is_trusted(stamp, project.now_ns) else TOO_FRESH]
             for path, stamp in stamps.items()
         ],
         "libraries": {

@@ -116,35 +116,40 @@ def _game_files(game: Params) -> dict[str, Source | Product]:
     return found | {f"screenshot/{i}": Source(str(one)) for i, one in enumerate(screenshots)}
 
 
-def _readers() -> Iterator[Reader]:
-    """Declare the readers of both profiles' files."""
-    module = "encoders.emberware"
-    for magic, suffix in ((b"EWZ\0", ".ewz"), (b"EWZX", ".ewzx"), (b"NCZX", ".nczx")):
-        exports = {"extract": f"{module}.rom_file:extract_rom_file"}
-        yield Reader(suffix, magic, f"{module}.rom_file:decode_rom_file", exports=exports)
-    for prefix in (".ewz", ".ewzx", ".nczx"):
-        yield Reader(f"{prefix}anim", b"", f"{module}.clip:decode_clip_file")
-        yield Reader(f"{prefix}skel", b"", f"{module}.skeleton:decode_skeleton_file")
-        exports = {"obj": f"{module}.mesh_export:export_obj"}
-        yield Reader(f"{prefix}mesh", b"", f"{module}.mesh:decode_mesh_file", exports=exports)
-        exports = {"render": f"{module}.texture:render_texture_file"}
-        yield Reader(f"{prefix}tex", b"", f"{module}.texture:decode_texture_file", exports=exports)
-        exports = {"extract": f"{module}.sound:extract_sound_file"}
-        yield Reader(f"{prefix}snd", b"", f"{module}.sound:decode_sound_file", exports=exports)
-
-
+# This module runs before every encoder below it, so that it declares and calls nothing: what
+# could have an effect on them would have to count as their code.
 MODELS = (".glb", ".gltf")
-
-
-def _made(kind: str) -> tuple[str, ...]:
-    return tuple(f".{prefix}{kind}" for prefix in ("ewz", "ewzx", "nczx"))
-
-
+PREFIXES = (".ewz", ".ewzx", ".nczx")
+MADE = {kind: tuple(f"{prefix}{kind}" for prefix in PREFIXES) for kind in ("mesh", "skel", "anim")}
+LOOSE: dict[str, tuple[str, dict[str, str]]] = {
+    "anim": ("clip:decode_clip_file", {}),
+    "skel": ("skeleton:decode_skeleton_file", {}),
+    "mesh": ("mesh:decode_mesh_file", {"obj": "encoders.emberware.mesh_export:export_obj"}),
+    "tex": (
+        "texture:decode_texture_file",
+        {"render": "encoders.emberware.texture:render_texture_file"},
+    ),
+    "snd": ("sound:decode_sound_file", {"extract": "encoders.emberware.sound:extract_sound_file"}),
+}
+ROM_READERS = tuple(
+    Reader(
+        suffix,
+        magic,
+        "encoders.emberware.rom_file:decode_rom_file",
+        exports={"extract": "encoders.emberware.rom_file:extract_rom_file"},
+    )
+    for magic, suffix in ((b"EWZ\0", ".ewz"), (b"EWZX", ".ewzx"), (b"NCZX", ".nczx"))
+)
+LOOSE_READERS = tuple(
+    Reader(f"{prefix}{kind}", b"", f"encoders.emberware.{decode}", exports=exports)
+    for prefix in PREFIXES
+    for kind, (decode, exports) in LOOSE.items()
+)
 TARGET = Target(
     kinds={
-        "mesh": Kind((*MODELS, ".obj", *_made("mesh")), MESH_OPTIONS),
-        "skeleton": Kind((*MODELS, ".fbx", *_made("skel")), {"skin": SKIN}),
-        "animation": Kind((*MODELS, ".fbx", *_made("anim")), ANIMATION_OPTIONS),
+        "mesh": Kind((*MODELS, ".obj", *MADE["mesh"]), MESH_OPTIONS),
+        "skeleton": Kind((*MODELS, ".fbx", *MADE["skel"]), {"skin": SKIN}),
+        "animation": Kind((*MODELS, ".fbx", *MADE["anim"]), ANIMATION_OPTIONS),
         "texture": Kind(
             (".png", ".jpg", ".jpeg"),
             {"format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored")},
@@ -156,5 +161,5 @@ TARGET = Target(
     link=link,
     options={"profile": Option(Choice(tuple(PROFILES)), "ewz", "which console")},
     tables={"game": Table(GAME)},
-    readers=tuple(_readers()),
+    readers=(*ROM_READERS, *LOOSE_READERS),
 )

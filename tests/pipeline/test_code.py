@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from pipeline import code
-from pipeline.code import Code, digest_source, find_source, library_versions, target_names
+from pipeline.code import Code, find_source, library_versions, target_names
+from pipeline.syntax import digest_source
 from tests.pipeline.game import ROOT
 
 
@@ -53,6 +54,74 @@ def test_imports_are_found_wherever_they_stand(text, name, is_package, expected)
     assert expected <= set(digest_source(text.encode(), name, is_package).imports)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import encoders.a.b\nX = encoders.a.c.Y",
+        "from encoders import a\nX = a.c",
+        "import encoders.a as other\ndef f():\n    return other.c.d()",
+    ],
+)
+def test_what_is_reached_through_a_package_counts_as_imported(text):
+    assert "encoders.a.c" in digest_source(text.encode(), "encoders.x", False).imports
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "'Words.'\nX: int = 3\nA, B = 1, 2",
+        "from encoders.kit.option import Option\nX = {'a': Option(3)} | {k: 2 for k in 'ab'}",
+        "def f(a=(1, 2), *, b: int = 3) -> int:\n    conf.X = 3\n    print()",
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass A:\n    x: int = 3",
+        "from enum import Enum\nclass A(Enum):\n    X = 1\n    def f(self): print()",
+        "import sys\nif sys.version_info > (3,):\n    X = 3\nelse:\n    X = 4",
+        "try:\n    import lz4\nexcept ImportError:\n    lz4 = None",
+        "X = dict.fromkeys(('a', 'b'), 'c')\nY = tuple(X.items())\nZ = 'a b'.split()",
+        "X = lambda: print()",
+    ],
+)
+def test_a_module_that_declares_has_no_effect(text):
+    assert not digest_source(text.encode(), "encoders.x", False).has_effect
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from encoders.a import conf\nconf.X = 3",
+        "from encoders.a import conf\nconf.X, Y = 3, 4",
+        "from encoders.a import conf\nconf['x'] = 3",
+        "from encoders.a import LIST\nLIST += [3]",
+        "from encoders.a import conf\ndel conf.X",
+        "from encoders.a import conf\nfor conf.X in range(3): pass",
+        "from encoders.a import conf\nX = conf.set(3)",
+        "from encoders.a import conf\nX = [conf.set(y) for y in range(3)]",
+        "from encoders.a import conf\nX = conf.set().items()",
+        "from encoders.a import conf\ndef f(x=conf.set(3)): pass",
+        "from encoders.a import conf\ndef f(x: conf.set(3)): pass",
+        "from encoders.a import conf\nX: conf.set(3) = 3",
+        "from encoders.a import register\n@register\ndef f(): pass",
+        "from encoders.a import register\n@register(3)\nclass A: pass",
+        "from encoders.a import Base\nclass A(Base): pass",
+        "from encoders.a import Meta\nclass A(metaclass=Meta): pass",
+        "from encoders.a import conf\nclass A:\n    conf.X = 3",
+        "from encoders.a import conf\nif True:\n    conf.X = 3",
+        "from encoders.a import conf\ntry:\n    pass\nfinally:\n    conf.X = 3",
+        "from encoders.a import conf\ndict = conf.set\ndict(3)",
+        "from encoders.a import set as dict\ndict(3)",
+        "from encoders.a import *\ndict(3)",
+        "def f(): pass\nf()",
+        "import numpy\nnumpy.seterr(all='raise')",
+        "exec('')",
+        "sorted([3], key=print)",
+        "__path__ = ['elsewhere']",
+        "class A:\n    def __init_subclass__(cls): print()\nclass B(A): pass",
+    ],
+)
+def test_a_module_that_may_do_more_has_an_effect(text):
+    assert digest_source(text.encode(), "encoders.x", False).has_effect
+
+
 def test_the_key_has_every_module_that_is_imported_and_the_libraries():
     table = Code(lambda _: None, lambda *_: None).table("encoders.kit.bc1:encode_bc1")
     assert {"encoders.kit.bc1", "encoders.kit.kernel", "encoders.kit.error"} <= set(table)
@@ -88,6 +157,17 @@ def test_targets_are_found_not_listed(game):
         encoders.__path__[:] = before
     assert "toy" not in target_names()
     assert "kit" not in target_names()
+
+
+def test_a_package_is_preferred_to_a_module_of_its_name_as_python_does(game, monkeypatch):
+    import encoders
+
+    monkeypatch.setattr(encoders, "__path__", [*encoders.__path__, str(game.path("encoders"))])
+    game.write("encoders/toy/part.txt", "a folder without a module hides nothing")
+    assert find_source("encoders.toy") == str(game.path("encoders/toy.py"))
+    package = game.write("encoders/toy/__init__.py", "")
+    assert find_source("encoders.toy") == str(package)
+    assert find_source("encoders.toy.part") is None
 
 
 # A finder as an installation from a checkout leaves it behind: asked last, and for names alone.

@@ -1,0 +1,60 @@
+"""What a module's text comes to: its syntax tree as a digest, what it imports, what it does.
+
+Comments, layout and docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import xxhash
+
+from pipeline.code import Module, is_ours, packages_of
+from pipeline.effect import dotted_name, has_effect, origins_of
+
+
+def digest_source(source: bytes, name: str, is_package: bool) -> Module:
+    """Digest a module's source; comments, layout and docstrings do not count."""
+    tree = ast.parse(source)
+    package = name if is_package else name.rpartition(".")[0]
+    origins = origins_of(tree, lambda node: _absolute(node, package))
+    imports = tuple(sorted({*_imported_names(tree, package), *_used_names(tree, origins)}))
+    for node in ast.walk(tree):
+        _strip_docstring(node)
+    digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
+    text = xxhash.xxh3_128_hexdigest(source)
+    return Module(digest, text, imports, has_effect(tree, origins))
+
+
+def _strip_docstring(node: ast.AST) -> None:
+    if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    match node.body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            node.body = rest or [ast.Pass()]
+
+
+def _imported_names(tree: ast.AST, package: str) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            # `import a.b as c` takes `b` out of `a`, whatever `a` may have called so.
+            names += [one for alias in node.names for one in (alias.name, *packages_of(alias.name))]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def _used_names(tree: ast.AST, origins: Mapping[str, str]) -> list[str]:
+    """Name what is reached through a package: who has `encoders` has `encoders.kit.mesh` too."""
+    chains = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return [name for chain in chains if is_ours(name := dotted_name(chain, origins))]
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    above = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*above, node.module] if node.module else above)
