@@ -64,12 +64,13 @@ def _has_bytes(path: str, sha: str) -> bool:
 
 
 def _make_room(job: Job, bench: Bench, paths: Iterable[str]) -> tuple[str, ...]:
-    """Move what is in the way of outputs and was never ours; say where it is now."""
-    unknown = [path for path in paths if path not in job.known]
+    """Move files that are in the way of outputs and were never ours; say where they are now."""
+    root = job.at.root
+    unknown = [p for p in paths if p not in job.known and not os.path.isdir(f"{root}/{p}")]
     if not unknown:
         return ()
     ours, private = bench.ledger.files(), os.path.dirname(job.at.ledger)
-    return tuple(_displace(job.at.root, private, path) for path in unknown if path not in ours)
+    return tuple(_displace(root, private, path) for path in unknown if path not in ours)
 
 
 def _displace(root: str, private: str, path: str) -> str:

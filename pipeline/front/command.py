@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import getopt
-import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
 
 from doit.cmd_base import Command
 from doit.exceptions import InvalidDodoFile
 
 from pipeline.damage import OutOfReachError
+from pipeline.front.outlet import INTERRUPTED, heard_or_not, open_closed_streams
 
 
-def until_enough(run: Callable[[], int]) -> int:
-    """Run something that prints, and end in peace when whoever reads has seen enough.
-
-    That the state is out of reach half-way is an error without a traceback.
-    """
+@contextmanager
+def telling_of_reach() -> Iterator[None]:
+    """Turn a state that is out of reach half-way into one of doit's plain errors."""
     try:
-        result = run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        yield
     except OutOfReachError as error:
         raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
-    return result
+
+
+def to_the_end(run: Callable[[], int]) -> int:
+    """Run something that prints, whether anybody reads it or not; Ctrl-C ends it in peace."""
+    with heard_or_not(), telling_of_reach():
+        try:
+            return run()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+
+def calm(command: Any) -> None:
+    """Let one of doit's own commands end as ours do."""
+    open_closed_streams()
+    execute = command._execute
+
+    @wraps(execute)  # doit asks for its parameters by name
+    def calmly(**options: Any) -> int:
+        def run() -> int:
+            command.outstream = sys.stdout
+            result: int = execute(**options)
+            return result
+
+        return to_the_end(run)
+
+    command._execute = calmly
 
 
 class PlainCommand(Command):  # type: ignore[misc] # doit has no types
@@ -43,4 +65,4 @@ class PlainCommand(Command):  # type: ignore[misc] # doit has no types
         except getopt.GetoptError:
             options, names = [], list(in_args)  # doit says what is wrong with the line
         first = [part for option, value in options for part in (option, value) if part]
-        return until_enough(lambda: super(PlainCommand, self).parse_execute([*first, *names]))
+        return to_the_end(lambda: super(PlainCommand, self).parse_execute([*first, *names]))

@@ -17,6 +17,8 @@ from doit.cmd_base import DodoTaskLoader
 from doit.exceptions import InvalidDodoFile
 from doit.task import Task
 
+from pipeline.front.command import calm
+from pipeline.front.outlet import INTERRUPTED
 from pipeline.project import Project
 from pipeline.session import Session, stem_of
 
@@ -79,6 +81,15 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Give doit its tasks."""
+        if cmd.execute_tasks:
+            return self._load(cmd, pos_args)
+        calm(cmd)
+        try:
+            return self._load(cmd, pos_args)
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
+
+    def _load(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         own = super().load_tasks(cmd, pos_args)
         with speaking_plainly():
             self.session = session = Session(Project(os.getcwd(), say_waiting))

@@ -19,9 +19,10 @@ from doit.runner import ERROR, FAILURE, Runner
 from doit.task import Stream
 
 from encoders.kit.error import EncodeError
-from pipeline.front.command import until_enough
+from pipeline.front.command import telling_of_reach
 from pipeline.front.executor import make_cluster, opt_executor, opt_scheduler
 from pipeline.front.loader import NODE
+from pipeline.front.outlet import INTERRUPTED, Outlet, heard_or_not
 from pipeline.outcome import BUILT, FAILED, STARVED
 from pipeline.session import DAMAGE, Session
 from pipeline.setting import SettingError, is_set
@@ -31,7 +32,6 @@ from pipeline.setting import SettingError, is_set
 ALONE_S, LEFT_S = 0.1, 0.5
 MANY = 1000  # of so many nodes the least take long enough
 QUICK_S = 0.0001  # and as long as this they are taken to be until it shows
-INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
 
 opt_lint = {
     "name": "lint",
@@ -53,11 +53,13 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        try:
-            return until_enough(lambda: super(Run, self).parse_execute(in_args))
-        except KeyboardInterrupt:
-            print("Stopped. What was finished is kept.", file=sys.stderr)
-            return INTERRUPTED
+        with heard_or_not(), telling_of_reach():
+            try:
+                result: int = super().parse_execute(in_args)
+            except KeyboardInterrupt:
+                print("Stopped. What was finished is kept.", file=sys.stderr)
+                return INTERRUPTED
+        return result
 
     def execute(self, params: Any, args: list[str]) -> int:
         """Run; should the state prove damaged half-way, drop it and run again."""
@@ -99,10 +101,12 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 self._drop_needs()
             if isinstance(outfile, str):
                 outfile = stack.enter_context(open(outfile, "w", encoding="utf-8"))
+            outlet = Outlet(outfile or sys.stdout)
+            stack.callback(outlet.flush)
             options = {"failure_verbosity": failure_verbosity, "session": session}
             runner = BuildRunner(
                 self.dep_manager,
-                self.reporters[reporter](outfile, options),
+                self.reporters[reporter](outlet, options),
                 continue_,
                 always,
                 Stream(verbosity, force_verbosity),

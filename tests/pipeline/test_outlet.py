@@ -1,0 +1,111 @@
+"""Output that nobody reads: the build goes on to its end, and the exit code tells of that alone."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.pipeline.game import Game
+
+MANY = 900  # so many lines that no pipe holds them
+
+
+@pytest.fixture
+def full(game: Game) -> Game:
+    for number in range(MANY):
+        game.write(f"assets/a_text_with_a_long_name_{number:04}.txt", f"text {number}")
+    return game
+
+
+def run(game: Game, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of the shell, in which $DOIT is doit; its last word is doit's exit code."""
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        cwd=game.root,
+        env=game.environment(DOIT=f"{sys.executable} -m doit"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("line", ["$DOIT | head -1", "$DOIT | true", "$DOIT -n 2 | true"])
+def test_a_reader_that_hangs_up_early_does_not_stop_the_build(full, line):
+    ran = run(full, f"{line}; exit ${{PIPESTATUS[0]}}")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert len(full.outputs()) == MANY + 1
+
+
+@pytest.mark.parametrize("place", ["| true", ">&-", "> /dev/full", ">&- 2>&-", ">&- 2>&- <&-"])
+def test_a_build_that_fails_unheard_still_fails(game, place):
+    game.write("assets/a.txt", "boom")
+    game.write("assets/l.lst", "fine\n")
+    ran = run(game, f"$DOIT {place}")
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert game.read("build/toy/l/0.line") == b"fine"
+
+
+@pytest.mark.parametrize("place", ["| true", ">&-", "> /dev/full", "2>&-", ">&- 2>&- <&-"])
+def test_a_build_that_is_done_unheard_is_done(game, place):
+    game.write("assets/a.txt", "fine")
+    ran = run(game, f"$DOIT {place}")
+    assert (ran.returncode, "Traceback" in ran.stderr) == (0, False)
+    assert game.read("build/toy/a.out") == b"FINE"
+    assert game.doit().built == []
+
+
+def test_that_the_output_has_no_room_is_said(game):
+    game.write("assets/a.txt", "fine")
+    assert "output is lost: No space left on device" in run(game, "$DOIT > /dev/full").stderr
+
+
+def test_a_reporter_of_doit_that_nobody_hears_does_not_stop_the_build_either(full):
+    assert run(full, "$DOIT -r console | true").returncode == 0
+    assert len(full.outputs()) == MANY + 1
+
+
+def test_a_task_of_the_project_may_speak_when_nobody_listens(game):
+    speak = 'def task_speak():\n    return {"actions": [_speak], "verbosity": 2}\n'
+    game.write(
+        "dodo.py",
+        f"{game.read('dodo.py').decode()}\n\ndef _speak():\n"
+        f'    print("word " * 99999, flush=True)\n    open("spoken", "w").close()\n\n\n{speak}',
+    )
+    assert run(game, "$DOIT | true").returncode == 0
+    assert game.path("spoken").exists()
+
+
+@pytest.mark.parametrize("command", ["list --all", "list --all --status", "info toy", "explain"])
+@pytest.mark.parametrize("place", ["| head -1", ">&-", "> /dev/full"])
+def test_a_command_that_only_tells_ends_quietly_when_nobody_listens(full, command, place):
+    ran = run(full, f"$DOIT {command} {place}; exit ${{PIPESTATUS[0]}}")
+    assert ran.returncode == 0
+    assert "Traceback" not in ran.stderr
+    assert "BrokenPipe" not in ran.stderr
+
+
+@pytest.mark.parametrize("command", ["list", "info toy:a", "explain"])
+def test_ctrl_c_ends_a_command_that_tells_without_a_traceback(game, command):
+    code = game.read("encoders/toy.py").decode()
+    wait = '    open("begun", "w").close()\n    __import__("time").sleep(60)\n    source = Source'
+    game.write("encoders/toy.py", code.replace("    source = Source", wait, 1))
+    game.write("assets/a.txt", "a")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "doit", *command.split()],
+        cwd=game.root,
+        env=game.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not game.path("begun").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=20)[1]
+    assert (process.returncode, err) == (130, "")
