@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from encoders.kit.option import Value
 from encoders.kit.plan import ANY, Asset, Target
-from pipeline.glob import Lister, expand, has_magic, matches
+from pipeline.glob import Lister, expand, has_magic, matches, suffix_of
 from pipeline.manifest import Entry, Manifest, complete
 from pipeline.mistake import Check
 
@@ -55,7 +55,7 @@ def _sources_of(
     for pattern in entry.sources:
         if has_magic(pattern):
             takes_any = bool(entry.kinds) and ANY in suffixes
-            paths = [p for p in expand(pattern, lister) if takes_any or _suffix(p) in suffixes]
+            paths = [p for p in expand(pattern, lister) if takes_any or suffix_of(p) in suffixes]
             paths = [p for p in paths if not any(matches(one, p) for one in entry.exclude)]
             if not paths:
                 warnings.append(f'{check.file}: {entry.key}.source "{pattern}" matches nothing')
@@ -75,15 +75,11 @@ def _is_there(
         hint = f'; did you mean "{posixpath.join(folder, near[0])}"?' if near else ""
         check.add(f"{entry.key}.source", f'found "{path}"; there is no such file{hint}')
         return False
-    if _suffix(path) not in suffixes and ANY not in suffixes:
+    if suffix_of(path) not in suffixes and ANY not in suffixes:
         allowed = ", ".join(suffixes)
         check.add(f"{entry.key}.source", f'found "{path}"; this target reads {allowed}')
         return False
     return True
-
-
-def _suffix(path: str) -> str:
-    return posixpath.splitext(path)[1].lower()
 
 
 def _suffixes(target: Target, entry: Entry) -> list[str]:
@@ -96,7 +92,7 @@ def _suffixes(target: Target, entry: Entry) -> list[str]:
 def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
     """Name the kinds that read a source: those that an entry asks for, or know its suffix."""
     kinds = {name: kind for name, kind in target.kinds.items() if kind.table == "asset"}
-    known = tuple(name for name, kind in kinds.items() if _suffix(source) in kind.suffixes)
+    known = tuple(name for name, kind in kinds.items() if suffix_of(source) in kind.suffixes)
     any_file = tuple(name for name, kind in kinds.items() if ANY in kind.suffixes)
     if asked:
         return tuple(name for name in kinds if name in asked and name in (*known, *any_file))
@@ -105,7 +101,7 @@ def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[s
 
 def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
     """Note options that none of the matched sources has a use for."""
-    one_each = {_suffix(source): source for source in sources}.values()
+    one_each = {suffix_of(source): source for source in sources}.values()
     kinds = {kind for source in one_each for kind in _kinds_of(target, source, entry.kinds)}
     known = {name for kind in kinds for name in target.kinds[kind].options}
     for name in entry.options:
@@ -131,7 +127,7 @@ class Choices:
 
     def of(self, source: str, entries: Sequence[Entry]) -> list[Choice]:
         """Give the choices for a source, one for each asset that it becomes."""
-        key = (_suffix(source), *(entry.key for entry in entries))
+        key = (suffix_of(source), *(entry.key for entry in entries))
         if key not in self._known:
             self._known[key] = list(self._work_out(source, entries))
         return self._known[key]
@@ -189,7 +185,7 @@ def _below(path: str, root: str) -> str:
 
 def _distinct_names(assets: list[Asset]) -> list[Asset]:
     """Tell sources of one name apart by their suffix, or by all of their files' names."""
-    for more in (_suffix, lambda path: "." + posixpath.basename(path)):
+    for more in (suffix_of, lambda path: "." + posixpath.basename(path)):
         count = Counter(asset.name for asset in assets)
         if len(count) == len(assets):
             break

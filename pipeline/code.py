@@ -17,7 +17,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -215,6 +214,8 @@ def library_versions(names: set[str]) -> dict[str, str]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
     try:
         return version(DISTRIBUTIONS.get(name, name))
     except PackageNotFoundError:

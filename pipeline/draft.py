@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ from encoders.kit.survey import SURVEYS
 from pipeline.asset import Finding, find_assets
 from pipeline.code import PACKAGE, load_function, target_names
 from pipeline.files import leads_out
+from pipeline.glob import suffix_of
 from pipeline.graph import claims_of, collisions, graph_problems
 from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
 from pipeline.mistake import Check, ManifestError
@@ -138,10 +140,11 @@ class Draft:
             if isinstance(one, Source)
         }
 
+    @cached_property
     def input_folders(self) -> set[str]:
-        """Name the folders on which the plan depends: by their files, or by what is not there."""
+        """The folders on which the plan depends: by their files, or by what is not there."""
         sources = self._planned_sources() | set(self.surveys)
-        return self._listed | {posixpath.dirname(path) for path in sources}
+        return self._listed | {path.rpartition("/")[0] for path in sources}
 
     def code(self) -> dict[str, str]:
         """Give all code and libraries that decide the plan or its nodes."""
@@ -157,7 +160,7 @@ class Draft:
     def _functions(self) -> set[str]:
         encoders = {one.node.encoder for one in self.planned.values()} - {BROKEN}
         surveys = {**SURVEYS, **self.target.surveys}
-        suffixes = {posixpath.splitext(path)[1].lower() for path in self.surveys}
+        suffixes = {suffix_of(path) for path in self.surveys}
         used = {surveys[suffix] for suffix in suffixes if suffix in surveys}
         return {f"{PACKAGE}.{self.manifest.target}:TARGET", *encoders, *used}
 

@@ -45,7 +45,7 @@ def replan(look: Look, stem: str) -> list[Row]:
         _note_graph(draft)
         draft.surveyor.save()
         _note_manifest(draft)
-        inputs = draft.input_folders()
+        inputs = draft.input_folders
         state.drop_photos(stem, state.photo_digests(stem).keys() - inputs - outputs)
         look.keep_photos(stem, inputs | outputs)
     look.book.keep_plans(stem, draft.planned)
@@ -161,7 +161,7 @@ def _note_manifest(draft: Draft) -> None:
             for name, version in table.items()
             if name not in project.code.paths and name != "python"
         },
-        "inputs": sorted(draft.input_folders()),
+        "inputs": sorted(draft.input_folders),
         "nodes": len(draft.planned),
         "warnings": draft.finding.warnings,
         "swept": False,

@@ -6,7 +6,6 @@ assets that lead to it.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from pipeline.apart import call
 from pipeline.bug import bug_in
 from pipeline.code import Code
 from pipeline.files import leads_out, read_file
+from pipeline.glob import suffix_of
 from pipeline.photo import Tree, is_link
 from pipeline.record import canonical, plain
 from pipeline.source import Sources
@@ -112,7 +112,7 @@ class Surveyor:
         found: dict[str, Survey | EncodeError] = {}
         missing: dict[str, tuple[str, str, str]] = {}
         for path in paths:
-            dotted = functions.get(posixpath.splitext(path)[1].lower())
+            dotted = functions.get(suffix_of(path))
             stamp = self._tree.stamp(path)
             if stamp is None:
                 continue

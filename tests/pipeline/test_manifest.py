@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import posixpath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from encoders.kit.plan import Asset
 from pipeline.asset import find_assets
+from pipeline.glob import suffix_of
 from pipeline.manifest import parse_toml, read_manifest
 from pipeline.mistake import Check
 from pipeline.photo import Tree
@@ -297,3 +301,8 @@ def test_a_target_can_have_several_manifests(game):
     game.doit("toy-demo")
     assert game.read("build/toy-demo/a.out") == b"B"
     assert game.read("build/toy/a.out") == b"A"
+
+
+@given(st.text(alphabet="a.B/é\n", max_size=12))
+def test_a_suffix_is_what_the_library_calls_one(path):
+    assert suffix_of(path) == posixpath.splitext(path)[1].lower()
