@@ -291,11 +291,10 @@ class Build:
     def _tell_of_displaced(self) -> None:
         if self.displaced:
             count, first = len(self.displaced), self.displaced[0]
-            files = f"a file that is no output of ours was in the way, and is now {first}"
-            if count > 1:
-                files = f"{count} files that are no outputs of ours were in the way, and are now "
-                files += f"below {PRIVATE}/{DISPLACED}, such as {first}"
-            self.warnings.append(files)
+            where = first if count == 1 else f"below {PRIVATE}/{DISPLACED}, such as {first}"
+            files = "file" if count == 1 else "files"
+            moved = "of somebody else moved out of an output's place"
+            self.warnings.append(f"{count} {files} {moved}: now {where}")
             self.displaced = []
 
     def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:

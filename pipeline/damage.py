@@ -25,4 +25,4 @@ def out_of_reach(error: Exception, path: str) -> OutOfReachError | None:
     is_header = name == "SQLITE_READONLY" and os.access(path, os.W_OK)
     if not name.startswith(OUT_OF_REACH) or name == CUT_OFF or is_header:
         return None
-    return OutOfReachError(errno.EIO, str(error), path)
+    return OutOfReachError(errno.EIO, f"out of reach: {error}", path)

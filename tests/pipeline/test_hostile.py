@@ -561,7 +561,7 @@ def test_a_file_of_somebody_else_in_an_outputs_place_is_moved_and_told(village, 
     assert village.read("build/toy/a.out") == b"HELLO"
     assert village.read(".cartwright/displaced/build/toy/a.out") == b"mine"
     assert village.read(".cartwright/displaced/build/toy/all.pack") == b"mine too"
-    assert "2 files that are no outputs of ours were in the way" in ran.out
+    assert "2 files of somebody else moved out of an output's place: now below" in ran.out
     village.remove("manifests/toy.toml")
     village.process()
     assert village.read(".cartwright/displaced/build/toy/a.out") == b"mine"
