@@ -120,7 +120,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_nothing_is_lost(
         for _ in range(2):
             ran = built.doit()
             assert (ran.code, "Traceback" in ran.err + ran.out) == (3, False)
-            assert ".cartwright/state.db: database or disk is full" in ran.err
+            assert ".cartwright/state.db: out of reach: database or disk is full" in ran.err
     state = State(str(built.path(".cartwright/state.db")), is_owner=False)
     assert state.stems() == ["toy"]
     assert state.fact("ledger", "adopted")
@@ -137,7 +137,7 @@ def test_a_state_that_cannot_be_opened_is_named(built, command):
     built.path(".cartwright/state.db").mkdir()
     ran = built.doit(command)
     assert (ran.code, "Traceback" in ran.err) == (3, False)
-    assert ".cartwright/state.db: unable to open database file" in ran.err
+    assert ".cartwright/state.db: out of reach: unable to open database file" in ran.err
 
 
 def test_a_damaged_header_that_forbids_writing_is_damage(built):
