@@ -259,7 +259,6 @@ class Build:
                 self.warnings.append(warning)
             else:
                 self.note_removed(row.stem, path)
-            state.drop_products([path])
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""

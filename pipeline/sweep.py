@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -34,11 +34,19 @@ def adopt_ledger(project: Project, ledger: Ledger) -> None:
         for path, digests in ledger.files().items():
             stem, task, sha = known.get(path, ("", "", None))
             if sha != digests[-1]:
-                data = read_if_there(f"{project.root}/{path}") or b""
-                found = hashlib.sha256(data).hexdigest()
+                size, found = _look_at(f"{project.root}/{path}", digests)
                 if found in digests:
-                    state.set_products([(path, stem, task, len(data), found)])
+                    state.set_products([(path, stem, task, size, found)])
         state.set_facts("ledger", {"adopted": True})
+
+
+def _look_at(path: str, digests: Sequence[str]) -> tuple[int, str]:
+    """Give size and SHA-256 of a file; one that can't be read is taken for the last we made."""
+    try:
+        data = read_if_there(path) or b""
+    except OSError:
+        return 0, digests[-1]
+    return len(data), hashlib.sha256(data).hexdigest()
 
 
 @dataclass(slots=True)
@@ -64,7 +72,6 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
                 swept.warnings.append(warning)
             else:
                 swept.removed.append((stem, path))
-            state.drop_products([path])
     with state.transaction():
         for stem in sorted(chosen):
             state.set_manifest(stem, {**state.manifest(stem), "swept": True})
@@ -148,6 +155,20 @@ def is_member(path: str, family: Family) -> bool:
 
 
 def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Remove a file that nothing makes any more, and forget it; gives a warning where it stays.
+
+    One that may not be removed stays known, as nobody's, so that the next run tries again.
+    """
+    try:
+        warning = _remove(project, evaluator, path, sha)
+    except OSError as error:
+        project.state.give_product(path, "")
+        return f"{path}: nothing makes it any more; {error.strerror}, so it stays"
+    project.state.drop_products([path])
+    return warning
+
+
+def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     """Remove a file that is still what was made, and the folders that it leaves empty.
 
     Gives a warning where it stays, because it is something else or lies behind a link.
