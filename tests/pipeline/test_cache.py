@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+import pipeline.work
 from pipeline import files
 from pipeline.cache import Cache
 from pipeline.front.gc import parse_size
@@ -257,6 +259,25 @@ def test_gc_shortens_the_list_of_outputs_and_loses_none(game):
     game.remove(".cartwright/state.db")
     game.doit()
     assert game.outputs() == {}
+
+
+@pytest.mark.parametrize("text", ["a", "a" * LARGE])
+def test_a_build_ends_well_whatever_others_remove_from_the_cache_meanwhile(game, monkeypatch, text):
+    do = pipeline.work.do_job
+
+    def do_and_wipe(job):
+        result = do(job)
+        shutil.rmtree(game.path("cache"), ignore_errors=True)
+        return result
+
+    for module in ("work", "build"):
+        monkeypatch.setattr(f"pipeline.{module}.do_job", do_and_wipe)
+    for name in ("a", "b", "c"):
+        game.write(f"assets/{name}.txt", text)
+    ran = game.doit()
+    assert (ran.code, ran.failed) == (0, [])
+    size = len(text)
+    assert game.read("build/toy/all.pack") == f"a={size}\nb={size}\nc={size}\n".encode()
 
 
 def test_gc_clears_old_temporary_files_of_the_project_and_leaves_young_ones(game):
