@@ -10,6 +10,7 @@ import hashlib
 import os
 import posixpath
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -169,16 +170,20 @@ def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -
 
 
 def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
-    """Remove a file that is still what was made, and the folders that it leaves empty.
-
-    Gives a warning where it stays, because it is something else or lies behind a link.
-    """
-    link = project.tree.link_to(posixpath.dirname(path))
-    if link:
-        return f"{path}: nothing makes it any more; {link} is a link, so it stays"
-    if evaluator.file_holds(path, sha):
+    """Remove a file and the folders that it leaves empty; gives a warning where it stays."""
+    reason = reason_to_stay(project, evaluator, path, sha)
+    if reason:
+        return f"{path}: nothing makes it any more; {reason}, so it stays"
+    with suppress(FileNotFoundError):
         os.unlink(f"{project.root}/{path}")
-    elif os.path.lexists(f"{project.root}/{path}"):
-        return f"{path}: nothing makes it any more; altered, so it stays"
     remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
     return ""
+
+
+def reason_to_stay(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Say why a file is not to be removed; "" where it is what was made, or not there."""
+    link = project.tree.link_to(posixpath.dirname(path))
+    if link:
+        return f"{link} is a link"
+    holds = evaluator.file_holds(path, sha) or not os.path.lexists(f"{project.root}/{path}")
+    return "" if holds else "altered"
