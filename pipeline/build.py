@@ -26,9 +26,10 @@ from pipeline.planning import BROKEN
 from pipeline.project import PRIVATE, Project
 from pipeline.state import OPEN, Row
 from pipeline.sweep import Claims, remove_output
-from pipeline.work import Input, Job, Result, Workplace, clear_bench, do_job
+from pipeline.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
 
 FEW_REPORTS = 5
+PATIENCE = 5  # how often inputs are made that are gone from the cache before they are read
 MANY = 100  # from so many dirty nodes on, what is known of all of them is asked for at once
 
 
@@ -155,25 +156,36 @@ class Build:
         return Input(last.paths.get(one.role + name[len(base) :]), sha, maker, last.fingerprint)
 
     def feed(self, task: str, starved: Result) -> Result:
-        """Make again what a node needs and nobody has any more, then do the node."""
-        for maker in starved.starved_of:
-            self.dirty.add(maker)
-            result = self._do(maker)
-            self.take_in(maker, result)
-            if result.outcome == FAILED:
-                return Result(FAILED, error=EncodeError("its input failed", {"task": maker}))
-        work = self.prepare(task)
-        result = do_job(work) if isinstance(work, Job) else work
-        if result.outcome == STARVED:
-            cache = self.project.cache.folder
-            error = EncodeError("its inputs do not stay in the cache", {"cache": cache})
-            return Result(FAILED, error=error)
-        return result
+        """Make again what a node needs and nobody has any more, then do the node.
 
-    def _do(self, task: str) -> Result:
+        What is made for it is held here: others may trim the cache at any moment.
+        """
+        with bench_for(self.workplace).cache.holding():
+            for _ in range(PATIENCE):
+                failed = self._make(starved.starved_of)
+                if failed:
+                    return Result(FAILED, error=EncodeError("its input failed", {"task": failed}))
+                starved = self._try(task)
+                if starved.outcome != STARVED:
+                    return starved
+        cache = self.project.cache.folder
+        error = EncodeError("its inputs do not stay in the cache", {"cache": cache})
+        return Result(FAILED, error=error)
+
+    def _make(self, tasks: Iterable[str]) -> str:
+        """Do nodes again, up to the first that fails, which is named."""
+        for task in tasks:
+            self.dirty.add(task)
+            result = self._try(task)
+            result = self.feed(task, result) if result.outcome == STARVED else result
+            self.take_in(task, result)
+            if result.outcome == FAILED:
+                return task
+        return ""
+
+    def _try(self, task: str) -> Result:
         work = self.prepare(task)
-        result = do_job(work) if isinstance(work, Job) else work
-        return self.feed(task, result) if result.outcome == STARVED else result
+        return do_job(work) if isinstance(work, Job) else work
 
     def take_in(self, task: str, result: Result) -> None:
         """Note what became of a node, and count it."""
@@ -263,7 +275,6 @@ class Build:
                 self.warnings.append(warning)
             else:
                 self.note_removed(row.stem, path)
-            state.drop_products([path])
 
     def note_removed(self, stem: str, path: str) -> None:
         """Note that an output is no more."""

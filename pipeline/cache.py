@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from pipeline.bundle import Bundles
 from pipeline.files import is_there, read_if_there, write_whole
@@ -31,6 +31,7 @@ class Cache:
         self.bundles = Bundles(f"{folder}/{BUNDLES}", self.scratch)
         self._single = 0
         self._spoiled: set[str] = set()
+        self._held: dict[str, bytes] | None = None
 
     def _path(self, kind: str, digest: str) -> str:
         return f"{self.folder}/{kind}/{digest[:2]}/{digest[2:]}"
@@ -41,6 +42,8 @@ class Cache:
 
     def load_object(self, sha: str) -> bytes | None:
         """Read an object and check it; None where it is missing or was damaged."""
+        if self._held is not None and sha in self._held:
+            return self._held[sha]
         path = self._path(OBJECTS, sha)
         data = read_if_there(path)
         if data is None or hashlib.sha256(data).hexdigest() == sha:
@@ -114,7 +117,19 @@ class Cache:
         for one in receipt.made:
             if not one.is_inline:
                 self.store_object(one.sha, outputs[one.role])
+            if self._held is not None:
+                self._held[one.sha] = outputs[one.role]
         self.store_receipt(fingerprint, receipt)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep what is stored meanwhile at hand, whatever others remove from the folder."""
+        outer = self._held
+        self._held = {} if outer is None else outer
+        try:
+            yield
+        finally:
+            self._held = outer
 
     def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
         """Keep a receipt whose outputs are here, or inside of it.

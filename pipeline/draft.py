@@ -94,6 +94,9 @@ class Draft:
             return None
         if not self._is_text(folder):
             return None
+        error = self.project.tree.error(folder)
+        if error is not None and folder not in self._listed:
+            self.check.add("source", f'"{folder or "."}" can\'t be listed: {error.strerror}')
         self._listed.add(folder)
         if folder and leads_out(f"{self.project.root}/{folder}", self.project.root):
             self.check.add("source", f'"{folder}" is a link that leads out of the project')

@@ -84,7 +84,9 @@ class Look:
     ) -> bool:
         """Tell whether a folder of sources changed in more than the content of plain files."""
         old, new, root = old or {}, new or {}, self.project.root
-        return leads_out(f"{root}/{folder}", root) or any(
+        if self.project.tree.error(folder) or leads_out(f"{root}/{folder}", root):
+            return True
+        return any(
             name.endswith("/") or name not in old or name not in new or is_link(new[name])
             for name in names
         )

@@ -54,7 +54,10 @@ def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
     listing: Listing = {}
     for entry in entries:
         if entry.is_file(follow_symlinks=False):
-            stat = entry.stat(follow_symlinks=False)
+            try:
+                stat = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # it went this moment, which says nothing of the folder
+                continue
             listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
         elif _is_folder(entry):
             listing[entry.name + "/"] = LINKED_FOLDER if entry.is_symlink() else FOLDER
@@ -151,20 +154,30 @@ class Tree:
         self.root = root
         self._listings: dict[str, Listing | None] = {}
         self._digests: dict[str, bytes] = {}
+        self._errors: dict[str, OSError] = {}
         self._links = {"": ""}
 
     def digest(self, folder: str) -> bytes:
-        """Give the digest of a folder's listing."""
+        """Give the digest of a folder's listing; one that can't be listed equals none."""
         if folder not in self._digests:
-            self._digests[folder] = digest_listing(pack_listing(self.listing(folder)))
+            packed = pack_listing(self.listing(folder))
+            self._digests[folder] = b"" if folder in self._errors else digest_listing(packed)
         return self._digests[folder]
 
     def listing(self, folder: str) -> Listing | None:
-        """Give the listing of a folder of the project."""
+        """Give the listing of a folder of the project; None where there is none to be had."""
         if folder not in self._listings:
             path = f"{self.root}/{folder}" if folder else self.root
-            self._listings[folder] = take_listing(path)
+            try:
+                self._listings[folder] = take_listing(path)
+            except OSError as error:
+                self._listings[folder], self._errors[folder] = None, error
         return self._listings[folder]
+
+    def error(self, folder: str) -> OSError | None:
+        """Say why a folder that is there can't be listed; None where it can."""
+        self.listing(folder)
+        return self._errors.get(folder)
 
     def link_to(self, folder: str) -> str:
         """Name the link through which a folder is reached; "" where there are only folders."""

@@ -100,6 +100,9 @@ class Project:
     def stems(self) -> list[str]:
         """Name the manifests on disk."""
         names = self.tree.listing(MANIFESTS) or {}
+        error = self.tree.error(MANIFESTS)
+        if error is not None:  # they are not gone, and neither are their outputs to be
+            raise error
         return sorted(
             name.removesuffix(".toml")
             for name in names

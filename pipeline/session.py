@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pipeline.damage import out_of_reach
 from pipeline.glance import Standing, glance
 from pipeline.project import Project
-from pipeline.state import StateDamagedError
+from pipeline.state import OPEN, StateDamagedError
 
 if TYPE_CHECKING:
     from pipeline.build import Build
@@ -145,6 +145,8 @@ class Session:
         from pipeline.sweep import adopt_ledger, sweep
 
         project = self.project
+        if project.state.count_facts(OPEN):
+            self._clear_scratch()
         adopt_ledger(project, Ledger(project.ledger))
         if self.whole:
             with project.state.transaction():
@@ -158,6 +160,12 @@ class Session:
             build.note_removed(stem, path)
         build.warnings += swept.warnings
         return build
+
+    def _clear_scratch(self) -> None:
+        """Remove what a killed build left half-written; who has the lock is the only writer."""
+        from pipeline.trim import clear_litter
+
+        clear_litter(self.project.scratch, float("inf"))
 
     def resting(self, names: Iterable[str], active: set[str]) -> list[str]:
         """Name the nodes that the user asks for, by task or by file, and that rest."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -34,11 +35,19 @@ def adopt_ledger(project: Project, ledger: Ledger) -> None:
         for path, digests in ledger.files().items():
             stem, task, sha = known.get(path, ("", "", None))
             if sha != digests[-1]:
-                data = read_if_there(f"{project.root}/{path}") or b""
-                found = hashlib.sha256(data).hexdigest()
+                size, found = _look_at(f"{project.root}/{path}", digests)
                 if found in digests:
-                    state.set_products([(path, stem, task, len(data), found)])
+                    state.set_products([(path, stem, task, size, found)])
         state.set_facts("ledger", {"adopted": True})
+
+
+def _look_at(path: str, digests: Sequence[str]) -> tuple[int, str]:
+    """Give size and SHA-256 of a file; one that can't be read is taken for the last we made."""
+    try:
+        data = read_if_there(path) or b""
+    except OSError:
+        return 0, digests[-1]
+    return len(data), hashlib.sha256(data).hexdigest()
 
 
 @dataclass(slots=True)
@@ -64,7 +73,6 @@ def sweep(project: Project, evaluator: Evaluator, stems: Iterable[str], whole: b
                 swept.warnings.append(warning)
             else:
                 swept.removed.append((stem, path))
-            state.drop_products([path])
     with state.transaction():
         for stem in sorted(chosen):
             state.set_manifest(stem, {**state.manifest(stem), "swept": True})
@@ -148,16 +156,34 @@ def is_member(path: str, family: Family) -> bool:
 
 
 def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
-    """Remove a file that is still what was made, and the folders that it leaves empty.
+    """Remove a file that nothing makes any more, and forget it; gives a warning where it stays.
 
-    Gives a warning where it stays, because it is something else or lies behind a link.
+    One that may not be removed stays known, as nobody's, so that the next run tries again.
     """
-    link = project.tree.link_to(posixpath.dirname(path))
-    if link:
-        return f"{path}: nothing makes it any more; {link} is a link, so it stays"
-    if evaluator.file_holds(path, sha):
+    try:
+        warning = _remove(project, evaluator, path, sha)
+    except OSError as error:
+        project.state.give_product(path, "")
+        return f"{path}: nothing makes it any more; {error.strerror}, so it stays"
+    project.state.drop_products([path])
+    return warning
+
+
+def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Remove a file and the folders that it leaves empty; gives a warning where it stays."""
+    reason = reason_to_stay(project, evaluator, path, sha)
+    if reason:
+        return f"{path}: nothing makes it any more; {reason}, so it stays"
+    with suppress(FileNotFoundError):
         os.unlink(f"{project.root}/{path}")
-    elif os.path.lexists(f"{project.root}/{path}"):
-        return f"{path}: nothing makes it any more; altered, so it stays"
     remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
     return ""
+
+
+def reason_to_stay(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Say why a file is not to be removed; "" where it is what was made, or not there."""
+    link = project.tree.link_to(posixpath.dirname(path))
+    if link:
+        return f"{link} is a link"
+    holds = evaluator.file_holds(path, sha) or not os.path.lexists(f"{project.root}/{path}")
+    return "" if holds else "altered"

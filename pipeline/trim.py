@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from stat import S_ISREG
 
 from pipeline.cache import DAMAGED, OBJECTS, RECEIPTS, SCRATCH, Cache
 from pipeline.files import read_if_there
@@ -73,6 +74,16 @@ def trim_cache(cache: Cache, max_bytes: int, needed: set[str], now: float) -> Tr
     return trimmed
 
 
+def clear_litter(folder: str, before: float) -> Trimmed:
+    """Remove the temporary files that were last written to before a moment."""
+    found = [stored for name in _names(folder) for stored in _look(f"{folder}/{name}", name)]
+    trimmed = Trimmed(sum(stored.size for stored in found))
+    for stored in found:
+        if stored.used < before:
+            trimmed.remove(stored)
+    return trimmed
+
+
 def _stored(cache: Cache, kind: str) -> Iterator[Stored]:
     base = f"{cache.folder}/{kind}"
     for prefix in _names(base):
@@ -89,6 +100,8 @@ def _litter(cache: Cache) -> Iterator[Stored]:
 def _look(path: str, digest: str) -> Iterator[Stored]:
     with suppress(FileNotFoundError):
         stat = os.stat(path)
+        if not S_ISREG(stat.st_mode):  # somebody's own, and nothing that a build looks for
+            return
         yield Stored(digest, path, stat.st_size, stat.st_mtime)
 
 

@@ -37,8 +37,9 @@ class Backend:
         """Write the file, if it has to be; the command is over."""
         self.let_go()
         if self._changed:
-            folder = self.name.rpartition("/")[0]
-            write_whole(self.name, json.dumps(self._records).encode(), f"{folder or '.'}/tmp")
+            # Not among the temporary files of builds, which a build with the lock may clear away.
+            folder = self.name.rpartition("/")[0] or "."
+            write_whole(self.name, json.dumps(self._records).encode(), folder)
             self._changed = False
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:

@@ -18,9 +18,9 @@ from pipeline.project import Project
 from pipeline.session import Session
 from pipeline.speech import human_bytes
 from pipeline.sweep import adopt_ledger
-from pipeline.trim import trim_cache
+from pipeline.trim import GRACE_S, clear_litter, trim_cache
 
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+UNITS = ("", "K", "M", "G", "T")
 
 opt_max_size = {
     "name": "max_size",
@@ -52,12 +52,13 @@ class Gc(PlainCommand):
                 project.own_state()
                 keep = session.safely(lambda: needed(project))
                 session.safely(lambda: shorten_ledger(project))
-                trimmed = trim_cache(project.cache, limit, keep, time.time())
+                now = time.time()
+                trimmed = trim_cache(project.cache, limit, keep, now)
+                cleared = clear_litter(project.scratch, now - GRACE_S)
             project.close()
-        print(
-            f"removed {trimmed.removed_files:,} files ({human_bytes(trimmed.removed_bytes)}), "
-            f"kept {human_bytes(trimmed.kept_bytes)}"
-        )
+        files = trimmed.removed_files + cleared.removed_files
+        size = human_bytes(trimmed.removed_bytes + cleared.removed_bytes)
+        print(f"removed {files:,} files ({size}), kept {human_bytes(trimmed.kept_bytes)}")
         return 0
 
 
@@ -80,8 +81,8 @@ def needed(project: Project) -> set[str]:
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as 500M or 10G."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", text.strip().upper())
+    """Read a size such as 500M, 10G or 10GiB."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B?", text.strip().upper())
     if match is None:
         raise InvalidCommand(f"gc: found --max-size {text}; allowed: a size such as 500M or 10G")
-    return int(float(match[1]) * UNITS[match[2]])
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or ""))

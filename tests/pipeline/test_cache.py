@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+import pipeline.work
 from pipeline import files
 from pipeline.cache import Cache
+from pipeline.front.gc import parse_size
 from pipeline.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
 from pipeline.trim import GRACE_S, trim_cache
 from tests.pipeline.game import ROOT, Game
@@ -258,7 +261,53 @@ def test_gc_shortens_the_list_of_outputs_and_loses_none(game):
     assert game.outputs() == {}
 
 
-@pytest.mark.parametrize("size", ["500M", "10G", "1.5k", "0", "3 gb"])
+@pytest.mark.parametrize("text", ["a", "a" * LARGE])
+def test_a_build_ends_well_whatever_others_remove_from_the_cache_meanwhile(game, monkeypatch, text):
+    do = pipeline.work.do_job
+
+    def do_and_wipe(job):
+        result = do(job)
+        shutil.rmtree(game.path("cache"), ignore_errors=True)
+        return result
+
+    for module in ("work", "build"):
+        monkeypatch.setattr(f"pipeline.{module}.do_job", do_and_wipe)
+    for name in ("a", "b", "c"):
+        game.write(f"assets/{name}.txt", text)
+    ran = game.doit()
+    assert (ran.code, ran.failed) == (0, [])
+    size = len(text)
+    assert game.read("build/toy/all.pack") == f"a={size}\nb={size}\nc={size}\n".encode()
+
+
+def test_gc_clears_old_temporary_files_of_the_project_and_leaves_young_ones(game):
+    game.write("assets/a.txt", "a")
+    game.doit()
+    for name, used in (("old", LONG_AGO), ("young", None)):
+        path = game.write(f".cartwright/tmp/{name}", "half")
+        os.utime(path, used and (used, used))
+    assert "removed 1 files (4 B)" in game.doit("gc").out
+    assert os.listdir(game.path(".cartwright/tmp")) == ["young"]
+
+
+@pytest.mark.parametrize("place", ["receipts/ab", "objects/ab", "tmp", "damaged"])
+def test_a_stray_folder_in_the_cache_is_left_alone(game, place):
+    game.write("assets/a.txt", "a")
+    game.doit()
+    game.write(f"cache/{place}/stray/file", "mine")
+    os.utime(game.path(f"cache/{place}/stray"), (LONG_AGO, LONG_AGO))
+    assert game.doit("gc", "--max-size", "0").code == 0
+    assert game.read(f"cache/{place}/stray/file") == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("10GiB", 10 * 2**30), ("1.5KiB", 1536), ("3 gb", 3 * 10**9), ("7b", 7)]
+)
+def test_a_size_in_binary_units_is_one(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("size", ["500M", "10G", "1.5k", "0", "3 gb", "10GiB", "500Mi"])
 def test_gc_reads_sizes_as_people_write_them(game, size):
     assert game.doit("gc", "--max-size", size).code == 0
 

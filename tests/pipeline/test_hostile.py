@@ -211,6 +211,15 @@ def test_gc_after_a_kill_still_knows_what_the_killed_build_put_in_place(village)
     assert not [path for path in village.outputs() if path.endswith(".out")]
 
 
+def test_what_a_killed_build_left_half_written_goes_with_the_next_build(village):
+    kill_after(village, 2)
+    village.write(".cartwright/tmp/123-half-0", "half")
+    village.doit("explain")
+    assert os.listdir(village.path(".cartwright/tmp"))
+    village.doit()
+    assert os.listdir(village.path(".cartwright/tmp")) == []
+
+
 @pytest.mark.parametrize("nodes", [3, 99])
 def test_an_output_of_a_killed_build_that_is_altered_is_restored(village, nodes):
     kill_after(village, nodes, batch_s=0)

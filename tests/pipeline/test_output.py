@@ -138,6 +138,28 @@ def test_empty_folders_behind_a_link_stay(village, tmp_path):
     assert (tmp_path / "elsewhere/deep").is_dir()
 
 
+@pytest.mark.parametrize("arguments", [("-n",), (), ("toy:a",), ("--forget",)])
+def test_clean_leaves_what_was_altered_and_says_so(village, arguments):
+    village.doit()
+    village.write("build/toy/a.out", "mine")
+    ran = village.doit("clean", *arguments)
+    assert ran.code == 0
+    assert "toy:a - leaving 'build/toy/a.out': altered\n" in ran.out
+    assert village.read("build/toy/a.out") == b"mine"
+    gone = arguments in ((), ("--forget",))
+    assert village.path("build/toy/sub/b.out").exists() != gone
+
+
+def test_clean_removes_nothing_behind_a_link(village, tmp_path):
+    village.doit()
+    os.rename(village.path("build/toy/sub"), tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", village.path("build/toy/sub"))
+    ran = village.doit("clean")
+    assert "toy:sub/b - leaving 'build/toy/sub/b.out': build/toy/sub is a link\n" in ran.out
+    assert (tmp_path / "elsewhere/b.out").exists()
+    assert not village.path("build/toy/a.out").exists()
+
+
 def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
