@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Source, Target
+from encoders.kit.plan import Kind, Source, Target
 from encoders.kit.survey import SURVEYS
 from pipeline.asset import Finding, find_assets
-from pipeline.code import PACKAGE, load_function, target_names
+from pipeline.bug import place_of_error, words_of
+from pipeline.code import PACKAGE, target_names
 from pipeline.files import leads_out
 from pipeline.graph import claims_of, collisions, graph_problems
 from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
@@ -50,10 +51,11 @@ class Draft:
         name = None if self.check.mistakes else target_of(document, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)
-        if not hasattr(import_module(f"{PACKAGE}.{name}"), "TARGET"):
-            self.check.add("target", f"{PACKAGE}.{name} declares no TARGET")
-            raise ManifestError(self.check.mistakes)
-        target = load_target(name)
+        try:
+            target = load_target(name)
+        except TargetError as error:
+            self.check.add("target", str(error))
+            raise ManifestError(self.check.mistakes) from None
         return read_manifest(self.stem, document, name, target, self.check), target
 
     def work_out(self) -> None:
@@ -155,12 +157,29 @@ class Draft:
         return {f"{PACKAGE}.{self.manifest.target}:TARGET", *encoders, *used}
 
 
+class TargetError(Exception):
+    """A target's module can't be loaded, or declares no target."""
+
+
 def load_target(name: str) -> Target:
     """Load the declaration of a target."""
-    target: Any = load_function(f"{PACKAGE}.{name}:TARGET")
+    dotted = f"{PACKAGE}.{name}"
+    try:
+        target: Any = vars(import_module(dotted)).get("TARGET")
+    except (Exception, SystemExit) as error:
+        raise TargetError(f"{dotted} fails; {_told(error)}") from None
+    if target is None:
+        raise TargetError(f"{dotted} declares no TARGET")
     if not isinstance(target, Target):
-        raise TypeError(f"{PACKAGE}.{name}.TARGET is not a Target")
+        raise TargetError(f"{dotted}.TARGET is no Target")
+    if not all(isinstance(kind, Kind) for kind in dict(target.kinds).values()):
+        raise TargetError(f"{dotted}.TARGET is no Target: its kinds are not all of Kind")
     return target
+
+
+def _told(error: BaseException) -> str:
+    at = place_of_error(error)
+    return f"{at}: {words_of(error)}" if at else words_of(error)
 
 
 def output_folders(project: Project) -> set[str]:

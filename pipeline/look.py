@@ -12,7 +12,7 @@ from typing import Any
 from encoders.kit.plan import Node
 from pipeline.book import Book
 from pipeline.built import Made, files_of, made_by
-from pipeline.draft import load_target
+from pipeline.draft import TargetError, load_target
 from pipeline.evaluate import Evaluator
 from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
@@ -101,7 +101,10 @@ class Look:
         surveyor = Surveyor(
             project.tree, project.sources, project.state, project.code, self.in_parallel
         )
-        target = load_target(state.manifest(stem)["target"])
+        try:
+            target = load_target(state.manifest(stem)["target"])
+        except TargetError:  # to plan anew says what is wrong
+            return None
         book = surveyor.survey(changed, target.surveys)
         surveyor.save()
         if any(book.digest(path) != seen[path][0] for path in changed):
