@@ -21,7 +21,7 @@ from pipeline.files import leads_out
 from pipeline.graph import claims_of, collisions, graph_problems
 from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
 from pipeline.mistake import Check, ManifestError
-from pipeline.photo import Listing, is_link
+from pipeline.photo import Listing, is_link, is_text, shown_name
 from pipeline.planning import BROKEN, PlanError, Planned, plan_nodes, put_below
 from pipeline.project import Project
 from pipeline.survey import Mapper, SurveyBook, Surveyor
@@ -110,13 +110,9 @@ class Draft:
 
     def _is_text(self, path: str) -> bool:
         """Tell whether a path can be written down, and note a mistake where it can't."""
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            shown = path.encode(errors="replace").decode()
-            self.check.add("source", f'"{shown}" is not named in UTF-8; rename it')
-            return False
-        return True
+        if not is_text(path):
+            self.check.add("source", f'"{shown_name(path)}" is not named in UTF-8; rename it')
+        return is_text(path)
 
     def _refuse_links(self, sources: Iterable[str]) -> None:
         for source in filter(self._is_text, sorted(set(sources))):

@@ -16,7 +16,7 @@ from pipeline.draft import TargetError, load_target
 from pipeline.evaluate import Evaluator
 from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
-from pipeline.photo import Listing, differing_names, is_link, without_fresh
+from pipeline.photo import Listing, differing_names, is_link, is_text, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
@@ -64,6 +64,8 @@ class Look:
             names = set(differing_names(old, new))
             if folder in record["inputs"] and self._shapes_plan(folder, names, old, new):
                 return False
+            # No source and no product has a name that is no text.
+            names = set(filter(is_text, names))
             changed |= {f"{folder}/{name}" if folder else name for name in names}
         products = state.products(stem, changed)
         with state.transaction():

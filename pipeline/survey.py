@@ -20,7 +20,7 @@ from pipeline.apart import call
 from pipeline.bug import bug_in
 from pipeline.code import Code
 from pipeline.files import leads_out, read_file
-from pipeline.photo import Tree, is_link
+from pipeline.photo import Tree, is_link, is_text, shown_name
 from pipeline.record import canonical, plain
 from pipeline.source import Sources
 from pipeline.state import State
@@ -161,7 +161,11 @@ class Surveyor:
         if survey is None or isinstance(survey, EncodeError):
             return []
         refs: Any = survey.get("refs") or []
+        wrong = [shown_name(ref) for ref in refs if not is_text(ref)]
         try:
+            if wrong:
+                facts = {"file": path, "named": wrong[0]}
+                raise EncodeError("a file that it refers to is not named in UTF-8", facts)
             return [resolve_reference(path, ref) for ref in refs]
         except EncodeError as error:
             found[path] = error
