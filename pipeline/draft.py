@@ -41,7 +41,7 @@ class Draft:
         self.surveys = SurveyBook({})
         self.planned: dict[str, Planned] = {}
         self._listed: set[str] = set()
-        self._outputs = output_folders(project)
+        self._outputs = sorted({"cache", *output_folders(project)})
         self.manifest, self.target = self._read()
 
     def _read(self) -> tuple[Manifest, Target]:
@@ -60,7 +60,8 @@ class Draft:
 
     def work_out(self) -> None:
         """Find the assets, survey them and plan their nodes."""
-        self.finding = find_assets(self.manifest, self.target, self._list, self.check)
+        given = self.manifest, self.target, self._list, self.check, self._outputs
+        self.finding = find_assets(*given)
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         self.project.sources.load_all()
@@ -69,6 +70,10 @@ class Draft:
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()
+        if not (self.manifest.entries or self.planned):
+            tables = sorted({f"[[{kind.table}]]" for kind in self.target.kinds.values()})
+            said = f"there is no {' or '.join(tables)}, so nothing is built"
+            self.finding.warnings.append(f"{self.check.file}: {said}")
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output
@@ -89,7 +94,7 @@ class Draft:
 
     def _list(self, folder: str) -> Listing | None:
         """List a folder for a pattern: outputs are no sources, and links stay inside."""
-        if folder == "cache" or any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
+        if any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
             return None
         if not self._is_text(folder):
             return None

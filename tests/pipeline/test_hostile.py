@@ -269,7 +269,7 @@ ENTRY = 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
     [
         (ENTRY + 'id = ["a"]\n', 'asset[1].id  found ["a"]'),
         (ENTRY + "id = 5\n", "asset[1].id  found 5"),
-        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown key"),
+        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown kind"),
         ('target = "plain"\n', "target  encoders.plain declares no TARGET"),
         (ENTRY.replace("a.txt", "y" * 300 + "/a.txt"), "there is no such file"),
     ],
