@@ -12,6 +12,7 @@ from typing import Any
 
 from encoders.kit.apart import MARK
 from encoders.kit.error import EncodeError
+from pipeline.bug import words_of
 from pipeline.code import changed_since, load_function
 from pipeline.pool import Pool, plain_error
 
@@ -64,4 +65,4 @@ def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) ->
     except EncodeError as error:
         return plain_error(error)
     except (Exception, SystemExit) as error:
-        return RuntimeError(f"{type(error).__name__}: {error}")
+        return RuntimeError(words_of(error))

@@ -6,17 +6,16 @@ explicit and different ids make one asset each.
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from encoders.kit.option import Value
 from encoders.kit.plan import ANY, Asset, Target
 from pipeline.glob import Lister, expand, has_magic, matches, suffix_of
 from pipeline.manifest import Entry, Manifest, complete
-from pipeline.mistake import Check
+from pipeline.mistake import Check, nearest
 
 
 @dataclass(slots=True)
@@ -27,12 +26,19 @@ class Finding:
     warnings: list[str] = field(default_factory=list)
 
 
-def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check) -> Finding:
-    """Find every asset of a manifest."""
+def find_assets(
+    manifest: Manifest,
+    target: Target,
+    lister: Lister,
+    check: Check,
+    outputs: Collection[str] = (),
+) -> Finding:
+    """Find every asset of a manifest; what lies in a folder of `outputs` is no source."""
     finding = Finding([])
+    search = Search(target, lister, check, outputs, finding.warnings)
     matched: dict[str, list[Entry]] = {}
     for entry in manifest.entries:
-        sources = _sources_of(entry, target, lister, check, finding.warnings)
+        sources = search.sources_of(entry)
         if entry.table != "asset":
             if sources:
                 finding.assets.append(_gathered(manifest, target, entry, sources))
@@ -47,39 +53,60 @@ def find_assets(manifest: Manifest, target: Target, lister: Lister, check: Check
     return finding
 
 
-def _sources_of(
-    entry: Entry, target: Target, lister: Lister, check: Check, warnings: list[str]
-) -> list[str]:
-    suffixes = _suffixes(target, entry)
-    found: dict[str, None] = {}
-    for pattern in entry.sources:
-        if has_magic(pattern):
-            takes_any = bool(entry.kinds) and ANY in suffixes
-            paths = [p for p in expand(pattern, lister) if takes_any or suffix_of(p) in suffixes]
-            paths = [p for p in paths if not any(matches(one, p) for one in entry.exclude)]
-            if not paths:
-                warnings.append(f'{check.file}: {entry.key}.source "{pattern}" matches nothing')
-        else:
-            paths = [pattern] if _is_there(pattern, entry, suffixes, lister, check) else []
-        found.update(dict.fromkeys(paths))
-    return list(found)
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for the files that entries name; mistakes and warnings are noted as they come."""
 
+    target: Target
+    lister: Lister
+    check: Check
+    outputs: Collection[str]
+    warnings: list[str]
 
-def _is_there(
-    path: str, entry: Entry, suffixes: Sequence[str], lister: Lister, check: Check
-) -> bool:
-    folder, _, name = path.rpartition("/")
-    names = [one for one in lister(folder) or () if not one.endswith("/")]
-    if name not in names:
-        near = difflib.get_close_matches(name, names, 1, 0.5)
-        hint = f'; did you mean "{posixpath.join(folder, near[0])}"?' if near else ""
-        check.add(f"{entry.key}.source", f'found "{path}"; there is no such file{hint}')
-        return False
-    if suffix_of(path) not in suffixes and ANY not in suffixes:
-        allowed = ", ".join(suffixes)
-        check.add(f"{entry.key}.source", f'found "{path}"; this target reads {allowed}')
-        return False
-    return True
+    def sources_of(self, entry: Entry) -> list[str]:
+        """Find the files of an entry, each once."""
+        found: dict[str, None] = {}
+        for pattern in entry.sources:
+            if has_magic(pattern):
+                paths = self._matching(pattern, entry)
+            else:
+                paths = [pattern] if self._is_there(pattern, entry) else []
+            found.update(dict.fromkeys(paths))
+        if not entry.sources:
+            self._warn(f"{entry.key}.source names nothing")
+        return list(found)
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(f"{self.check.file}: {text}")
+
+    def _matching(self, pattern: str, entry: Entry) -> list[str]:
+        suffixes = _suffixes(self.target, entry)
+        takes_any = bool(entry.kinds) and ANY in suffixes
+        found = [p for p in expand(pattern, self.lister) if takes_any or suffix_of(p) in suffixes]
+        paths = [p for p in found if not any(matches(one, p) for one in entry.exclude)]
+        if not paths:
+            self._warn(f'{entry.key}.source "{pattern}" matches nothing')
+        return paths
+
+    def _is_there(self, path: str, entry: Entry) -> bool:
+        problem = self._problem_of(path, _suffixes(self.target, entry))
+        if problem:
+            self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
+        return not problem
+
+    def _problem_of(self, path: str, suffixes: Sequence[str]) -> str:
+        folder, _, name = path.rpartition("/")
+        output = next((one for one in self.outputs if path.startswith(f"{one}/")), None)
+        if output is not None:
+            return f"it lies in {output}, where outputs go"
+        names = [one for one in self.lister(folder) or () if not one.endswith("/")]
+        if name not in names:
+            near = nearest(name, names)
+            hint = f'; did you mean "{posixpath.join(folder, near)}"?' if near else ""
+            return f"there is no such file{hint}"
+        if suffix_of(path) not in suffixes and ANY not in suffixes:
+            return f"this target reads {', '.join(suffixes)}"
+        return ""
 
 
 def _suffixes(target: Target, entry: Entry) -> list[str]:

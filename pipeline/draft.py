@@ -13,16 +13,17 @@ from importlib import import_module
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Source, Target
+from encoders.kit.plan import Kind, Source, Target
 from encoders.kit.survey import SURVEYS
 from pipeline.asset import Finding, find_assets
-from pipeline.code import PACKAGE, load_function, target_names
+from pipeline.bug import place_of_error, words_of
+from pipeline.code import PACKAGE, target_names
 from pipeline.files import leads_out
 from pipeline.glob import suffix_of
 from pipeline.graph import claims_of, collisions, graph_problems
 from pipeline.manifest import Manifest, parse_toml, read_manifest, target_of
 from pipeline.mistake import Check, ManifestError
-from pipeline.photo import Listing, is_link
+from pipeline.photo import Listing, is_link, is_text, shown_name
 from pipeline.planning import BROKEN, PlanError, Planned, plan_nodes
 from pipeline.project import Project
 from pipeline.survey import Mapper, SurveyBook, Surveyor
@@ -42,7 +43,7 @@ class Draft:
         self.surveys = SurveyBook({})
         self.planned: dict[str, Planned] = {}
         self._listed: set[str] = set()
-        self._outputs = output_folders(project)
+        self._outputs = sorted({"cache", *output_folders(project)})
         self.manifest, self.target = self._read()
 
     def _read(self) -> tuple[Manifest, Target]:
@@ -52,16 +53,18 @@ class Draft:
         name = None if self.check.mistakes else target_of(document, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)
-        if not hasattr(import_module(f"{PACKAGE}.{name}"), "TARGET"):
-            self.check.add("target", f"{PACKAGE}.{name} declares no TARGET")
-            raise ManifestError(self.check.mistakes)
-        target = load_target(name)
+        try:
+            target = load_target(name)
+        except TargetError as error:
+            self.check.add("target", str(error))
+            raise ManifestError(self.check.mistakes) from None
         return read_manifest(self.stem, document, name, target, self.check), target
 
     def work_out(self) -> None:
         """Find the assets, survey them and plan their nodes."""
         self._refuse_linked_output()
-        self.finding = find_assets(self.manifest, self.target, self._list, self.check)
+        given = self.manifest, self.target, self._list, self.check, self._outputs
+        self.finding = find_assets(*given)
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         self.project.sources.load_all()
@@ -70,6 +73,10 @@ class Draft:
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()
+        if not (self.manifest.entries or self.planned):
+            tables = sorted({f"[[{kind.table}]]" for kind in self.target.kinds.values()})
+            said = f"there is no {' or '.join(tables)}, so nothing is built"
+            self.finding.warnings.append(f"{self.check.file}: {said}")
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output
@@ -90,7 +97,7 @@ class Draft:
 
     def _list(self, folder: str) -> Listing | None:
         """List a folder for a pattern: outputs are no sources, and links stay inside."""
-        if folder == "cache" or any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
+        if any(f"{folder}/".startswith(f"{out}/") for out in self._outputs):
             return None
         if not self._is_text(folder):
             return None
@@ -114,13 +121,9 @@ class Draft:
 
     def _is_text(self, path: str) -> bool:
         """Tell whether a path can be written down, and note a mistake where it can't."""
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            shown = path.encode(errors="replace").decode()
-            self.check.add("source", f'"{shown}" is not named in UTF-8; rename it')
-            return False
-        return True
+        if not is_text(path):
+            self.check.add("source", f'"{shown_name(path)}" is not named in UTF-8; rename it')
+        return is_text(path)
 
     def _refuse_links(self, sources: Iterable[str]) -> None:
         for source in filter(self._is_text, sorted(set(sources))):
@@ -168,12 +171,29 @@ class Draft:
         return {f"{PACKAGE}.{self.manifest.target}:TARGET", *encoders, *used}
 
 
+class TargetError(Exception):
+    """A target's module can't be loaded, or declares no target."""
+
+
 def load_target(name: str) -> Target:
     """Load the declaration of a target."""
-    target: Any = load_function(f"{PACKAGE}.{name}:TARGET")
+    dotted = f"{PACKAGE}.{name}"
+    try:
+        target: Any = vars(import_module(dotted)).get("TARGET")
+    except (Exception, SystemExit) as error:
+        raise TargetError(f"{dotted} fails; {_told(error)}") from None
+    if target is None:
+        raise TargetError(f"{dotted} declares no TARGET")
     if not isinstance(target, Target):
-        raise TypeError(f"{PACKAGE}.{name}.TARGET is not a Target")
+        raise TargetError(f"{dotted}.TARGET is no Target")
+    if not all(isinstance(kind, Kind) for kind in dict(target.kinds).values()):
+        raise TargetError(f"{dotted}.TARGET is no Target: its kinds are not all of Kind")
     return target
+
+
+def _told(error: BaseException) -> str:
+    at = place_of_error(error)
+    return f"{at}: {words_of(error)}" if at else words_of(error)
 
 
 def output_folders(project: Project) -> set[str]:

@@ -12,11 +12,11 @@ from typing import Any
 from encoders.kit.plan import Node
 from pipeline.book import Book
 from pipeline.built import Made, files_of, made_by
-from pipeline.draft import load_target
+from pipeline.draft import TargetError, load_target
 from pipeline.evaluate import Evaluator
 from pipeline.files import leads_out
 from pipeline.glance import Standing, changed_folders, same_setting
-from pipeline.photo import Listing, differing_names, is_link, without_fresh
+from pipeline.photo import Listing, differing_names, is_link, is_text, without_fresh
 from pipeline.planning import unpack_planned
 from pipeline.project import Project
 from pipeline.replan import replan
@@ -65,6 +65,8 @@ class Look:
             names = set(differing_names(old, new))
             if folder in record["inputs"] and self._shapes_plan(folder, names, old, new):
                 return False
+            # No source and no product has a name that is no text.
+            names = set(filter(is_text, names))
             changed |= {f"{folder}/{name}" if folder else name for name in names}
         products = state.products(stem, changed)
         with state.transaction():
@@ -102,7 +104,10 @@ class Look:
         surveyor = Surveyor(
             project.tree, project.sources, project.state, project.code, self.in_parallel
         )
-        target = load_target(state.manifest(stem)["target"])
+        try:
+            target = load_target(state.manifest(stem)["target"])
+        except TargetError:  # to plan anew says what is wrong
+            return None
         book = surveyor.survey(changed, target.surveys)
         surveyor.save()
         if any(book.digest(path) != seen[path][0] for path in changed):

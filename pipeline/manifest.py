@@ -5,7 +5,6 @@ Reading collects every mistake before it complains, so that a user mends them al
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 from encoders.kit.option import Option, Text, Value
 from encoders.kit.plan import Kind, Params, Settings, Table, Target
-from pipeline.mistake import PATHS, Check, show
+from pipeline.mistake import PATHS, Check, nearest, show
 
 NAME = Text(r"[^/\\\0-\x1f]*[^/\\\0-\x1f.\s][^/\\\0-\x1f]*", "a name without / or \\")
 RESERVED = {"asset": ("source", "exclude", "id", "kinds")}
@@ -51,10 +50,12 @@ class Manifest:
 def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
     """Read TOML, or note what is wrong with it."""
     try:
-        return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
+    except ValueError as error:
         check.add("TOML", str(error))
-        return {}
+    except RecursionError:
+        check.add("TOML", "it is nested too deeply")
+    return {}
 
 
 def target_of(document: Mapping[str, Any], known: Sequence[str], check: Check) -> str | None:
@@ -65,8 +66,8 @@ def target_of(document: Mapping[str, Any], known: Sequence[str], check: Check) -
     if found is None:
         check.add("target", f"missing; allowed: {', '.join(known)}")
     else:
-        near = difflib.get_close_matches(str(found), known, 1, 0.5)
-        hint = f'did you mean "{near[0]}"?' if near else f"allowed: {', '.join(known)}"
+        near = nearest(str(found), known)
+        hint = f'did you mean "{near}"?' if near else f"allowed: {', '.join(known)}"
         check.add("target", f"found {show(found)}; {hint}")
     return None
 
@@ -100,6 +101,8 @@ def read_manifest(
 def output_folder(found: object, source_root: str, check: Check) -> str:
     """Check that the output folder is one that may be filled and emptied."""
     path = check.path("output", found)
+    if not path:
+        return path
     first = path.split("/")[0]
     taken = path == "." or first in NOT_AN_OUTPUT or first.startswith(".")
     if taken or overlap(path, source_root):
@@ -191,7 +194,7 @@ def read_kinds(key: str, found: object, known: Mapping[str, Kind], check: Check)
         return ()
     for one in found:
         if not isinstance(one, str) or one not in known:
-            check.unknown(key, str(one), known)
+            check.unknown(key, str(one), known, "kind")
     return tuple(one for one in found if isinstance(one, str) and one in known)
 
 

@@ -51,12 +51,12 @@ class Check:
         """Note a mistake."""
         self.mistakes.append(Mistake(self.file, key, problem))
 
-    def unknown(self, key: str, name: str, known: Iterable[str]) -> None:
-        """Note a key that nothing knows, with the nearest one that is known."""
+    def unknown(self, key: str, name: str, known: Iterable[str], what: str = "key") -> None:
+        """Note a key (or something else) that nothing knows, with the nearest that is known."""
         choices = sorted(known)
-        near = difflib.get_close_matches(name, choices, 1, 0.5)
-        hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(choices)}"
-        self.add(key, f"unknown key; {hint}")
+        near = nearest(name, choices)
+        hint = f'did you mean "{near}"?' if near else f"known here: {', '.join(choices)}"
+        self.add(key, f"unknown {what}; {hint}")
 
     def value(self, key: str, found: object, rule: Rule) -> bool:
         """Check a value against its rule."""
@@ -66,20 +66,30 @@ class Check:
         return False
 
     def path(self, key: str, found: object) -> str:
-        """Check a path of the project, and give it in its plain form."""
+        """Check a path of the project, and give it in its plain form; nothing if it is refused."""
         if not isinstance(found, str) or not found:
             self.add(key, f"found {show(found)}; allowed: {PATHS.text}")
             return ""
         problem = path_problem(found)
         if problem:
             self.add(key, f"found {show(found)}; {problem}")
+            return ""
         return posixpath.normpath(found)
 
     def paths(self, key: str, found: object) -> tuple[str, ...]:
-        """Check a path, a pattern, or a list of them."""
+        """Check a path, a pattern, or a list of them, and give those that are not refused."""
         if isinstance(found, list):
-            return tuple(self.path(f"{key}[{i}]", one) for i, one in enumerate(found))
-        return (self.path(key, found),)
+            paths = [self.path(f"{key}[{i}]", one) for i, one in enumerate(found, 1)]
+        else:
+            paths = [self.path(key, found)]
+        return tuple(filter(None, paths))
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Find what was meant by a name with a slip; one in upper and lower case is the smallest."""
+    folded = {one.casefold(): one for one in known}
+    near = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)
+    return folded[near[0]] if near else None
 
 
 def path_problem(path: str) -> str:

@@ -30,6 +30,20 @@ TICK_NS = 12_000_000
 WHOLE_SECONDS_NS = 2_100_000_000
 
 
+def is_text(name: str) -> bool:
+    """Tell whether a name can be written down: a file system may have names that are no UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown_name(name: str) -> str:
+    """Give a name so that it can be shown, with marks for what is no text."""
+    return name.encode(errors="replace").decode()
+
+
 def take_listing(folder: str) -> Listing | None:
     """List a folder with the stamp of every file, or give None where there is no such folder."""
     try:

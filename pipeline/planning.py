@@ -60,7 +60,7 @@ def _plan_asset(
         return [with_plain_params(node) for node in target.plan(asset, surveys, settings)]
     except EncodeError as error:
         return [_broken(asset, error)]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [_broken(asset, bug_in("target", error, {"asset": asset.source}))]
 
 
@@ -70,7 +70,7 @@ def _link(link: Link, assets: Sequence[Asset], nodes: list[Node], settings: Sett
         return [with_plain_params(node) for node in link(assets, nodes, settings)]
     except EncodeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise bug_in("target", error, {}) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -12,7 +13,7 @@ import xxhash
 from pipeline.code import Code, Module, add_project_encoders
 from pipeline.files import read_file
 from pipeline.lock import Lock
-from pipeline.photo import Tree, is_trusted, take_stamp
+from pipeline.photo import Tree, is_text, is_trusted, shown_name, take_stamp
 from pipeline.source import Sources
 from pipeline.state import State
 
@@ -29,6 +30,9 @@ class Project:
 
     def __init__(self, root: str, on_wait: Callable[[str], None]) -> None:
         self.root = os.path.realpath(root)
+        if not is_text(self.root):
+            said = "the path of a project has to be UTF-8; rename the folder"
+            raise OSError(errno.EILSEQ, said, shown_name(self.root))
         self.private = f"{self.root}/{PRIVATE}"
         self.scratch = f"{self.private}/tmp"
         self.ledger = f"{self.private}/outputs"
@@ -99,15 +103,28 @@ class Project:
 
     def stems(self) -> list[str]:
         """Name the manifests on disk."""
+        return sorted(filter(is_text, self._manifests()))
+
+    def _manifests(self) -> list[str]:
         names = self.tree.listing(MANIFESTS) or {}
         error = self.tree.error(MANIFESTS)
         if error is not None:  # they are not gone, and neither are their outputs to be
             raise error
-        return sorted(
+        return [
             name.removesuffix(".toml")
             for name in names
             if name.endswith(".toml") and not name.startswith(".")
-        )
+        ]
+
+    def refuse_misnamed(self) -> None:
+        """Make it a mistake that a manifest has a name which nothing can be called by."""
+        wrong = [stem for stem in self._manifests() if not is_text(stem)]
+        if wrong:
+            from pipeline.mistake import ManifestError, Mistake
+
+            files = [shown_name(self.manifest_file(stem)) for stem in wrong]
+            said = "it is not UTF-8; rename it"
+            raise ManifestError([Mistake(file, "file name", said) for file in files])
 
     def manifest_file(self, stem: str) -> str:
         """Say where a manifest is, from the root."""

@@ -121,6 +121,8 @@ class Session:
 
     def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:
         """Get ready to build: None when a glance shows that there is nothing to do."""
+        if self.whole:
+            self.project.refuse_misnamed()
         left = self.glance(stems)
         if not (left or always or self._has_vanished()):
             return None
@@ -186,6 +188,7 @@ class Session:
         from pipeline.book import Book
         from pipeline.outline import Part
 
+        self.project.refuse_misnamed()
         state, parts = self.project.state, []
         with state.rehearsal():
             self.look(self.project.stems(), in_parallel)
@@ -198,6 +201,8 @@ class Session:
     def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
         """Say what would be built, and why; nothing of this look is kept."""
         stems = self.choose(names)
+        if self.whole:
+            self.project.refuse_misnamed()
         found = self._explain(stems, in_parallel)
         targets = self.targets()
         for name in names:

@@ -19,7 +19,8 @@ def describe_failure(task: str, planned: Planned | None, error: EncodeError) -> 
     width = max((len(label) for label in facts), default=0)
     lines = [f"{task}  {error.problem}"]
     lines += [f"  {label:<{width}}  {value}" for label, value in facts.items()]
-    return "\n".join([*lines, error.hint] if error.hint else lines)
+    text = "\n".join([*lines, error.hint] if error.hint else lines)
+    return text.encode(errors="replace").decode()  # not every text can be shown
 
 
 def human_bytes(count: float) -> str:

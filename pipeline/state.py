@@ -18,7 +18,7 @@ from typing import Any
 import xxhash
 
 from pipeline.damage import out_of_reach
-from pipeline.photo import Listing, digest_listing, pack_listing, unpack_listing
+from pipeline.photo import Listing, digest_listing, is_text, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
 VERSION = 7  # raise it when a record changes its shape
@@ -309,7 +309,9 @@ class State:
         return [self._row(values) for values in self.db.execute(query, (stem,))]
 
     def row(self, task: str) -> Row | None:
-        """Give one node."""
+        """Give one node; the name may be any that a user typed."""
+        if not is_text(task):
+            return None
         query = "SELECT task, stem, plan, built, clean, crc FROM node WHERE task=?"
         values = self.db.execute(query, (task,)).fetchone()
         return self._row(values) if values else None
@@ -460,7 +462,7 @@ class State:
     def _chunked(
         self, query: str, first: tuple[str, ...], values: Iterable[str]
     ) -> list[tuple[Any, ...]]:
-        waiting = list(values)
+        waiting = list(filter(is_text, values))
         found: list[tuple[Any, ...]] = []
         for start in range(0, len(waiting), CHUNK):
             chunk = waiting[start : start + CHUNK]

@@ -20,14 +20,14 @@ from pipeline.bug import bug_in
 from pipeline.code import Code
 from pipeline.files import leads_out, read_file
 from pipeline.glob import suffix_of
-from pipeline.photo import Tree, is_link
+from pipeline.photo import Tree, is_link, is_text, shown_name
 from pipeline.record import canonical, plain
 from pipeline.source import Sources
 from pipeline.state import State
 
 MANY_OLD = 5000
 MANY = 256  # from so many new sources on, worker processes are worth their start
-
+MISTAKEN = "This is a mistake in the survey, not in your files."
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
 
@@ -72,11 +72,23 @@ def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
         return {"error": error_record(EncodeError(error.strerror or "", {"file": name})), "of": ""}
     of = xxhash.xxh3_128_hexdigest(data)
     try:
-        return {"survey": plain(call(dotted, data, name)), "of": of}
+        return {"survey": _checked(plain(call(dotted, data, name)), name), "of": of}
     except EncodeError as error:
         return {"error": error_record(error), "of": of}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return {"error": error_record(bug_in("survey", error, {"file": name})), "of": of}
+
+
+def _checked(found: Any, name: str) -> Survey:
+    """Give what a survey found, if it is what surveys have to give."""
+    refs = (found.get("refs") or []) if isinstance(found, dict) else []
+    if not isinstance(found, dict):
+        problem = "a survey has to give a mapping"
+    elif not isinstance(refs, list | tuple) or not all(isinstance(ref, str) for ref in refs):
+        problem = "`refs` of a survey has to be a list of texts"
+    else:
+        return found
+    raise EncodeError(problem, {"file": name, "found": repr(found)}, MISTAKEN)
 
 
 Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any]]
@@ -148,10 +160,13 @@ class Surveyor:
         survey = found.get(path)
         if survey is None or isinstance(survey, EncodeError):
             return []
-        refs = survey.get("refs") or []
-        assert isinstance(refs, list)
+        refs: Any = survey.get("refs") or []
+        wrong = [shown_name(ref) for ref in refs if not is_text(ref)]
         try:
-            return [resolve_reference(path, str(ref)) for ref in refs]
+            if wrong:
+                facts = {"file": path, "named": wrong[0]}
+                raise EncodeError("a file that it refers to is not named in UTF-8", facts)
+            return [resolve_reference(path, ref) for ref in refs]
         except EncodeError as error:
             found[path] = error
             return []

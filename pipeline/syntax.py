@@ -16,14 +16,17 @@ from pipeline.effect import dotted_name, has_effect, origins_of
 
 def digest_source(source: bytes, name: str, is_package: bool) -> Module:
     """Digest a module's source; comments, layout and docstrings do not count."""
-    tree = ast.parse(source)
+    text = xxhash.xxh3_128_hexdigest(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # who imports it says why
+        return Module(text, text, (), True)
     package = name if is_package else name.rpartition(".")[0]
     origins = origins_of(tree, lambda node: _absolute(node, package))
     imports = tuple(sorted({*_imported_names(tree, package), *_used_names(tree, origins)}))
     for node in ast.walk(tree):
         _strip_docstring(node)
     digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
-    text = xxhash.xxh3_128_hexdigest(source)
     return Module(digest, text, imports, has_effect(tree, origins))
 
 

@@ -7,6 +7,15 @@ a bug in the encoder.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+
+
+def text_of(value: object) -> str:
+    """Give anything as text, even what fails to give its own."""
+    try:
+        return str(value)
+    except Exception:
+        return f"a {type(value).__name__} without words"
 
 
 class EncodeError(Exception):
@@ -14,15 +23,21 @@ class EncodeError(Exception):
 
     A fact whose value is the name of one of the encoder's inputs is shown to the user as the
     path of that input, so a reader that is told `name` puts it under `"file"` and is done.
+    Whatever it is given becomes text: an error that fails to tell of itself would hide another.
     """
+
+    problem = "no reason was given"
+    facts: Mapping[str, str] = MappingProxyType({})
+    hint = ""
 
     def __init__(
         self, problem: str, facts: Mapping[str, object] | None = None, hint: str = ""
     ) -> None:
-        self.problem = problem
-        self.facts = {label: str(value) for label, value in (facts or {}).items()}
-        self.hint = hint
-        super().__init__(problem, self.facts, hint)
+        given = facts if isinstance(facts, Mapping) else {"facts": facts} if facts else {}
+        self.problem = text_of(problem)
+        self.facts = {text_of(label): text_of(value) for label, value in given.items()}
+        self.hint = text_of(hint)
+        super().__init__(self.problem, self.facts, self.hint)
 
     def __str__(self) -> str:
         lines = [self.problem, *(f"{label}: {value}" for label, value in self.facts.items())]

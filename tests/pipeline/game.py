@@ -94,7 +94,8 @@ class Game:
             os.chdir(before[0])
             sys.path[:] = before[1]
             encoders.__path__[:] = before[2]
-            for name in [name for name in sys.modules if name.startswith(("encoders.toy", "dodo"))]:
+            own = ("encoders.toy", "encoders.own", "dodo")
+            for name in [name for name in sys.modules if name.startswith(own)]:
                 del sys.modules[name]
         return Ran(code or 0, out.getvalue(), err.getvalue())
 

@@ -287,7 +287,7 @@ ENTRY = 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
     [
         (ENTRY + 'id = ["a"]\n', 'asset[1].id  found ["a"]'),
         (ENTRY + "id = 5\n", "asset[1].id  found 5"),
-        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown key"),
+        (ENTRY + 'kinds = [["text"]]\n', "asset[1].kinds  unknown kind"),
         ('target = "plain"\n', "target  encoders.plain declares no TARGET"),
         (ENTRY.replace("a.txt", "y" * 300 + "/a.txt"), "there is no such file"),
     ],
@@ -602,3 +602,69 @@ def test_what_a_killed_build_left_is_ours_without_the_state(village):
     village.write("assets/a.txt", "changed")
     assert village.doit().code == 0
     assert not village.path(".cartwright/displaced").exists()
+
+
+COMMANDS = ["run", "list", "explain", "clean"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("place", ["build/toy/q\udcff.bak", "assets/q\udcff.bak"])
+def test_a_file_of_nobody_whose_name_is_no_text_is_in_nobodys_way(village, place, command):
+    village.doit()
+    for text in ("mine", "mine again"):
+        village.write(place, text)
+        ran = village.doit(command)
+        assert (ran.code, ran.err.replace("Everything is up to date.\n", "")) == (0, "")
+        assert village.doit().code == 0
+    assert village.read(place) == b"mine again"
+
+
+def test_a_file_whose_name_is_no_text_can_go_with_the_outputs(village):
+    village.write("build/toy/q\udcff.bak", "mine")
+    village.doit()
+    village.remove("build")
+    ran = village.doit()
+    assert (ran.code, len(ran.restored)) == (0, 7)
+    assert "nothing to do" in village.doit().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("built_before", [False, True])
+def test_a_manifest_whose_name_is_no_text_is_an_error_that_shows_it(village, command, built_before):
+    if built_before:
+        village.doit()
+    village.write("manifests/odd\udcff.toml", MANIFEST)
+    ran = village.doit(command)
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert "manifests/odd?.toml  1 mistake\n  file name  it is not UTF-8; rename it" in ran.err
+    assert village.doit("toy").code == 0
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "gc"])
+def test_a_project_whose_path_is_no_text_is_an_error_that_shows_it(tmp_path, command):
+    game = Game(tmp_path / "odd\udcff")
+    game.write("assets/a.txt", "a")
+    ran = game.doit(command)
+    assert (ran.code, "Traceback" in ran.err) == (3, False)
+    assert "odd?: the path of a project has to be UTF-8" in ran.err
+    assert not game.path(".cartwright").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_word_that_is_no_text_names_no_task(village, command):
+    village.doit()
+    for word in ("odd\udcff", "toy:odd\udcff", "build/toy/odd\udcff"):
+        ran = village.doit(command, word)
+        assert (ran.code, "Traceback" in ran.err) == (3, False)
+
+
+def test_a_reference_that_is_no_text_fails_its_asset_only(village):
+    code = village.read("encoders/toy.py").decode()
+    code = code.replace('"refs": sorted(set(refs))', '"refs": ["q\\udcff"] if refs else []')
+    village.write("encoders/toy.py", code)
+    village.write("assets/a.txt", "ref some\n")
+    village.write("assets/q\udcff", "there")
+    ran = village.doit()
+    assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack", "toy:parts"])
+    assert "toy:a  a file that it refers to is not named in UTF-8\n" in ran.out
+    assert len(ran.built) == 4

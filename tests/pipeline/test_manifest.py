@@ -144,6 +144,16 @@ def test_a_name_with_an_equals_sign_can_be_built(game):
         ),
         ('target = "toy"\nasset = 3', ["asset", "[[asset]]"]),
         ('target = = "toy"', ["TOML", "line 1"]),
+        (f"a = {'[' * 900}{']' * 900}", ["TOML", "nested too deeply"]),
+        (f"a = {'1' * 5000}", ["TOML", "digits"]),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\nkinds = ["txt"]',
+            ["asset[1].kinds", 'unknown kind; did you mean "text"?'],
+        ),
+        (
+            'target = "toy"\n[[asset]]\nsource = ["assets/a.txt", "/x"]\nexclude = ["a", "/b"]',
+            ["asset[1].source[2]", "asset[1].exclude[2]"],
+        ),
     ],
 )
 def test_a_mistake_is_an_error_that_says_where_and_what(game, text, said):
@@ -156,6 +166,70 @@ def test_a_mistake_is_an_error_that_says_where_and_what(game, text, said):
     for words in ["manifests/toy.toml", *said]:
         assert words in ran.err
     assert not game.path("build").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ['source = "../x.txt"', 'source = "/x.txt"', 'source = "assets\\\\a.txt"', "source = 3"]
+)
+def test_a_path_that_is_refused_is_one_mistake(game, line):
+    game.write("manifests/toy.toml", f'target = "toy"\n[[asset]]\n{line}\n')
+    assert "manifests/toy.toml  1 mistake\n" in game.doit().err
+
+
+@pytest.mark.parametrize("line", ['output = "/x"', 'output = "../x"', 'source_root = "/x"'])
+def test_a_folder_that_is_refused_is_one_mistake(game, line):
+    game.write("assets/a.txt", "a")
+    game.write("manifests/toy.toml", f"{line}\n{MANIFEST}")
+    assert "manifests/toy.toml  1 mistake\n" in game.doit().err
+
+
+def test_a_slip_in_upper_and_lower_case_is_mended_first(game):
+    for name in ("a.txt", "b.txt", "c.txt"):
+        game.write(f"assets/{name}", name)
+    game.write("manifests/toy.toml", 'target = "TOY"\n')
+    assert 'did you mean "toy"?' in game.doit().err
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/A.txt"\n')
+    assert 'did you mean "assets/a.txt"?' in game.doit().err
+
+
+@pytest.mark.parametrize(
+    ("head", "source"),
+    [
+        ('output = "art"', "art/deep/q.txt"),
+        ("", "build/zoo/q.txt"),
+        ("", "cache/q.txt"),
+    ],
+)
+def test_a_source_below_an_output_folder_is_refused_as_such(game, head, source):
+    game.write(source, "there")
+    game.write("manifests/zoo.toml", MANIFEST)
+    game.write("manifests/toy.toml", f'{head}\ntarget = "toy"\n[[asset]]\nsource = "{source}"\n')
+    ran = game.doit()
+    assert ran.code == 3
+    folder = source.removesuffix("/q.txt").removesuffix("/deep")
+    said = f'asset[1].source  found "{source}"; it lies in {folder}, where outputs go'
+    assert f"manifests/toy.toml  1 mistake\n  {said}" in ran.err
+
+
+def test_a_byte_order_mark_is_no_mistake(game):
+    game.write("assets/a.txt", "a")
+    game.write("manifests/toy.toml", "\ufeff" + MANIFEST)
+    assert game.doit().built == ["toy:a", "toy:pack"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no [[asset]], so nothing is built"),
+        ("[[asset]]\nsource = []\n", "asset[1].source names nothing"),
+    ],
+)
+def test_a_manifest_that_asks_for_nothing_is_a_warning_every_time(game, text, said):
+    game.write("manifests/toy.toml", f'target = "toy"\n{text}')
+    for _ in range(2):
+        ran = game.doit()
+        assert ran.code == 0
+        assert f"manifests/toy.toml: {said}" in ran.out
 
 
 def test_all_mistakes_of_all_manifests_come_in_one_report(game):
