@@ -44,6 +44,7 @@ class Session:
         self.build: Build | None = None
         self.shared: SharedCache | None = None
         self.whole = True
+        self.is_stopped = False
 
     def targets(self) -> dict[str, str]:
         """Give the target of each manifest; one that can't be read counts under its own name."""

@@ -161,6 +161,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         try:
             self._loop(task_dispatcher)
         except BaseException as error:
+            self.session.is_stopped = True
             if self._pool:
                 self._pool.kill()
             if self.session.shared:
