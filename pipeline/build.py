@@ -29,6 +29,7 @@ from pipeline.sweep import Claims, remove_output
 from pipeline.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
 
 FEW_REPORTS = 5
+MOST_NAPS = 10
 PATIENCE = 5  # how often inputs are made that are gone from the cache before they are read
 MANY = 100  # from so many dirty nodes on, what is known of all of them is asked for at once
 
@@ -286,18 +287,28 @@ class Build:
         clear_bench()
         self._tell_of_displaced()
         self.project.state.flush(now=True)
-        newest = max((s[0] for one in self._stamps.values() for s in one.values() if s), default=0)
-        now_ns = self.project.lock.clock_ns()
-        fresh_ns = newest + TICK_NS - now_ns
-        if 0 <= fresh_ns <= TICK_NS:  # a moment's rest, and the stamps can be trusted
-            time.sleep(fresh_ns / 1e9 + 0.001)
-            now_ns = self.project.lock.clock_ns()
+        now_ns = self._rest()
         with self.project.state.transaction():
             for stem, stamps in self._stamps.items():
                 self._photograph(stem, stamps, now_ns)
             if not self.project.state.has_lost:  # else files are there that only the ledger knows
                 self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
         self._stamps = {}
+
+    def _rest(self) -> int:
+        """Give the file system's time, after the moment that makes the newest stamps trustworthy.
+
+        Its clock ticks slowly and may be behind, so it is asked again until it says so.
+        """
+        stamps = [s for one in self._stamps.values() for s in one.values() if s]
+        newest = max((max(s[0], s[1]) for s in stamps), default=0)
+        for _ in range(MOST_NAPS):
+            now_ns = self.project.lock.clock_ns()
+            fresh_ns = newest + TICK_NS - now_ns
+            if not 0 <= fresh_ns <= TICK_NS:
+                break
+            time.sleep(fresh_ns / 1e9 + 0.001)
+        return now_ns
 
     def _tell_of_displaced(self) -> None:
         if self.displaced:

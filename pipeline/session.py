@@ -45,6 +45,7 @@ class Session:
         self.build: Build | None = None
         self.shared: SharedCache | None = None
         self.whole = True
+        self.is_stopped = False
 
     def targets(self) -> dict[str, str]:
         """Give the target of each manifest; one that can't be read counts under its own name."""
@@ -169,19 +170,24 @@ class Session:
 
         clear_litter(self.project.scratch, float("inf"))
 
-    def resting(self, names: Iterable[str], active: set[str]) -> list[str]:
-        """Name the nodes that the user asks for, by task or by file, and that rest."""
-        state = self.project.state
-        asked = {self.maker_of(name) or name for name in names}
-        return sorted(task for task in asked - active if ":" in task and state.row(task))
+    def resting(self, asked: Iterable[str], active: set[str]) -> list[str]:
+        """Name the nodes among those asked for that rest."""
+        left = [task for task in set(asked) - active if stem_of(task) in self.standings]
+        return sorted(task for task in left if ":" in task and self.project.state.row(task))
 
-    def maker_of(self, path: str) -> str | None:
-        """Say which task makes a file."""
-        for stem in self.standings:
-            found = self.project.state.products(stem, [path])
-            if found:
-                return found[path][0]
-        return None
+    def makers_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Say of those names that are outputs, however they are spelled, which task makes them."""
+        from pipeline.maker import makers_of, path_in
+
+        paths = {name: path_in(self.project.root, name) for name in names}
+        found = makers_of(self.project.state, self.standings, paths.values())
+        return {name: found[path] for name, path in paths.items() if path in found}
+
+    def outputs_by_task(self) -> dict[str, list[str]]:
+        """List the files of every task, as far as they are known."""
+        from pipeline.maker import outputs_by_task
+
+        return outputs_by_task(self.project.state, self.standings)
 
     def whole_graph(self, in_parallel: Mapper) -> list[Part]:
         """Give all nodes of all manifests as they stand; nothing of this look is kept."""
@@ -258,7 +264,7 @@ class Session:
         if everything or MANY < len(build.dirty) < count:
             for stem in self.standings:
                 build.book.open_all(stem)
-        active = set(self._all_tasks()) if everything else set(build.dirty)
+        active = set(self.all_tasks()) if everything else set(build.dirty)
         waiting = sorted(active) if len(active) < count else []
         while waiting:
             readers: set[str] = set()
@@ -271,7 +277,8 @@ class Session:
         needs = {task: needs_of(build.book, task) for task in sorted(active)}
         return [Item(task, tuple(n for n in found if n in active)) for task, found in needs.items()]
 
-    def _all_tasks(self) -> list[str]:
+    def all_tasks(self) -> list[str]:
+        """Name all nodes of the manifests that this run is about."""
         return [row.task for stem in self.standings for row in self.project.state.rows(stem)]
 
 

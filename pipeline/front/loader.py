@@ -19,6 +19,7 @@ from doit.task import Task
 
 from pipeline.front.command import calm
 from pipeline.front.outlet import INTERRUPTED
+from pipeline.front.reference import References, references_of
 from pipeline.project import Project
 from pipeline.session import Session, stem_of
 
@@ -93,13 +94,18 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         own = super().load_tasks(cmd, pos_args)
         with speaking_plainly():
             self.session = session = Session(Project(os.getcwd(), say_waiting))
-        names = [name for name in pos_args if not name.startswith("-")]
+        chosen = (cmd.sel_tasks if cmd.execute_tasks else pos_args) or ()
+        names = [name for name in chosen if not name.startswith("-")]
         backend = cmd.dep_manager.backend
         gc.disable()  # what is loaded stays: looking through it again and again takes a tenth
         try:
             with speaking_plainly():
                 nodes = session.safely(
-                    lambda: self._run_tasks(names) if cmd.execute_tasks else self._all_tasks()
+                    lambda: (
+                        self._run_tasks(names, references_of(own))
+                        if cmd.execute_tasks
+                        else self._all_tasks()
+                    )
                 )
         except BaseException:
             session.project.close()
@@ -113,20 +119,22 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             backend.forget_node, backend.let_go = session.forget, session.project.close
         return [*own, *nodes]
 
-    def _run_tasks(self, names: Sequence[str]) -> list[Task]:
+    def _run_tasks(self, names: Sequence[str], own: References) -> list[Task]:
         session = self.session
         assert session is not None
         stems = session.choose(names)
         build = session.begin(stems, survey_in_parallel(session.project.root), self.always)
         items = session.items(build, self.always) if build else []
         active = {item.task for item in items}
-        files = _by_maker(session, names)
+        files = _files_by_task(session, names, own)
+        asked = {*names, *files, *own.tasks, *(session.all_tasks() if own.anything else ())}
         tasks = [_node_task(one.task, one.needs, files=files.get(one.task, ())) for one in items]
         tasks += [
             _node_task(task, (), up_to_date=True, files=files.get(task, ()))
-            for task in session.resting(names, active)
+            for task in session.resting(asked, active)
         ]
-        return [*_groups(session, stems, [task.name for task in tasks]), *tasks]
+        groups = _groups(session, stems, [task.name for task in tasks])
+        return [*groups, *tasks, *_elsewhere(session, {one.name for one in groups}, own.tasks)]
 
     def _all_tasks(self) -> list[Task]:
         session = self.session
@@ -138,14 +146,26 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         return [*_groups(session, sorted(session.standings), [t.name for t in tasks]), *tasks]
 
 
-def _by_maker(session: Session, names: Iterable[str]) -> dict[str, list[str]]:
-    """Group the names that are files by the task that makes them."""
-    files: dict[str, list[str]] = {}
-    for name in names:
-        maker = session.maker_of(name)
-        if maker:
-            files.setdefault(maker, []).append(name)
+def _files_by_task(session: Session, names: Iterable[str], own: References) -> dict[str, list[str]]:
+    """Group the files that the user or the project's own tasks name by the task that makes them."""
+    files = session.outputs_by_task() if own.anything and session.build else {}
+    # Where nothing is built, every output that a task reads is there already.
+    named = {*names, *own.files} if session.build else set(names)
+    for name, maker in session.makers_of(named).items() if named else ():
+        known = files.setdefault(maker, [])
+        known += [] if name in known else [name]
     return files
+
+
+def _elsewhere(session: Session, groups: set[str], names: Iterable[str]) -> list[Task]:
+    """Stand in for what this run is not about, and the project's own tasks name all the same."""
+    targets = session.targets() if names else {}
+    others = {*targets, *targets.values()} - groups
+    return [
+        _node_task(name, (), up_to_date=True) if ":" in name else _group_task(name, (), "")
+        for name in names
+        if stem_of(name) in others
+    ]
 
 
 DIRTY, RESTING = (

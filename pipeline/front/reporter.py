@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline.outcome import BUILT, FAILED, RESTORED, UNCHANGED
 
 QUIET = ("", UNCHANGED)
+NOT_BUILT, IGNORED, REMOVED = "not built", "ignored", "removed"
 
 
 class Reporter:
@@ -21,6 +24,7 @@ class Reporter:
         self.session = options.get("session")
         self.failures: list[tuple[str, Any]] = []
         self.errors: list[str] = []
+        self.ignored: set[str] = set()
         self.bar: Any = None
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
@@ -65,7 +69,8 @@ class Reporter:
     def skip_ignore(self, task: Any) -> None:
         """Tell that a task is ignored."""
         if not task.has_subtask:
-            self._line("ignored", task.name)
+            self.ignored.add(task.name)
+            self._line(IGNORED, task.name)
 
     def cleanup_error(self, exception: Any) -> None:
         """Keep an error of a task's clean-up for the end."""
@@ -101,9 +106,10 @@ class Reporter:
             self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
+        left = {NOT_BUILT: _by_stem(self._not_built(session)), IGNORED: _by_stem(self.ignored)}
         for stem, standing in sorted(session.standings.items()):
-            held_up = sum(name.startswith(f"{stem}:") for name in self._held_up(session))
-            self.stream.write(_manifest_line(session, stem, standing, held_up) + "\n")
+            found = {word: count[stem] for word, count in left.items()}
+            self.stream.write(_manifest_line(session, stem, standing, found) + "\n")
         if not session.project.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
         if session.shared is not None:
@@ -112,20 +118,26 @@ class Reporter:
         count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
         self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
 
-    def _held_up(self, session: Any) -> set[str]:
-        """Name what was not built for want of something else, or because the build was stopped."""
+    def _not_built(self, session: Any) -> set[str]:
+        """Name what still has to be built: nobody asked for it, or the run did not get that far."""
         failed = {name for name, fail in self.failures if not _is_held_up(fail)}
-        held_up = {name for name, _ in self.failures} - failed
-        return held_up | (session.build.dirty - failed if self.errors and session.build else set())
+        held_up = {name for name, _ in self.failures}
+        return (held_up | (session.build.dirty if session.build else set())) - failed - self.ignored
 
     def _verdict(self, session: Any) -> str:
         if self.failures:
             return f"{len(self.failures)} failed"
-        if self.errors:
+        if self.errors or session.is_stopped:
             return "stopped"
         tallies = session.build.tallies.values() if session.build else ()
         done = sum(sum(one.outcomes.values()) - one.outcomes[UNCHANGED] for one in tallies)
-        return "done" if done or any(one.removed for one in tallies) else "nothing to do"
+        if done or any(one.removed for one in tallies):
+            return "done"
+        return "nothing done" if self.ignored else "nothing to do"
+
+
+def _by_stem(tasks: Iterable[str]) -> Counter[str]:
+    return Counter(task.partition(":")[0] for task in tasks if ":" in task)
 
 
 def _rests(task: Any) -> bool:
@@ -142,14 +154,13 @@ def _is_held_up(fail: Any) -> bool:
     return bool(fail.get_name() == "UnmetDependency")
 
 
-def _manifest_line(session: Any, stem: str, standing: Any, held_up: int) -> str:
+def _manifest_line(session: Any, stem: str, standing: Any, left: Mapping[str, int]) -> str:
     tally = session.build.tallies.get(stem) if session.build else None
     outcomes = tally.outcomes if tally else {}
-    counts = {word: outcomes.get(word, 0) for word in (BUILT, RESTORED, FAILED)}
-    counts |= {"not built": held_up, "removed": 0}
+    counts = {word: outcomes.get(word, 0) for word in (BUILT, RESTORED, FAILED)} | dict(left)
     counts[UNCHANGED] = standing.nodes - sum(counts.values())
-    counts["removed"] = tally.removed if tally else 0
-    order = (BUILT, RESTORED, UNCHANGED, FAILED, "not built", "removed")
+    counts[REMOVED] = tally.removed if tally else 0
+    order = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
     shown = [f"{counts[word]:,} {word}" for word in order if counts[word] or word == UNCHANGED]
     if tally and tally.bytes_made:
         from pipeline.speech import human_bytes

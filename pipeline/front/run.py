@@ -155,6 +155,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         try:
             self._loop(task_dispatcher)
         except BaseException as error:
+            self.session.is_stopped = True
             if self._pool:
                 self._pool.kill()
             if self.session.shared:
@@ -238,14 +239,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 return
 
     def select_task(self, node: Any, tasks_dict: dict[str, Any]) -> bool:
-        """Tell whether to run a task; that a node is dirty is known without asking doit."""
-        is_dirty = node.task.meta is NODE and not all(value for value, *_ in node.task.uptodate)
+        """Tell whether to run a task; how a node stands is known without asking doit."""
         held_up = node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task)
-        if not is_dirty or held_up:
+        if node.task.meta is not NODE or held_up:
             selected: bool = super().select_task(node, tasks_dict)
             return selected
-        node.run_status = "run"
-        return True
+        is_dirty = not all(value for value, *_ in node.task.uptodate)
+        node.run_status = "run" if is_dirty else "up-to-date"
+        return is_dirty
 
     def process_task_result(self, node: Any, base_fail: BaseFail | None) -> None:
         """Take note of a task's end; of a node that is built doit has nothing to remember."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -113,6 +114,23 @@ def test_the_summary_counts_what_was_done(game):
     game.write("assets/l.lst", "l\n")
     assert "toy: 3 built, 0 unchanged, 6 B" in game.doit().out
     assert "toy: 3 unchanged\nnothing to do" in game.doit().out
+
+
+def test_the_summary_does_not_call_unchanged_what_nobody_asked_for(game):
+    fill(game, 3)
+    assert "toy: 1 built, 0 unchanged, 5 not built" in game.doit("toy:001").out
+    assert "toy: 1 unchanged, 5 not built" in game.doit("toy:001").out
+    assert "toy: 5 built, 1 unchanged" in game.doit().out
+
+
+def test_the_summary_tells_what_is_ignored(game):
+    fill(game, 2)
+    game.doit()
+    game.doit("ignore", "toy:001")
+    game.write("assets/001.txt", "changed")
+    assert "toy: 3 unchanged, 2 ignored\nnothing done (" in game.doit().out
+    game.write("assets/000.txt", "changed")
+    assert "toy: 1 built, 2 unchanged, 2 ignored, 7 B\ndone (" in game.doit().out
 
 
 def test_a_file_where_an_output_folder_should_be_fails_with_its_name(game):
@@ -242,8 +260,11 @@ def test_ctrl_c_stops_at_once_keeps_what_is_finished_and_leaves_no_process(game)
     process = start(game, "-n", "2")
     expect_soon(lambda: len(list(game.path("build").rglob("*.out"))) >= 4)
     os.killpg(process.pid, signal.SIGINT)
-    err = process.communicate(timeout=20)[1]
+    out, err = process.communicate(timeout=20)
     assert process.returncode == 130
+    # What a worker had finished a moment ago, the driver may not have heard of yet.
+    told = r"^toy: (\d+ built, )?0 unchanged, \d+ not built(, .*)?\nstopped \("
+    assert re.search(told, out, re.M), out
     assert "Traceback" not in err
     assert "What was finished is kept." in err
     expect_soon(lambda: not is_alive(process.pid))
