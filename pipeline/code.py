@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -213,6 +214,7 @@ def library_versions(names: set[str]) -> dict[str, str]:
     return {"python": PYTHON, **{name: _version(name) for name in outside}}
 
 
+@cache
 def _version(name: str) -> str:
     from importlib.metadata import PackageNotFoundError, packages_distributions, version
 

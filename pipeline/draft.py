@@ -181,7 +181,7 @@ def load_target(name: str) -> Target:
     try:
         target: Any = vars(import_module(dotted)).get("TARGET")
     except (Exception, SystemExit) as error:
-        raise TargetError(f"{dotted} fails; {_told(error)}") from None
+        raise TargetError(f"{dotted} can't be loaded; {_told(error)}") from None
     if target is None:
         raise TargetError(f"{dotted} declares no TARGET")
     if not isinstance(target, Target):

@@ -9,9 +9,11 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Link, Node, Place, Product, Settings, Source, Target
 from pipeline.bug import bug_in
+from pipeline.photo import is_text
 from pipeline.record import SCALARS, plain
 from pipeline.survey import SurveyBook, error_record
 
+MISTAKEN = "This is a mistake in the target, not in your files."
 BROKEN = ""  # the encoder of a node that stands for an asset which could not be planned
 
 
@@ -57,7 +59,7 @@ def _plan_asset(
 ) -> list[Node]:
     """Plan one asset; whatever goes wrong breaks this asset alone."""
     try:
-        return [with_plain_params(node) for node in target.plan(asset, surveys, settings)]
+        return list(map(sound_node, target.plan(asset, surveys, settings)))
     except EncodeError as error:
         return [_broken(asset, error)]
     except (Exception, SystemExit) as error:
@@ -67,11 +69,39 @@ def _plan_asset(
 def _link(link: Link, assets: Sequence[Asset], nodes: list[Node], settings: Settings) -> list[Node]:
     """Plan what stands on all assets; where that fails, there is no plan."""
     try:
-        return [with_plain_params(node) for node in link(assets, nodes, settings)]
+        return list(map(sound_node, link(assets, nodes, settings)))
     except EncodeError:
         raise
     except (Exception, SystemExit) as error:
         raise bug_in("target", error, {}) from None
+
+
+def sound_node(node: Node) -> Node:
+    """Give a node that all of the engine can work with, or say why it is none."""
+    problem = _problem_of(node)
+    if problem:
+        raise EncodeError(problem, {"found": repr(node)}, MISTAKEN)
+    return with_plain_params(node)
+
+
+def _problem_of(node: object) -> str:
+    if not isinstance(node, Node):
+        return "what is planned is no Node"
+    inputs: Any = node.inputs
+    outputs: Any = node.outputs
+    if not (isinstance(node.name, str) and is_text(node.name) and isinstance(node.encoder, str)):
+        return "a node's name and its encoder have to be texts"
+    if not all(isinstance(one, Mapping) for one in (inputs, node.params, outputs)):
+        return "a node's inputs, params and outputs have to be mappings"
+    if not all(isinstance(one, Source | Product) for one in inputs.values()):
+        return "a node's inputs have to be of Source or Product"
+    if not all(map(_is_place, outputs.values())):
+        return "a node's outputs have to be files, families or None"
+    return ""
+
+
+def _is_place(place: object) -> bool:
+    return is_text(place) if isinstance(place, str) else place is None or isinstance(place, Family)
 
 
 def with_plain_params(node: Node) -> Node:

@@ -21,7 +21,7 @@ from pipeline.damage import out_of_reach
 from pipeline.photo import Listing, digest_listing, is_text, pack_listing, unpack_listing
 from pipeline.record import freeze, thaw
 
-VERSION = 7  # raise it when a record changes its shape
+VERSION = 8  # raise it when a record changes its shape
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE photo (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
 
-from encoders.kit.plan import Node, Source
+from encoders.kit.plan import Node, Product, Source
 from pipeline.book import Book
 from pipeline.built import files_of
 from pipeline.evaluate import Evaluator, input_digests
 from pipeline.place import place_of
 from pipeline.planning import BROKEN
 from pipeline.reason import CODE, NEW, OPTION, OUTPUT, SOURCE, Reason, changed_code, changed_option
+
+UNREAD = "unread"  # no digest
 
 
 class Why:
@@ -73,9 +75,12 @@ class Why:
         now = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
         if now is None:  # something that it reads was never built: at least that is new
             unknown = (name for name in node.inputs if not self._was_there(stem, node, name, old))
-            now = old | dict.fromkeys(unknown, "")
-        names = sorted(name for name in {*now, *old} if now.get(name) != old.get(name))
-        called = dict.fromkeys(self._called(stem, node, built, name) for name in names)
+            now = {name: sha for name, sha in old.items() if _input_of(node, name)}
+            now |= dict.fromkeys(unknown, "")
+        # A file that is absent is read all the same, which is not the same as not to be read.
+        changed = (name for name in {*now, *old} if now.get(name, UNREAD) != old.get(name, UNREAD))
+        names = sorted(changed, key=lambda name: (_input_of(node, name) is None, name))
+        called = dict.fromkeys(_called(stem, node, built, name) for name in names)
         return Reason(SOURCE, ", ".join(called)) if called else None
 
     def _was_there(self, stem: str, node: Node, name: str, old: Mapping[str, str | None]) -> bool:
@@ -85,14 +90,21 @@ class Why:
             return name in old
         return self.book.made(f"{stem}:{one.node}") is not None
 
-    @staticmethod
-    def _called(stem: str, node: Node, built: dict[str, Any], name: str) -> str:
-        one = node.inputs.get(name) or node.inputs.get(name.rpartition("/")[0])
-        if isinstance(one, Source):
-            return one.path
-        return f"{stem}:{one.node}" if one else str(built["sources"].get(name, name))
-
     def _output(self, _: str, __: Node, built: dict[str, Any]) -> Reason | None:
         files = files_of(built)
         altered = [path for path, sha in files.items() if not self.evaluator.file_holds(path, sha)]
         return Reason(OUTPUT, ", ".join(altered)) if altered else None
+
+
+def _input_of(node: Node, name: str) -> Source | Product | None:
+    """Give the input that a name belongs to: its own, or that of the family it is a member of."""
+    return node.inputs.get(name) or node.inputs.get(name.rpartition("/")[0])
+
+
+def _called(stem: str, node: Node, built: dict[str, Any], name: str) -> str:
+    """Call an input as the user knows it; what made one that is gone nobody has noted."""
+    one = _input_of(node, name)
+    if one is None:
+        path = built["sources"].get(name, f"input {name}")
+        return path if Source(path) in node.inputs.values() else f"{path} (no longer read)"
+    return one.path if isinstance(one, Source) else f"{stem}:{one.node}"

@@ -69,6 +69,26 @@ def test_explain_names_a_reference_that_appeared(built):
     assert lines(built)[0] == "toy:a  source changed: assets/x.inc"
 
 
+def test_explain_says_of_a_dropped_reference_that_it_is_no_longer_read(built):
+    built.write("assets/x.inc", "x")
+    built.write("assets/a.txt", "ref x.inc\n")
+    built.doit()
+    built.write("assets/a.txt", "without")
+    said = "source changed: assets/a.txt, assets/x.inc (no longer read)"
+    assert lines(built, "toy:a") == [f"toy:a  {said}"]
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_explain_says_of_a_node_that_vanished_that_it_is_no_longer_read(built, more):
+    built.write("assets/c.txt", "c")
+    built.doit()
+    built.remove("assets/c.txt")
+    if more:
+        built.write("assets/d.txt", "d")
+    said = f"source changed: {'toy:d, ' if more else ''}input c (no longer read)"
+    assert lines(built, "toy:pack") == [f"toy:pack  {said}"]
+
+
 def test_explain_builds_nothing_and_forgets_what_it_saw(built):
     built.write("assets/a.txt", "other words")
     before = built.outputs()

@@ -262,3 +262,29 @@ def test_an_error_of_any_content_fails_its_node_only(
     assert (ran.code, ran.built, ran.failed) == (1, ["own:good"], ["own:odd"])
     assert said in ran.out
     assert "Traceback" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("5", "what is planned is no Node"),
+        ("Node(5, 'encoders.own:encode', {}, {}, {})", "a node's name and its encoder"),
+        ("Node('x\\udcff', 'encoders.own:encode', {}, {}, {})", "a node's name and its encoder"),
+        ("Node('x', 5, {}, {}, {})", "a node's name and its encoder"),
+        ("Node('x', 'encoders.own:encode', 7, {}, {})", "a node's inputs, params and outputs"),
+        ("Node('x', 'encoders.own:encode', {}, 7, {})", "a node's inputs, params and outputs"),
+        ("Node('x', 'encoders.own:encode', {'a': 'b'}, {}, {})", "a node's inputs have to be of"),
+        ("Node('x', 'encoders.own:encode', {}, {}, 7)", "a node's inputs, params and outputs"),
+        ("Node('x', 'encoders.own:encode', {}, {}, {'kind': 7})", "a node's outputs have to be"),
+        ("Node('x', 'encoders.own:encode', {}, {}, {'k': '\\udcff'})", "a node's outputs have to"),
+    ],
+)
+def test_a_plan_that_gives_something_else_fails_its_asset_only(
+    own: Game, node: str, said: str
+) -> None:
+    write_target(own, plan=f"if asset.id == 'odd': yield {node}")
+    ran = own.doit()
+    assert (ran.code, ran.built, ran.failed) == (1, ["own:good"], ["own:odd"])
+    assert f"own:odd  {said}" in ran.out
+    assert "This is a mistake in the target, not in your files." in ran.out
+    assert "Traceback" not in ran.out + ran.err
