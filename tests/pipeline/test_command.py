@@ -291,6 +291,21 @@ def test_a_forgotten_doit_cfg_is_an_error_that_says_so(built):
     assert "doit.cfg is missing" in ran.err
 
 
+@pytest.mark.parametrize("options", [["-k"], ["-f", "../dodo.py"]])
+def test_doit_in_a_subfolder_says_where_to_go(built, options):
+    ran = subprocess.run(
+        [sys.executable, "-m", "doit", *options],
+        cwd=built.path("assets"),
+        env=built.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 3
+    assert f"change to {built.root} and run it there" in ran.stderr
+    assert "missing" not in ran.stderr
+
+
 def test_lint_catches_an_encoder_that_opens_a_file(game):
     code = game.read("encoders/toy.py").decode()
     peek = '    open("/etc/hostname", "rb").close()\n    text = inputs'
