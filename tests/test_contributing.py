@@ -56,7 +56,6 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
         "place.py",
         "project.py",
         "purity.py",
-        "reader.py",
         "source.py",
         "speech.py",
     }

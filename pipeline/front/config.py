@@ -6,6 +6,7 @@ an error and not an empty build.
 
 from __future__ import annotations
 
+import os
 from typing import NoReturn
 
 from doit.exceptions import InvalidDodoFile
@@ -13,6 +14,13 @@ from doit.exceptions import InvalidDodoFile
 
 def task_cartwright() -> NoReturn:
     """Stand for the content build where doit.cfg does not say how to load it."""
+    # doit reads doit.cfg where it is started, and goes to the folder of dodo.py only after that.
+    root = os.getcwd()
+    if os.path.isfile("doit.cfg"):
+        raise InvalidDodoFile(
+            f"doit was started outside of the project's root, where it does not see doit.cfg: "
+            f"change to {root} and run it there"
+        )
     raise InvalidDodoFile(
         "doit.cfg is missing: copy Cartwright's doit.cfg to the project's root, beside dodo.py"
     )

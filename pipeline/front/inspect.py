@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
-from encoders.kit.survey import SURVEYS
 from pipeline.apart import call
 from pipeline.code import add_project_encoders, load_function
 from pipeline.files import leads_out, read_file, read_if_there
 from pipeline.front.command import PlainCommand
-from pipeline.reader import find_readers
+from pipeline.reader import Origin, find_origin, find_readers, find_surveys
+from pipeline.speech import describe_failure
+
+One = TypeVar("One")
+Found = TypeVar("Found")
 
 # What a line shows of a long text; --json has all of it.
 TEXT_LIMIT = 64
@@ -59,8 +63,13 @@ class Inspect(PlainCommand):
         try:
             found = inspect_file(path, {name: opt_values[name] for name in EXPORTS})
         except EncodeError as error:
-            sys.stderr.write(f"{path}  {error}\n")
+            facts = {label: value for label, value in error.facts.items() if value != path}
+            error = EncodeError(error.problem, facts, error.hint)
+            sys.stderr.write(f"{describe_failure(path, None, error)}\n")
             return 1
+        except OSError as error:
+            place = error.filename or path
+            raise InvalidCommand(f"inspect: {place}: {error.strerror or error}") from None
         if opt_values["json"]:
             print(json.dumps(found, indent=1, default=str))
         else:
@@ -69,26 +78,56 @@ class Inspect(PlainCommand):
 
 
 def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
-    """Decode a file with the reader that fits best, and write the exports that were asked for."""
+    """Decode a file with the first reader that accepts it, and write the exports asked for."""
     data = read_file(path)
-    readers = find_readers(data, path)
+    origin = find_origin(os.getcwd(), path)
+    readers = find_readers(data, path, origin)
+    asked = [name for name, place in exports.items() if place]
     if not readers:
-        return survey_source(data, path)
-    reader = readers[0]
-    arguments = (data, path, siblings_of(path)) if reader.needs_siblings else (data, path)
-    found: Mapping[str, Any] = load_function(reader.decode)(*arguments)
-    for name, place in exports.items():
-        if place:
-            write_export(reader, name, place, arguments)
+        if asked:
+            raise EncodeError(f"this kind of file has no --{asked[0]}")
+        return survey_source(data, path, origin)
+
+    def decode(reader: Reader) -> tuple[Reader, Mapping[str, Any]]:
+        return reader, load_function(reader.decode)(*arguments_of(reader, data, path))
+
+    reader, found = first_accepting(decode, readers)
+    for name in asked:
+        write_export(reader, name, exports[name], arguments_of(reader, data, path))
     return found
 
 
-def survey_source(data: bytes, path: str) -> Mapping[str, Any]:
-    """Show what a build would learn of a source before planning."""
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix not in SURVEYS:
-        raise EncodeError("no target knows this kind of file", {"file": path})
-    found: Mapping[str, Any] = call(SURVEYS[suffix], data, path)
+def first_accepting(attempt: Callable[[One], Found], candidates: Sequence[One]) -> Found:
+    """Give what the first that accepts a file makes of it; if none does, raise the likeliest."""
+    refusals = []
+    for one in candidates:
+        try:
+            return attempt(one)
+        except EncodeError as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def arguments_of(reader: Reader, data: bytes, path: str) -> tuple[Any, ...]:
+    """Give what a reader's functions are called with."""
+    return (data, path, siblings_of(path)) if reader.needs_siblings else (data, path)
+
+
+def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str, Any]:
+    """Show what a build would learn of a source before planning, or that it is plain data."""
+    surveys = find_surveys(path)
+    if surveys:
+        return first_accepting(lambda dotted: survey_with(dotted, data, path), surveys)
+    if origin is None:
+        raise EncodeError("no target knows this kind of file")
+    if hashlib.sha256(data).hexdigest() != origin.sha:
+        raise EncodeError("it is not what was built", {"task": origin.task}, "Run `doit`.")
+    return {"kind": "plain data", "made by": origin.task, "bytes": len(data)}
+
+
+def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
+    """Survey a source."""
+    found: Mapping[str, Any] = call(dotted, data, path)
     return found
 
 

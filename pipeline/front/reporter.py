@@ -22,6 +22,7 @@ class Reporter:
     def __init__(self, outstream: Any, options: dict[str, Any]) -> None:
         self.stream = outstream
         self.session = options.get("session")
+        self.tells_all = (options.get("verbosity") or 0) > 1
         self.failures: list[tuple[str, Any]] = []
         self.errors: list[str] = []
         self.ignored: set[str] = set()
@@ -92,6 +93,8 @@ class Reporter:
             self.bar.close()
         for name, fail in self.failures:
             self.stream.write(f"\n{_story(name, fail)}\n")
+            if self.tells_all and _is_told_plainly(name, fail):
+                self.stream.write("".join(fail.traceback))
         for error in self.errors:
             sys.stderr.write(f"{error}\n")
         if self.session is not None:
@@ -147,7 +150,11 @@ def _rests(task: Any) -> bool:
 def _story(name: str, fail: Any) -> str:
     if _is_held_up(fail):
         return f"{name}  not built\n  needs  {', '.join(fail.message.split())}"
-    return str(fail.message).rstrip() if name in fail.message else fail.get_msg()
+    return str(fail.message).rstrip() if _is_told_plainly(name, fail) else fail.get_msg()
+
+
+def _is_told_plainly(name: str, fail: Any) -> bool:
+    return name in fail.message
 
 
 def _is_held_up(fail: Any) -> bool:

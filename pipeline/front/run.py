@@ -103,7 +103,11 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
                 outfile = stack.enter_context(open(outfile, "w", encoding="utf-8"))
             outlet = Outlet(outfile or sys.stdout)
             stack.callback(outlet.flush)
-            options = {"failure_verbosity": failure_verbosity, "session": session}
+            options = {
+                "failure_verbosity": failure_verbosity,
+                "verbosity": verbosity,
+                "session": session,
+            }
             runner = BuildRunner(
                 self.dep_manager,
                 self.reporters[reporter](outlet, options),

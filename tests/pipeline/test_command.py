@@ -192,6 +192,86 @@ def test_inspect_refuses_an_invalid_file_with_the_reason(built):
     assert built.doit("inspect", "missing.pack").code == 3
 
 
+def test_inspect_lays_out_what_is_wrong_in_columns(built):
+    code = built.read("encoders/toy.py").decode()
+    facts = '{"file": name, "at": 3, "length": 9}, "Write it again.")'
+    built.write(
+        "encoders/toy.py", code.replace('"pack is cut off", {"file": name})', f'"cut", {facts}')
+    )
+    built.write("bad.pack", "cut")
+    ran = built.doit("inspect", "bad.pack")
+    assert ran.err == "bad.pack  cut\n  at      3\n  length  9\nWrite it again.\n"
+
+
+@pytest.mark.parametrize("text", ["X = 1\n", "TARGET = 1\n", "import nosuchmodule\n"])
+def test_inspect_does_not_mind_modules_that_are_no_targets(built, text):
+    built.write("encoders/helper.py", text)
+    assert "entries  2" in built.doit("inspect", "build/toy/all.pack").out
+
+
+def test_inspect_shows_a_source_as_its_target_surveys_it(built):
+    built.write("assets/a.txt", "one\nref x.inc\n")
+    assert json.loads(built.doit("inspect", "assets/a.txt", "--json").out) == {
+        "lines": 2,
+        "refs": ["x.inc"],
+    }
+
+
+def add_readers(game: Game, *readers: str) -> None:
+    """Give the toy target these readers, each `(suffix, magic, function)`, and the functions."""
+    listed = "".join(f"Reader({one})," for one in readers)
+    extra = """
+def accept(data, name):
+    return {"accepted": True}
+
+
+def refuse(data, name):
+    raise EncodeError("refused")
+
+
+def save(data, name):
+    return {"part.txt": data}
+
+
+TARGET ="""
+    code = game.read("encoders/toy.py").decode().replace("\nTARGET =", extra, 1)
+    old = 'readers=(Reader(".pack", b"", "encoders.toy:decode_pack"),)'
+    game.write("encoders/toy.py", code.replace(old, f"readers=({listed})"))
+
+
+def test_inspect_takes_a_file_that_one_of_several_readers_accepts(built):
+    refuse, accept = "'.json', b'{', 'encoders.toy:refuse'", "'.json', b'{', 'encoders.toy:accept'"
+    add_readers(built, refuse, accept)
+    built.write("x.json", "{}")
+    assert "accepted  True" in built.doit("inspect", "x.json").out
+
+
+def test_inspect_asks_of_an_output_only_the_target_that_made_it(built):
+    built.write("assets/n.txt", "{}")
+    code = built.read("encoders/toy.py").decode()
+    built.write("encoders/toy.py", code.replace('{asset.place}.out"', '{asset.place}.json"'))
+    built.doit()
+    shown = built.doit("inspect", "build/toy/n.json")
+    assert shown.code == 0, shown.err
+    assert "plain data" in shown.out
+    built.write("build/toy/n.json", "[]")
+    assert "not what was built" in built.doit("inspect", "build/toy/n.json").err
+    built.write("elsewhere.json", "[]")
+    assert "scene manifest" in built.doit("inspect", "elsewhere.json").err
+
+
+@pytest.mark.parametrize("place", ["afile", "afile/deeper"])
+def test_inspect_says_plainly_that_it_cannot_write_what_it_extracts(built, place):
+    add_readers(
+        built, "'.pack', b'', 'encoders.toy:accept', False, {'extract': 'encoders.toy:save'}"
+    )
+    built.write("afile", "")
+    ran = built.doit("inspect", "build/toy/all.pack", "--extract", place)
+    assert ran.code == 3
+    assert "Traceback" not in ran.err
+    assert ran.err.startswith("ERROR: inspect: afile")
+
+
 @pytest.mark.parametrize("command", ["run", "explain", "inspect", "gc", "watch"])
 def test_every_command_has_help(built, command):
     assert "USAGE" in built.doit("help", command).out
@@ -229,6 +309,21 @@ def test_a_forgotten_doit_cfg_is_an_error_that_says_so(built):
     ran = built.doit()
     assert ran.code == 3
     assert "doit.cfg is missing" in ran.err
+
+
+@pytest.mark.parametrize("options", [["-k"], ["-f", "../dodo.py"]])
+def test_doit_in_a_subfolder_says_where_to_go(built, options):
+    ran = subprocess.run(
+        [sys.executable, "-m", "doit", *options],
+        cwd=built.path("assets"),
+        env=built.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 3
+    assert f"change to {built.root} and run it there" in ran.stderr
+    assert "missing" not in ran.stderr
 
 
 def test_lint_catches_an_encoder_that_opens_a_file(game):

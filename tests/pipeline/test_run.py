@@ -80,6 +80,16 @@ def test_a_bug_in_an_encoder_is_called_one(game):
     assert ran.code == 1
     assert "toy:a  ValueError: a bug" in ran.out
     assert "a mistake in the encoder" in ran.out
+    assert "Traceback" not in ran.out
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")])
+def test_the_traceback_of_a_bug_is_shown_to_whoever_asks(game, options):
+    game.write("assets/a.txt", "bug")
+    out = game.process("-v", "2", *options).out
+    assert out.count("Traceback") == 1
+    assert 'raise ValueError("a bug")' in out
+    assert out.index("a mistake in the encoder") < out.index("Traceback")
 
 
 def test_an_encoder_that_breaks_its_promise_fails(game):
