@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from doit.task import Task
 
 
-@dataclass(slots=True)
 class References:
     """Tasks by name and files as they are spelled; or anything, which shows only in the run."""
 
-    tasks: set[str] = field(default_factory=set)
-    files: set[str] = field(default_factory=set)
-    anything: bool = False
+    def __init__(self) -> None:
+        self.tasks: set[str] = set()
+        self.files: set[str] = set()
+        self.anything = False
 
 
 def references_of(own: Iterable[Task]) -> References:
