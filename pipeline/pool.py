@@ -30,6 +30,7 @@ from pipeline.code import add_project_encoders
 DEPTH = 2
 # A batch is a single call, or of quick ones so many seconds of work, and so many at the most.
 BATCH_S, MOST = 0.02, 128
+AT_A_TIME = 8  # how many quick calls the driver makes before it looks for answers again
 ANSWER_S = 0.02  # how long an answer may wait for others
 PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -131,6 +132,8 @@ def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
             batch = connection.recv()
         except (EOFError, OSError):
             batch = None
+        except BaseException:  # other code runs here than in the driver, which must not wait
+            os._exit(1)
         calls.put(batch)
 
 
@@ -200,6 +203,7 @@ class Pool:
     def __init__(self, size: int, root: str, farewell: Callable[[], None] | None = None) -> None:
         """Get ready for calls; `farewell` is what each worker does before it leaves."""
         self.size, self.root, self._farewell = size, root, farewell
+        self.lends_a_hand = False  # whether the driver, too, may make quick calls
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
@@ -286,6 +290,8 @@ class Pool:
         while not self._answers:
             self._hand_out()
             by_connection = {one.connection: one for one in self._workers if one.calls}
+            if self.lends_a_hand and self._do_some(list(by_connection)):
+                break
             heard = wait([*by_connection, bell] if bell else list(by_connection))
             for connection in heard:
                 if connection is not bell:
@@ -293,6 +299,18 @@ class Pool:
             if bell in heard and not self._answers:
                 return None
         return self._answers.popleft()
+
+    def _do_some(self, connections: list[Connection]) -> bool:
+        """Make quick calls here that no worker has yet, rather than wait; tells whether it did."""
+        if self._batch < AT_A_TIME or not self._waiting or wait(connections, 0):
+            return False
+        for _ in range(min(AT_A_TIME, len(self._waiting))):
+            if self._waiting[-1].is_suspect:  # it may kill whoever makes it
+                break
+            call = self._waiting.pop()
+            self._up -= 1
+            self._answers.append((call.key, _answer(*call.what)))
+        return bool(self._answers)
 
     def _take_in(self, worker: Worker) -> None:
         try:

@@ -299,6 +299,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _call_workers(self, node_s: float) -> None:
         """Have workers started, for nodes that take so long; until they are up we go on alone."""
         self._coming = self._pool_of(self._cores)
+        self._coming.lends_a_hand = True
         self._coming.warm_up(node_s)
 
     def _finish(self, node: Any, answer: Any) -> None:

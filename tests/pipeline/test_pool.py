@@ -168,3 +168,43 @@ def test_killed_workers_are_gone(tmp_path):
     processes = [worker.process for worker in pool._workers]
     pool.kill()
     assert all(process.exitcode is not None for process in processes)
+
+
+def who(number):
+    return number, os.getpid()
+
+
+def test_a_driver_that_lends_a_hand_makes_quick_calls_itself(pool):
+    pool._cores, pool.lends_a_hand = 2, True
+    pool.warm_up(QUICK_S)
+    answers = list(pool.map(who, [(n,) for n in range(6 * MOST)]))
+    assert [number for number, _ in answers] == list(range(6 * MOST))
+    assert os.getpid() in {process for _, process in answers}
+
+
+def test_a_driver_makes_no_call_itself_that_may_kill_it(pool):
+    pool._cores, pool.lends_a_hand = 2, True
+    pool.warm_up(QUICK_S)
+    for n in range(3 * MOST):
+        pool.submit(n, die if n == 0 else double, n)
+    pool._workers[0].process.kill()
+    answers = dict(pool.next_answer() for _ in range(3 * MOST))
+    assert answers[0].problem == "the worker process died"
+    assert all(answers[n] == 2 * n for n in range(1, 3 * MOST))
+
+
+def test_a_worker_that_does_not_understand_a_call_is_not_waited_for(pool):
+    pool.submit("x", double, Odd())
+    key, answer = pool.next_answer()
+    assert (key, answer.problem) == ("x", "the worker process died")
+
+
+class Odd:
+    """Travels to where it is not understood."""
+
+    def __reduce__(self):
+        return refuse, ()
+
+
+def refuse():
+    raise TypeError("not here")
