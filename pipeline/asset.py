@@ -174,7 +174,7 @@ def _assets_of(choices: Choices, source: str, entries: Sequence[Entry]) -> list[
     assets = []
     for choice in choices.of(source, entries):
         name = choice.id or posixpath.splitext(base)[0]
-        place = posixpath.join(folder, name)
+        place = f"{folder}/{name}" if folder else name
         asset = Asset(_speakable(place), name, (source,), choice.kinds, choice.options, place)
         assets.append(asset)
     return assets

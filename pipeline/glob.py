@@ -22,6 +22,7 @@ def has_magic(pattern: str) -> bool:
     return any(mark in pattern for mark in "*?[")
 
 
+@lru_cache(maxsize=1 << 16)
 def suffix_of(path: str) -> str:
     """Give a file's suffix in lower case, as `posixpath.splitext` has it, only quicker."""
     name = path[path.rfind("/") + 1 :].lstrip(".")

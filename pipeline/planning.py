@@ -14,6 +14,8 @@ from pipeline.record import SCALARS, plain
 from pipeline.survey import SurveyBook, error_record
 
 MISTAKEN = "This is a mistake in the target, not in your files."
+INPUTS = (Source, Product)
+MAPPINGS = (dict, Mapping)  # most are of the first, which is known at once
 BROKEN = ""  # the encoder of a node that stands for an asset which could not be planned
 
 
@@ -91,9 +93,9 @@ def _problem_of(node: object) -> str:
     outputs: Any = node.outputs
     if not (isinstance(node.name, str) and is_text(node.name) and isinstance(node.encoder, str)):
         return "a node's name and its encoder have to be texts"
-    if not all(isinstance(one, Mapping) for one in (inputs, node.params, outputs)):
+    if not all(isinstance(one, MAPPINGS) for one in (inputs, node.params, outputs)):
         return "a node's inputs, params and outputs have to be mappings"
-    if not all(isinstance(one, Source | Product) for one in inputs.values()):
+    if not all(isinstance(one, INPUTS) for one in inputs.values()):
         return "a node's inputs have to be of Source or Product"
     if not all(map(_is_place, outputs.values())):
         return "a node's outputs have to be files, families or None"

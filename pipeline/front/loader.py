@@ -24,6 +24,7 @@ from pipeline.project import Project
 from pipeline.session import Session, stem_of
 
 NODE = {"cartwright": True}
+SELDOM = (20_000, 50, 100)  # a build makes many objects that stay, and few in circles
 
 
 def say_waiting(holder: str) -> None:
@@ -112,6 +113,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             raise
         finally:
             gc.freeze()
+            gc.set_threshold(*SELDOM)
             gc.enable()
         stems = set(session.standings)
         backend.is_node = lambda task: stem_of(task) in stems and ":" in task
