@@ -14,7 +14,8 @@ from encoders.kit.apart import MARK
 from encoders.kit.error import EncodeError
 from pipeline.bug import words_of
 from pipeline.code import changed_since, load_function
-from pipeline.pool import Pool, plain_error
+from pipeline.pool import Pool
+from pipeline.serve import plain_error
 
 
 def is_apart(function: Callable[..., Any]) -> bool:

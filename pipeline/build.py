@@ -63,6 +63,7 @@ class Build:
         self.displaced: list[str] = []
         self.reports: dict[str, tuple[str, ...]] = {}
         self._noted_code: set[str] = set()
+        self._real_folders = {""}
         self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
@@ -111,9 +112,13 @@ class Build:
         """Name a link below which a node would write; "" where there is none."""
         for place in node.outputs.values():
             path = place.prefix if isinstance(place, Family) else place
-            link = self.project.tree.link_to(path.rpartition("/")[0]) if path else ""
+            folder = path.rpartition("/")[0] if path else ""
+            if folder in self._real_folders:
+                continue
+            link = self.project.tree.link_to(folder)
             if link:
                 return link
+            self._real_folders.add(folder)
         return ""
 
     @cached_property

@@ -49,4 +49,6 @@ def needs_of(book: Book, task: str) -> list[str]:
     if planned is None:
         raise StateDamagedError("an edge leads to no node")
     names = {*needed_nodes(planned.node), *planned.needs}
+    if not names:
+        return []
     return sorted(f"{task.partition(':')[0]}:{name}" for name in names)

@@ -10,30 +10,23 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from queue import SimpleQueue
-from time import monotonic, sleep
 from types import ModuleType
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.kernel import use_native
-from pipeline.code import add_project_encoders
+from pipeline.serve import answer, serve
 
 # A second batch waits in the pipe, so that a worker has no gap while the driver is busy.
 DEPTH = 2
 # A batch is a single call, or of quick ones so many seconds of work, and so many at the most.
 BATCH_S, MOST = 0.02, 128
 AT_A_TIME = 8  # how many quick calls the driver makes before it looks for answers again
-ANSWER_S = 0.02  # how long an answer may wait for others
-PURE_VARIABLE = "CARTWRIGHT_PURE"
-SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def cores() -> int:
@@ -41,100 +34,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def prepare_process(root: str) -> None:
-    """Make a process ready to run encoders: the project's own targets, one thread a library."""
-    for variable in SINGLE_THREADED:
-        os.environ.setdefault(variable, "1")
-    add_project_encoders(root)
-    if os.environ.get(PURE_VARIABLE) == "1":
-        use_native(False)
-
-
-def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def plain_error(error: EncodeError) -> EncodeError:
-    """Give an error that can travel: of a class that every process has, with facts alone."""
-    return EncodeError(error.problem, error.facts, error.hint)
-
-
-def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    try:
-        return function(*arguments)
-    except EncodeError as error:
-        return plain_error(error)
-    except (Exception, SystemExit) as error:
-        return EncodeError(f"{type(error).__name__}: {error}")
-
-
-def _serve(connection: Connection, root: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    prepare_process(root)
-    calls: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
-    answers = Answers(connection)
-    connection.send((0.0, []))  # there is nothing to answer yet, but somebody who could
-    while (batch := calls.get()) is not None:
-        answers.restart()
-        for call in batch:
-            answers.add(_answer(*call))
-        answers.send()
-
-
-class Answers:
-    """Answers on their way to the driver: quick ones together, none held up by a slow call."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._ready: list[Any] = []
-        self._began = monotonic()
-        self._is_waiting = threading.Event()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._send_in_time, daemon=True).start()
-
-    def add(self, answer: Any) -> None:
-        """Keep an answer; it will be sent soon."""
-        with self._lock:
-            self._ready.append(answer)
-        self._is_waiting.set()
-
-    def send(self) -> None:
-        """Send all answers, with the seconds since the last were sent."""
-        with self._lock:
-            now = monotonic()
-            if self._ready:
-                self._connection.send((now - self._began, self._ready))
-            self._ready, self._began = [], now
-            self._is_waiting.clear()
-
-    def restart(self) -> None:
-        """Count the seconds from here on, after a time without calls."""
-        self._began = monotonic()
-
-    def _send_in_time(self) -> None:
-        while self._is_waiting.wait():
-            sleep(ANSWER_S)
-            self.send()
-
-
-def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
-    """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
-    batch: Any = True
-    while batch:
-        try:
-            batch = connection.recv()
-        except (EOFError, OSError):
-            batch = None
-        except BaseException:  # other code runs here than in the driver, which must not wait
-            os._exit(1)
-        calls.put(batch)
 
 
 @contextmanager
@@ -175,7 +74,7 @@ class Worker:
 
     def __init__(self, context: Any, root: str) -> None:
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, root), daemon=True)
+        self.process: BaseProcess = context.Process(target=serve, args=(theirs, root), daemon=True)
         with _without_ctrl_c(), _without_main():
             self.process.start()
         theirs.close()
@@ -309,7 +208,7 @@ class Pool:
                 break
             call = self._waiting.pop()
             self._up -= 1
-            self._answers.append((call.key, _answer(*call.what)))
+            self._answers.append((call.key, answer(*call.what)))
         return bool(self._answers)
 
     def _take_in(self, worker: Worker) -> None:

@@ -27,9 +27,9 @@ from pipeline.ledger import Ledger
 from pipeline.outcome import BUILT, FAILED, RESTORED, STARVED
 from pipeline.photo import Stamp
 from pipeline.place import broken_promise
-from pipeline.pool import plain_error
 from pipeline.purity import pure
 from pipeline.receipt import Made, Receipt
+from pipeline.serve import plain_error
 
 Outputs = tuple[Output, ...]
 

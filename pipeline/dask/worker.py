@@ -28,9 +28,9 @@ from pipeline.dask.descriptor import (
     own_version,
 )
 from pipeline.dask.parcel import unpack_parcel
-from pipeline.pool import prepare_process
 from pipeline.remote.action import can_travel
 from pipeline.remote.shared import SharedCache, open_shared
+from pipeline.serve import prepare_process
 from pipeline.setting import SettingError, variable_of
 from pipeline.work import encode, failure
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any, TypeVar
+from typing import Any
 
 INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
-Found = TypeVar("Found")
 
 
 class Outlet:
@@ -28,18 +27,18 @@ class Outlet:
 
     def write(self, text: str) -> int:
         """Write, if anybody reads."""
-        return self._try(lambda: self._stream.write(text), len(text))
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._give_up(error)
+        return len(text)
 
     def flush(self) -> None:
         """Write what is left, if anybody reads."""
-        self._try(self._stream.flush, None)
-
-    def _try(self, action: Callable[[], Found], otherwise: Found) -> Found:
         try:
-            return action()
+            self._stream.flush()
         except OSError as error:
             self._give_up(error)
-            return otherwise
 
     def _give_up(self, error: OSError) -> None:
         """Lead the stream nowhere, and with it whoever else writes there, also other processes."""

@@ -193,7 +193,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if self.session.build is None:
             return None
         from pipeline import work
-        from pipeline.pool import cores, prepare_process
+        from pipeline.pool import cores
+        from pipeline.serve import prepare_process
 
         self._work = work
         pool: Any = self.cluster
