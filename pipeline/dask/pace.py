@@ -1,6 +1,6 @@
 """How many nodes go into one batch: as many as make the trip worth while.
 
-A batch should keep a worker busy for a tenth of a second, beside which a message costs little;
+A batch should keep a worker busy for a quarter of a second, beside which a message costs little;
 but no batch is so large that another worker would have nothing to do.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.dask.errand import Errand
 
-TARGET_SECONDS = 0.1
+TARGET_SECONDS = 0.25
 FIRST_GUESS_SECONDS = TARGET_SECONDS / 4
 WEIGHT = 0.3  # of the newest time in the running mean
 ROUNDS = 2  # batches for each thread, so that the last ones end at about the same time

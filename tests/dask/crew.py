@@ -17,7 +17,10 @@ from tests.remote.server import free_port
 
 UP_SECONDS = 30
 # A task that killed a worker is given up at once, lest a test has to wait for many deaths.
-CONFIG = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+CONFIG = {
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # as the page on clusters advises
+}
 
 
 class Crew:

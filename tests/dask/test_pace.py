@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pipeline.dask.errand import Errand
-from pipeline.dask.pace import MOST_NODES, Pace
+from pipeline.dask.pace import MOST_NODES, TARGET_SECONDS, Pace
 from pipeline.work import Input, Job, Workplace
 
 
@@ -29,7 +29,7 @@ def test_slow_nodes_travel_alone_and_quick_ones_together() -> None:
     pace.note("encoders.toy:encode", 3.0)
     assert sizes(pace, 3, 1000, 2) == [1, 1, 1]
     pace = Pace()
-    pace.note("encoders.toy:encode", 0.011)
+    pace.note("encoders.toy:encode", TARGET_SECONDS / 9.5)
     assert sizes(pace, 25, 1000, 2) == [10, 10, 5]
 
 
