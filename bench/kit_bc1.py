@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from encoders.kit import bc1, dither, kernel, quantise
+from encoders.kit.image import bc1, dither, quantise
+from encoders.kit.native import kernel
 
 Bytes = NDArray[np.uint8]
 

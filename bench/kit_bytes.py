@@ -20,13 +20,13 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from encoders.kit.image import decode_image
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U16, U32, Bits
-from encoders.kit.mip import mips_from_base, mips_from_previous
-from encoders.kit.packing import Item, PageKind, pack_rectangles
-from encoders.kit.resample import resample
-from encoders.kit.resize import resize_colour, resize_linear, resize_normals
+from encoders.kit.audio.resample import resample
+from encoders.kit.image.mip import mips_from_base, mips_from_previous
+from encoders.kit.image.packing import Item, PageKind, pack_rectangles
+from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U16, U32, Bits
+from encoders.kit.source.picture import decode_image
 
 # fmt: off
 MATERIAL = Layout("KAC 1.0 MATE material", 6,

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from encoders.kit.clip import cut_at_grid, start_cut
-from encoders.kit.kernel import has_native, use_native
-from encoders.kit.patch import cluster_patches
-from encoders.kit.simplify import Surface, simplify
-from encoders.kit.strip import strip_patches
-from encoders.kit.tangent import Shape, corner_tangents
-from encoders.kit.vertex_cache import cache_miss_ratio, order_triangles
-from encoders.kit.weld import weld_mesh
+from encoders.kit.mesh.clip import cut_at_grid, start_cut
+from encoders.kit.mesh.patch import cluster_patches
+from encoders.kit.mesh.simplify import Surface, simplify
+from encoders.kit.mesh.strip import strip_patches
+from encoders.kit.mesh.tangent import Shape, corner_tangents
+from encoders.kit.mesh.vertex_cache import cache_miss_ratio, order_triangles
+from encoders.kit.mesh.weld import weld_mesh
+from encoders.kit.native.kernel import has_native, use_native
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

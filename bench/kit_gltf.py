@@ -15,13 +15,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from encoders.kit.gltf.animation import decode_clip, frame_times
-from encoders.kit.gltf.pose import sample_local, sample_model
-from encoders.kit.gltf.scene import place_primitives
-from encoders.kit.gltf.skin import decode_skin
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.world import decode_world
-from encoders.kit.gltf_survey import survey_gltf
+from encoders.kit.source.gltf.animation import decode_clip, frame_times
+from encoders.kit.source.gltf.pose import sample_local, sample_model
+from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.kit.source.gltf.world import decode_world
 
 CLIPS, JOINTS, KEYS = 76, 40, 38
 Rows = list[tuple[str, float, str]]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import trimesh
 
-from encoders.kit.mesh import weld
-from encoders.kit.normal import fill_normals
-from encoders.kit.obj import decode_obj
-from encoders.kit.obj_survey import survey_obj
+from encoders.kit.mesh.mesh import weld
+from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.source.obj.decode import decode_obj
+from encoders.kit.source.obj.survey import survey_obj
 
 SIDE = 224  # 100,352 triangles
 ROUNDS = 5

@@ -12,13 +12,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from encoders.emberware import GAME
 from encoders.emberware.animation import encode_animation
 from encoders.emberware.model import encode_parts
 from encoders.emberware.rom import encode_rom
 from encoders.emberware.rom_file import unpack_rom
 from encoders.emberware.sound import pack_sound
-from encoders.kit.gltf_survey import survey_gltf
+from encoders.emberware.target import GAME
+from encoders.kit.source.gltf.survey import survey_gltf
 from tests.kit.glb_builder import Builder
 
 CLIPS, FRAMES, BONES = 50, 60, 40

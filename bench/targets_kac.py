@@ -13,13 +13,13 @@ import numpy as np
 from kit_obj import make_grid
 from PIL import Image
 
-from encoders.kac import OPTIONS
 from encoders.kac.mesh import encode_mesh
 from encoders.kac.scene import build_scene, select_file
 from encoders.kac.split import split_scene
-from encoders.kit.image import decode_image
-from encoders.kit.model import decode_model
-from encoders.kit.obj_survey import survey_obj
+from encoders.kac.target import OPTIONS
+from encoders.kit.source.model import decode_model
+from encoders.kit.source.obj.survey import survey_obj
+from encoders.kit.source.picture import decode_image
 
 SIDE = 142  # 40,328 triangles
 GOAL_SECONDS = 1.0

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from encoders.kit import kernel
-from encoders.kit.bc1 import decode_bc1
-from encoders.kit.patch import cluster_patches
-from encoders.kit.strip import StripPatches, strip_patches
+from encoders.kit.image.bc1 import decode_bc1
+from encoders.kit.mesh.patch import cluster_patches
+from encoders.kit.mesh.strip import StripPatches, strip_patches
+from encoders.kit.native import kernel
 from encoders.rp2350.mesh import encode_mesh
 from encoders.rp2350.texture import encode_texture
 

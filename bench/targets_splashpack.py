@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from encoders.kit.quantise import levels_555, quantise_555
+from encoders.kit.image.quantise import levels_555, quantise_555
 from encoders.splashpack.vram import Piece, arrange
 
 ROOT = Path(__file__).parent.parent

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from pipeline.code import Code, Module, add_project_encoders
-from pipeline.files import read_file
-from pipeline.lock import Lock
-from pipeline.photo import Tree, is_text, is_trusted, shown_name, take_stamp
-from pipeline.source import Sources
-from pipeline.state import State
+from pipeline.content.code import Code, Module, add_project_encoders
+from pipeline.content.source import Sources
+from pipeline.disk.file import read_file
+from pipeline.disk.listing import Tree, is_text, is_trusted, shown_name, take_stamp
+from pipeline.disk.lock import Lock
+from pipeline.state.database import State
 
 if TYPE_CHECKING:
-    from pipeline.cache import Cache
+    from pipeline.cache.local import Cache
 
 MANIFESTS = "manifests"
 PRIVATE = ".cartwright"
@@ -51,7 +51,7 @@ class Project:
     @cached_property
     def cache(self) -> Cache:
         """The results of all builds; a run that has nothing to do never asks for it."""
-        from pipeline.cache import Cache
+        from pipeline.cache.local import Cache
 
         return Cache(os.environ.get(CACHE_VARIABLE) or f"{self.root}/cache")
 
@@ -93,12 +93,12 @@ class Project:
         fact = self.state.fact("module", path)
         if fact is None or tuple(fact[0]) != take_stamp(path):
             return None
-        return Module(fact[1], fact[2], tuple(fact[3]), fact[4])
+        return Module(fact[1], fact[2], tuple(fact[3]))
 
     def _note_module(self, path: str, module: Module) -> None:
         stamp = take_stamp(path)
         if is_trusted(stamp, self.now_ns):
-            fact = [stamp, module.digest, module.text, module.imports, module.has_effect]
+            fact = [stamp, module.digest, module.text, module.imports]
             self.state.set_facts("module", {path: fact})
 
     def stems(self) -> list[str]:
@@ -120,7 +120,7 @@ class Project:
         """Make it a mistake that a manifest has a name which nothing can be called by."""
         wrong = [stem for stem in self._manifests() if not is_text(stem)]
         if wrong:
-            from pipeline.mistake import ManifestError, Mistake
+            from pipeline.manifest.mistake import ManifestError, Mistake
 
             files = [shown_name(self.manifest_file(stem)) for stem in wrong]
             said = "it is not UTF-8; rename it"
@@ -135,7 +135,7 @@ class Project:
         try:
             return read_file(f"{self.root}/{self.manifest_file(stem)}")
         except OSError as error:
-            from pipeline.mistake import ManifestError, Mistake
+            from pipeline.manifest.mistake import ManifestError, Mistake
 
             problem = Mistake(self.manifest_file(stem), "file", error.strerror or str(error))
             raise ManifestError([problem]) from None

@@ -12,18 +12,18 @@ from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.damage import out_of_reach
-from pipeline.glance import Standing, glance
+from pipeline.change.fast_path import Standing, glance
 from pipeline.project import Project
-from pipeline.state import OPEN, StateDamagedError
+from pipeline.state.damage import out_of_reach
+from pipeline.state.database import OPEN, StateDamagedError
 
 if TYPE_CHECKING:
-    from pipeline.build import Build
-    from pipeline.look import Look
-    from pipeline.outline import Item, Part
-    from pipeline.reason import Reason
-    from pipeline.remote.shared import SharedCache
-    from pipeline.survey import Mapper
+    from pipeline.build.build import Build
+    from pipeline.cache.shared.shared_cache import SharedCache
+    from pipeline.change.reason import Reason
+    from pipeline.change.status import Look
+    from pipeline.change.task_item import Item, Part
+    from pipeline.plan.survey import Mapper
 
 Found = TypeVar("Found")
 # SQLite quotes what it can't make sense of, and Python can't read every quotation.
@@ -55,8 +55,8 @@ class Session:
         record = self.project.state.manifest(stem)
         if record and record["digest"] == self.project.manifest_digest(stem):
             return str(record["target"])
-        from pipeline.manifest import parse_toml
-        from pipeline.mistake import Check, ManifestError
+        from pipeline.manifest.mistake import Check, ManifestError
+        from pipeline.manifest.schema import parse_toml
 
         try:
             text = self.project.read_manifest(stem)
@@ -106,8 +106,8 @@ class Session:
 
     def look(self, stems: Iterable[str], in_parallel: Mapper) -> Look:
         """Find out how manifests stand; every mistake in any of them ends in one report."""
-        from pipeline.look import Look
-        from pipeline.mistake import ManifestError, Mistake
+        from pipeline.change.status import Look
+        from pipeline.manifest.mistake import ManifestError, Mistake
 
         look = Look(self.project, in_parallel)
         mistakes: list[Mistake] = []
@@ -143,9 +143,9 @@ class Session:
         return self.whole and (bool(gone) or state.has_products(""))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
-        from pipeline.build import Build
-        from pipeline.ledger import Ledger
-        from pipeline.sweep import adopt_ledger, sweep
+        from pipeline.build.build import Build
+        from pipeline.build.sweep import adopt_ledger, sweep
+        from pipeline.state.ledger import Ledger
 
         project = self.project
         if project.state.count_facts(OPEN):
@@ -166,7 +166,7 @@ class Session:
 
     def _clear_scratch(self) -> None:
         """Remove what a killed build left half-written; who has the lock is the only writer."""
-        from pipeline.trim import clear_litter
+        from pipeline.cache.trim import clear_litter
 
         clear_litter(self.project.scratch, float("inf"))
 
@@ -177,7 +177,7 @@ class Session:
 
     def makers_of(self, names: Iterable[str]) -> dict[str, str]:
         """Say of those names that are outputs, however they are spelled, which task makes them."""
-        from pipeline.maker import makers_of, path_in
+        from pipeline.change.find_task import makers_of, path_in
 
         paths = {name: path_in(self.project.root, name) for name in names}
         found = makers_of(self.project.state, self.standings, paths.values())
@@ -185,14 +185,14 @@ class Session:
 
     def outputs_by_task(self) -> dict[str, list[str]]:
         """List the files of every task, as far as they are known."""
-        from pipeline.maker import outputs_by_task
+        from pipeline.change.find_task import outputs_by_task
 
         return outputs_by_task(self.project.state, self.standings)
 
     def whole_graph(self, in_parallel: Mapper) -> list[Part]:
         """Give all nodes of all manifests as they stand; nothing of this look is kept."""
-        from pipeline.book import Book
-        from pipeline.outline import Part
+        from pipeline.change.task_item import Part
+        from pipeline.state.node_table import Book
 
         self.project.refuse_misnamed()
         state, parts = self.project.state, []
@@ -218,8 +218,8 @@ class Session:
         return {task: one for task, one in found.items() if _is_meant(task, names, targets)}
 
     def _explain(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        from pipeline.build import Build
-        from pipeline.why import Why
+        from pipeline.build.build import Build
+        from pipeline.change.explain import Why
 
         with self.project.state.rehearsal():
             look = self.look(stems, in_parallel)
@@ -233,8 +233,8 @@ class Session:
 
         Its readers are looked at again once it is built: what it was, nobody knows any more.
         """
-        from pipeline.book import Book
-        from pipeline.graph import edges_from
+        from pipeline.plan.graph import edges_from
+        from pipeline.state.node_table import Book
 
         if not self.project.lock.is_held:
             self.project.lock.acquire()
@@ -256,8 +256,8 @@ class Session:
 
     def items(self, build: Build, everything: bool = False) -> list[Item]:
         """List what is up, in order: dirty nodes and all that may change downstream of them."""
-        from pipeline.graph import edges_from
-        from pipeline.outline import Item, needs_of
+        from pipeline.change.task_item import Item, needs_of
+        from pipeline.plan.graph import edges_from
 
         state = self.project.state
         count = sum(standing.nodes for standing in self.standings.values())

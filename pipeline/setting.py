@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pipeline.files import read_if_there
+from pipeline.disk.file import read_if_there
 
 PYPROJECT, TABLE = "pyproject.toml", "tool.cartwright"
 KEYS = ("remote_cache", "remote_write", "remote_wait", "executor", "scheduler", "cluster_wait")

@@ -12,11 +12,11 @@ import numpy as np
 from encoders.emberware.clip import BONE_LIMIT, FRAME_LIMIT, HALF_MAX, Floats, Transforms, pack_clip
 from encoders.emberware.model import open_model
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.animation import Clip, decode_clip, frame_times
-from encoders.kit.gltf.pose import Pose, sample_local, sample_model, to_pose
-from encoders.kit.gltf.skin import Skin, decode_skin
-from encoders.kit.gltf.source import Gltf
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
+from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_pose
+from encoders.kit.source.gltf.skin import Skin, decode_skin
+from encoders.kit.source.gltf.source import Gltf
 
 # Relative to the size of the matrix; rounding stays far below, and shear of a degree above.
 SHEAR_TOLERANCE = 1e-3

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from encoders.emberware.quaternion import pack_quaternions, unpack_quaternions
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import F16, U8, U16, U32, Const
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import F16, U8, U16, U32, Const
 
 Floats = npt.NDArray[np.float32]
 

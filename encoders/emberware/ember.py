@@ -15,7 +15,7 @@ from typing import Any
 
 from encoders.emberware.profile import KIND_LISTS
 from encoders.kit.error import EncodeError
-from encoders.kit.reference import resolve_reference
+from encoders.kit.source.reference import resolve_reference
 
 # Sections of assets and their kinds; `keyframes` and `animations` are the same.
 SECTIONS = {section: kind for kind, section in KIND_LISTS.items()} | {"animations": "animation"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from encoders.emberware.model import encode_parts
-from encoders.kit.apart import apart
-from encoders.kit.fbx import convert_fbx
+from encoders.kit.isolate import apart
 from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.kit.source.fbx.convert import convert_fbx
 
 
 @apart

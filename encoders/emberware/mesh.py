@@ -24,16 +24,16 @@ from encoders.emberware.vertex import (
     unpack_vertices,
 )
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.bake import bake
-from encoders.kit.gltf.mesh import Primitive, decode_primitive
-from encoders.kit.gltf.scene import place_primitives
-from encoders.kit.gltf.source import Gltf
-from encoders.kit.gltf.world import join_primitives
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U8, U32
-from encoders.kit.mesh import Mesh, Part
-from encoders.kit.obj import decode_obj
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U8, U32
+from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.bake import bake
+from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
+from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.world import join_primitives
+from encoders.kit.source.obj.decode import decode_obj
 
 JOINT_LIMIT = 256
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from encoders.kit.gltf.source import Gltf, decode_gltf
-from encoders.kit.gltf.subset import write_subset
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.source import Gltf, decode_gltf
+from encoders.kit.source.gltf.subset import write_subset
 
 REFERENCE = "ref/"
 

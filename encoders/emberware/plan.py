@@ -15,7 +15,7 @@ from encoders.emberware.choice import Model, choose_clips, choose_meshes, choose
 from encoders.emberware.profile import KIND_SUFFIXES, PROFILES
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Node, Product, Settings, Source, Surveys
-from encoders.kit.reference import resolve_reference
+from encoders.kit.source.reference import resolve_reference
 
 # What can be made from a model, and the encoder that cuts it into parts.
 GLTF = (("mesh", "skeleton", "animation"), "model:encode_parts")

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import I16BE, U8, U16BE, U64BE, Const
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import I16BE, U8, U16BE, U64BE, Const
 
 Samples = npt.NDArray[np.int16]
 

@@ -24,8 +24,8 @@ from encoders.emberware.skeleton import unpack_skeleton
 from encoders.emberware.texture import HEADER as TEXTURE_HEADER
 from encoders.emberware.texture import unpack_texture
 from encoders.kit.error import EncodeError
-from encoders.kit.image_survey import image_format
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.image.survey import image_format
 
 ROM_VERSION = 1
 TICK_RATES = (30, 60, 120)

@@ -17,10 +17,10 @@ import numpy.typing as npt
 from encoders.emberware.clip import HALF_MAX
 from encoders.emberware.vertex import COLOR, NORMAL, SKINNED, UV, Vertices
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Material, Texture
-from encoders.kit.mesh import Attribute, Mesh, weld
-from encoders.kit.normal import fill_normals
-from encoders.kit.texcoord import transform_uv
+from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.source.material import Material, Texture
 
 Floats = npt.NDArray[np.float32]
 Warn = Callable[[str], None]

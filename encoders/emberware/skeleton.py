@@ -14,10 +14,10 @@ import numpy.typing as npt
 from encoders.emberware.clip import BONE_LIMIT
 from encoders.emberware.model import open_model
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.skin import decode_skin
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import F32, U32, Const
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import F32, U32, Const
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.skin import decode_skin
 
 Floats = npt.NDArray[np.float32]
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from encoders.emberware.qoa import SLICE_SAMPLES, Samples, pack_qoa, unpack_qoa
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U8, U32, Const
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U8, U32, Const
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.wav import convert_rate, decode_wav, mix_to_mono, quantise_pcm16
+from encoders.kit.source.wav.decode import convert_rate, decode_wav, mix_to_mono, quantise_pcm16
 
 RATE = 22050
 SAMPLE_BYTES = 2

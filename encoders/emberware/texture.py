@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from encoders.emberware.bc7 import compress_bc7
 from encoders.kit.error import EncodeError
-from encoders.kit.image import decode_image
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U16
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U16
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.picture import decode_image
 
 SIDE_LIMIT = 65535
 # What graphics cards usually take.

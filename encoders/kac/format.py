@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import F32, U16, U32, Bits, Const, magic, raw
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import F32, U16, U32, Bits, Const, magic, raw
 
 # fmt: off
 HEADER = Layout("KAC 1.0 file format header", 8,

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from encoders.kac.material import texture_slot
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Material, Texture
-from encoders.kit.mesh import Attribute, Mesh, compact
-from encoders.kit.normal import Shading, drop_degenerate, fill_normals, normalise
-from encoders.kit.texcoord import transform_uv
+from encoders.kit.mesh.mesh import Attribute, Mesh, compact
+from encoders.kit.mesh.normal import Shading, drop_degenerate, fill_normals, normalise
+from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.source.material import Material, Texture
 
 Array = Attribute[np.float32]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.kit.material import Material, Sampler, Slot
-from encoders.kit.pixel import round_share
-from encoders.kit.srgb import share_of
+from encoders.kit.image.pixel import round_share
+from encoders.kit.image.srgb import share_of
+from encoders.kit.source.material import Material, Sampler, Slot
 
 OPAQUE = 15
 # Kelpo's alpha test passes from here on, in 4 and in 8 bits.

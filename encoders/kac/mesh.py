@@ -8,8 +8,8 @@ from encoders.kac.format import ARRAYS, COUNT_LIMIT, Kac, pack_kac
 from encoders.kac.scene import Scene, build_scene, select_file
 from encoders.kac.split import split_scene
 from encoders.kit.error import EncodeError
-from encoders.kit.model import decode_model
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.model import decode_model
 
 SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several files.'
 

@@ -15,10 +15,10 @@ from encoders.kac.format import MATERIAL, Kac, Texture
 from encoders.kac.geometry import Array, Geometry, build_geometry
 from encoders.kac.material import Surface, describe_losses, encode_surface
 from encoders.kac.texture import collect_textures
-from encoders.kit.mesh import Attribute, first_use, prune
-from encoders.kit.model import Model
-from encoders.kit.normal import Shading
+from encoders.kit.mesh.mesh import Attribute, first_use, prune
+from encoders.kit.mesh.normal import Shading
 from encoders.kit.plan import Params
+from encoders.kit.source.model import Model
 
 Numbers = npt.NDArray[np.intp]
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from encoders.kac.format import COUNT_LIMIT
 from encoders.kac.scene import Scene
-from encoders.kit.component import label_components
-from encoders.kit.mesh import first_use
+from encoders.kit.mesh.component import label_components
+from encoders.kit.mesh.mesh import first_use
 
 Numbers = npt.NDArray[np.intp]
 WINDOW = 4 * COUNT_LIMIT

@@ -14,14 +14,14 @@ import numpy as np
 
 from encoders.kac.format import TEXEL, Texture
 from encoders.kac.material import Surface, is_clamped, texture_slot
-from encoders.kit.cover import join_alpha
-from encoders.kit.image import decode_image
-from encoders.kit.material import Material, Slot
-from encoders.kit.mip import full_level_count, mips_from_base
-from encoders.kit.model import Model
+from encoders.kit.image.alpha import join_alpha
+from encoders.kit.image.mip import full_level_count, mips_from_base
+from encoders.kit.image.pixel import Rgba8, round_bits
+from encoders.kit.image.resize import resize_colour
 from encoders.kit.option import Value
-from encoders.kit.pixel import Rgba8, round_bits
-from encoders.kit.resize import resize_colour
+from encoders.kit.source.material import Material, Slot
+from encoders.kit.source.model import Model
+from encoders.kit.source.picture import decode_image
 
 # Kelpo's Glide back end stops at textures of one texel.
 LEAST_SIDE = 2

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kac.format import TEXEL, Kac, Texture, unpack_kac
-from encoders.kit.pixel import Rgba8, expand_bits
+from encoders.kit.image.pixel import Rgba8, expand_bits
 
 
 def decode_kac(data: bytes, name: str) -> dict[str, Any]:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.world import decode_world
-from encoders.kit.mesh import Attribute, Mesh, weld
-from encoders.kit.normal import fill_normals
-from encoders.kit.obj import decode_obj
+from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.triangle import Indices, has_distinct_corners
+from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
-from encoders.kit.triangle import Indices, has_distinct_corners
-from encoders.kit.weld import prune_vertices
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.world import decode_world
+from encoders.kit.source.obj.decode import decode_obj
 
 Floats = npt.NDArray[np.float32]
 

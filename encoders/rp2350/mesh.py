@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.patch import Clusters, cluster_patches
+from encoders.kit.mesh.patch import Clusters, cluster_patches
+from encoders.kit.mesh.strip import KICKS, strip_patches
+from encoders.kit.mesh.triangle import Indices
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.strip import KICKS, strip_patches
-from encoders.kit.triangle import Indices
 from encoders.rp2350.geometry import Floats, Geometry, decode_geometry
 from encoders.rp2350.name import file_base
 from encoders.rp2350.patch import Quantised, pack_patch, quantise

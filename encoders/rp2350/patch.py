@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import I16, U8, U16, Bits
-from encoders.kit.strip import decode_strip
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import I16, U8, U16, Bits
+from encoders.kit.mesh.strip import decode_strip
 
 Floats = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]

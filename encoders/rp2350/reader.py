@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.bc1 import decode_bc1
-from encoders.kit.block import from_blocks, to_blocks
 from encoders.kit.error import EncodeError
-from encoders.kit.pixel import RGBA4444, Rgba8, decode_words
+from encoders.kit.image.bc1 import decode_bc1
+from encoders.kit.image.block import from_blocks, to_blocks
+from encoders.kit.image.pixel import RGBA4444, Rgba8, decode_words
 from encoders.kit.plan import Siblings
 from encoders.rp2350.module import FILE, Module, decode_module
 from encoders.rp2350.name import file_base

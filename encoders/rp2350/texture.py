@@ -11,16 +11,16 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.kit.bc1 import encode_bc1
-from encoders.kit.block import to_blocks
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U16, U32
-from encoders.kit.mip import mips_from_previous, square_level_count
-from encoders.kit.pixel import RGBA4444, Rgba8, encode_words, truncate_bits
+from encoders.kit.image.bc1 import encode_bc1
+from encoders.kit.image.block import to_blocks
+from encoders.kit.image.mip import mips_from_previous, square_level_count
+from encoders.kit.image.pixel import RGBA4444, Rgba8, encode_words, truncate_bits
+from encoders.kit.image.resize import resize_colour
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U16, U32
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.png import decode_png
-from encoders.kit.resize import resize_colour
+from encoders.kit.source.png.decode import decode_png
 from encoders.rp2350.name import file_base
 from encoders.rp2350.wrapper import TextureWrapper
 

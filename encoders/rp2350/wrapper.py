@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from encoders.kit.mip import level_size
+from encoders.kit.image.mip import level_size
 from encoders.rp2350.literal import kilobytes, looks_named, vector_text, vector_texts
 from encoders.rp2350.name import comment_path, file_base
 

@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.bake import bake
-from encoders.kit.gltf.matrix import compose, decompose, determinant
-from encoders.kit.gltf.node import scene_nodes
-from encoders.kit.gltf.rotation import to_matrix
-from encoders.kit.gltf.scene import PlacedPrimitive, place_primitives
-from encoders.kit.gltf.source import Gltf, decode_gltf
-from encoders.kit.gltf.world import join_primitives
-from encoders.kit.mesh import Part
-from encoders.kit.model import Model, decode_model, find_resources
+from encoders.kit.mesh.mesh import Part
 from encoders.kit.plan import Inputs
+from encoders.kit.source.gltf.bake import bake
+from encoders.kit.source.gltf.matrix import compose, decompose, determinant
+from encoders.kit.source.gltf.node import scene_nodes
+from encoders.kit.source.gltf.rotation import to_matrix
+from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
+from encoders.kit.source.gltf.source import Gltf, decode_gltf
+from encoders.kit.source.gltf.world import join_primitives
+from encoders.kit.source.model import Model, decode_model, find_resources
 
 Doubles = npt.NDArray[np.float64]
 # A matrix that its parts give back this well has no shear.

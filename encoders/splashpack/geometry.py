@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Material
-from encoders.kit.mesh import Mesh
-from encoders.kit.model import Model
-from encoders.kit.normal import fill_normals, normalise
-from encoders.kit.texcoord import transform_uv
+from encoders.kit.mesh.mesh import Mesh
+from encoders.kit.mesh.normal import fill_normals, normalise
+from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.source.material import Material
+from encoders.kit.source.model import Model
 from encoders.splashpack.body import Bodies
 from encoders.splashpack.piece import UNTEXTURED
 from encoders.splashpack.reading import Reading

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from encoders.kit.gltf.image import image_source
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.model import find_resources
 from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.model import find_resources
 
 
 def encode_images(inputs: Inputs, params: Params) -> Outputs:

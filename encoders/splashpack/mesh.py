@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.model import Model
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.model import Model
 from encoders.splashpack.body import Bodies, decode_bodies
 from encoders.splashpack.geometry import Surfaces, find_surfaces, gather_corners
 from encoders.splashpack.piece import PIECE, UNTEXTURED, encode_json

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from encoders.kit.pixel import ABGR1555, decode_words
-from encoders.kit.png_writer import encode_png
+from encoders.kit.image.pixel import ABGR1555, decode_words
+from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.table import (
     PAGE_HEIGHT,
     VRAM_HEIGHT,

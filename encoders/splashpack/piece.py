@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import F32, I16, U8, U16
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import F32, I16, U8, U16
 
 UNTEXTURED = 0xFFFF
 

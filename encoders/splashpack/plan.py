@@ -16,7 +16,7 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
-from encoders.kit.reference import resolve_reference
+from encoders.kit.source.reference import resolve_reference
 from encoders.splashpack.reading import Reading, image_in
 
 DEFAULT = {"bpp": 8, "dither": False}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from encoders.kit.material import AlphaMode, Material, Slot
+from encoders.kit.source.material import AlphaMode, Material, Slot
 
 HALF = 128
 NEVER = 256

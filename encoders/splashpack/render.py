@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.pixel import expand_bits
-from encoders.kit.png_writer import encode_png
+from encoders.kit.image.pixel import expand_bits
+from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.format import unpack_splashpack
 from encoders.splashpack.picture import build_vram
 from encoders.splashpack.table import COLORS, Splashpack, Words

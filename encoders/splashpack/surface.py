@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.material import Material, Sampler, Slot, Texture
-from encoders.kit.model import Model
-from encoders.kit.srgb import linear_of
+from encoders.kit.image.srgb import linear_of
+from encoders.kit.source.material import Material, Sampler, Slot, Texture
+from encoders.kit.source.model import Model
 from encoders.splashpack.reading import Reading, read_images
 
 NEUTRAL = 128

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from encoders.kit.gltf.container import decode_container
-from encoders.kit.gltf.document import Document, Material, decode_document, element
-from encoders.kit.gltf.node import scene_nodes
-from encoders.kit.gltf_survey import survey_gltf as survey_kit_gltf
-from encoders.kit.material import AlphaMode
-from encoders.kit.mtl import decode_mtl
-from encoders.kit.mtl_survey import survey_mtl as survey_kit_mtl
+from encoders.kit.source.gltf.container import decode_container
+from encoders.kit.source.gltf.document import Document, Material, decode_document, element
+from encoders.kit.source.gltf.node import scene_nodes
+from encoders.kit.source.gltf.survey import survey_gltf as survey_kit_gltf
+from encoders.kit.source.material import AlphaMode
+from encoders.kit.source.obj.mtl import decode_mtl
+from encoders.kit.source.obj.mtl_survey import survey_mtl as survey_kit_mtl
 from encoders.splashpack.reading import shown_from
 
 TRIANGLES = 4

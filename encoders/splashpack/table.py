@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import I16, I32, U8, U16, Bits, Const, magic
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import I16, I32, U8, U16, Bits, Const, magic
 
 # fmt: off
 HEADER = Layout("SPLASHPACK file header", 12,

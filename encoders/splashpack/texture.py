@@ -12,13 +12,13 @@ import json
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.cover import join_alpha
 from encoders.kit.error import EncodeError
-from encoders.kit.image import decode_image
-from encoders.kit.indexed import pack_indices
-from encoders.kit.pixel import Rgba8, Words, expand_bits
+from encoders.kit.image.alpha import join_alpha
+from encoders.kit.image.indexed import pack_indices
+from encoders.kit.image.pixel import Rgba8, Words, expand_bits
+from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.quantise import Indexed, levels_555, quantise_555
+from encoders.kit.source.picture import decode_image
 from encoders.splashpack.shape import Shape
 
 SIDE_LIMIT = 256
@@ -78,7 +78,7 @@ def _bits(bpp: object, colors: int) -> int:
 def _direct(picture: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
     levels = levels_555(picture)
     if dither:
-        from encoders.kit.dither import diffuse_to_levels
+        from encoders.kit.image.dither import diffuse_to_levels
 
         levels = diffuse_to_levels(picture[..., :3], (5, 5, 5), shown)
     return np.where(shown, words_of(levels), np.uint16(0))
@@ -104,7 +104,7 @@ def _indices(
 ) -> npt.NDArray[np.uint8]:
     if not dither or not shown.any():
         return indexed.indices
-    from encoders.kit.dither import diffuse_to_palette
+    from encoders.kit.image.dither import diffuse_to_palette
 
     first = int(indexed.has_hole)
     palette = expand_bits(indexed.palette[first:], 5)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.clip import CutMesh, cut_at_plane, start_cut
-from encoders.kit.material import Sampler, Wrap
+from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
+from encoders.kit.source.material import Sampler, Wrap
 
 # A quarter of a texel of the largest texture: modellers' 0.99999 and 1.00001 are both 1.
 SNAP = 1 / 1024

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.indexed import unpack_indices
-from encoders.kit.pixel import decode_playstation
-from encoders.kit.png_writer import encode_png
+from encoders.kit.image.indexed import unpack_indices
+from encoders.kit.image.pixel import decode_playstation
+from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.check import Area, overlaps
 from encoders.splashpack.format import unpack_splashpack
 from encoders.splashpack.picture import build_vram, draw_vram

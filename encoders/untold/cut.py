@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from encoders.kit.component import label_components
+from encoders.kit.mesh.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.untold.piece import NUMBER, WIDTHS, Cut, Piece, pack_cut, unpack_pieces, weld_piece
 from encoders.untold.space import with_tangents

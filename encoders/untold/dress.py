@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.component import label_components
-from encoders.kit.quadric import THINNEST, Float64, cross, dot, unit
-from encoders.kit.weld import weld_vertices
+from encoders.kit.mesh.component import label_components
+from encoders.kit.mesh.quadric import THINNEST, Float64, cross, dot, unit
+from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.piece import WIDTHS, Piece, Triangles, weld_piece
 
 # A vertex fits where its coordinates and its normal differ by less than this.

@@ -6,8 +6,8 @@ that grew a meaning later only the two of a material may be anything but zero.
 
 from __future__ import annotations
 
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import F16, F32, U8, U16, U32, U64, Bits, Const, magic, raw
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import F16, F32, U8, U16, U32, U64, Bits, Const, magic, raw
 
 MAGIC = b"UNTOLD\0\0"
 NONE = 0xFFFFFFFF

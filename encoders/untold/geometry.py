@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Texture
-from encoders.kit.mesh import Attribute, Floats, Mesh, Part, first_use, select, weld
-from encoders.kit.model import Model
-from encoders.kit.normal import drop_degenerate, fill_normals
-from encoders.kit.texcoord import transform_uv
+from encoders.kit.mesh.mesh import Attribute, Floats, Mesh, Part, first_use, select, weld
+from encoders.kit.mesh.normal import drop_degenerate, fill_normals
+from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.source.material import Texture
+from encoders.kit.source.model import Model
 from encoders.untold.piece import WIDTHS, Piece
 from encoders.untold.surface import uv_texture
 

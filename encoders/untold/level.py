@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from encoders.kit.mesh.vertex_cache import order_mesh
+from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.vertex_cache import order_mesh
-from encoders.kit.weld import weld_vertices
 from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture, union
 from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
 from encoders.untold.piece import Cut, Piece, pack_cut, unpack_cut

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.plan import Surveys
-from encoders.kit.reference import resolve_reference
+from encoders.kit.source.reference import resolve_reference
 from encoders.untold.grid import Box
 from encoders.untold.picture import Request, embedded_name, requests_of
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.component import label_components
-from encoders.kit.quadric import Float64, cross, unit
-from encoders.kit.weld import weld_vertices
+from encoders.kit.mesh.component import label_components
+from encoders.kit.mesh.quadric import Float64, cross, unit
+from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.piece import HELD, NUMBER, SIZE, VANISHES, WIDTHS, Floats
 
 # What a level may lose is at most this part of a tile's side over the root of the share it keeps,

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.weld import prune_vertices, weld_vertices
+from encoders.kit.mesh.weld import prune_vertices, weld_vertices
 
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.int32]

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.image import image_source
-from encoders.kit.model import Model, decode_model
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.model import Model, decode_model
 from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
 from encoders.untold.part import Shape, describe_parts

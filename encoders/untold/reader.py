@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout
+from encoders.kit.layout.table import Layout
 from encoders.untold.chunk import Chunk, chunk_data, content_hash, unpack_chunks
 from encoders.untold.content import IDENTITY, Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (

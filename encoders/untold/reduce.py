@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.quadric import cross, unit
-from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
-from encoders.kit.weld import prune_vertices
+from encoders.kit.mesh.quadric import cross, unit
+from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.weld import prune_vertices
 from encoders.untold.dress import dress
 from encoders.untold.part import largest_loss
 from encoders.untold.piece import (

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.error import EncodeError
-from encoders.kit.weld import prune_vertices
+from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
+from encoders.kit.mesh.weld import prune_vertices
 from encoders.untold.grid import Place
 from encoders.untold.piece import WIDTHS, Piece
 

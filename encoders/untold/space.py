@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.kit.tangent import Shape, corner_tangents, split_by_tangent
+from encoders.kit.mesh.tangent import Shape, corner_tangents, split_by_tangent
 from encoders.untold.piece import WIDTHS, Piece
 
 

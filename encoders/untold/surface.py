@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from encoders.kit.material import Material, Slot, Texture
-from encoders.kit.model import Model
+from encoders.kit.source.material import Material, Slot, Texture
+from encoders.kit.source.model import Model
 from encoders.untold.picture import embedded_name, requests_of
 
 ALPHA_MODES = {"opaque": 0, "mask": 1, "blend": 2}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from encoders.kit.gltf.container import decode_container
-from encoders.kit.gltf.document import Document, decode_document
-from encoders.kit.gltf_survey import survey_gltf
-from encoders.kit.mtl import decode_mtl
-from encoders.kit.mtl_survey import survey_mtl
-from encoders.kit.obj_survey import survey_obj
-from encoders.kit.wavefront import decode_libraries, decode_name, normalise, statement
+from encoders.kit.source.gltf.container import decode_container
+from encoders.kit.source.gltf.document import Document, decode_document
+from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.kit.source.obj.mtl import decode_mtl
+from encoders.kit.source.obj.mtl_survey import survey_mtl
+from encoders.kit.source.obj.survey import survey_obj
+from encoders.kit.source.obj.wavefront import decode_libraries, decode_name, normalise, statement
 
 SECTION_LETTERS = frozenset((b"o", b"g", b"u"))
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image import decode_image
-from encoders.kit.image_survey import image_format
-from encoders.kit.pixel import Rgba8
+from encoders.kit.image.pixel import Rgba8
+from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.png_chunk import PALETTE, decode_png_header, walk_chunks
-from encoders.kit.resize import resize_colour
+from encoders.kit.source.image.survey import image_format
+from encoders.kit.source.picture import decode_image
+from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,

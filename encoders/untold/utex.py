@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import U8, U32, Const, magic, raw
-from encoders.kit.mip import full_level_count, level_size, mips_from_base
-from encoders.kit.pixel import Rgba8
-from encoders.kit.resize import resize_colour, resize_linear, resize_normals
+from encoders.kit.image.mip import full_level_count, level_size, mips_from_base
+from encoders.kit.image.pixel import Rgba8
+from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import U8, U32, Const, magic, raw
 from encoders.untold.picture import GREY
 
 # fmt: off

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.normal import normalise
+from encoders.kit.mesh.normal import normalise
 from encoders.untold.format import VERTEX
 from encoders.untold.piece import Piece
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from pipeline.dask.worker import UnfitError, open_for_work
+from pipeline.build.dask.worker import UnfitError, open_for_work
 from tests.dask.crew import Crew, cluster, kill_group
 from tests.pipeline.game import ROOT, Game, Ran
 from tests.remote.server import PASSWORD, USER, Server, free_port, installed, running
@@ -409,7 +409,7 @@ def test_without_dask_installed_the_error_names_the_command_that_installs_it(
 ) -> None:
     game = Game(tmp_path / "game")
     game.write("assets/a.txt", "text")
-    for name in [one for one in sys.modules if one.startswith("pipeline.dask.")]:
+    for name in [one for one in sys.modules if one.startswith("pipeline.build.dask.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "http://127.0.0.1:1")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from pipeline.dask.errand import Errand
-from pipeline.dask.pace import MOST_NODES, TARGET_SECONDS, Pace
-from pipeline.work import Input, Job, Workplace
+from pipeline.build.dask.errand import Errand
+from pipeline.build.dask.pace import MOST_NODES, TARGET_SECONDS, Pace
+from pipeline.build.work import Input, Job, Workplace
 
 
 def errands(count: int, encoder: str = "encoders.toy:encode") -> list[Errand]:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.dask.crew import Crew
-from pipeline.dask.descriptor import Refusal, differences
-from pipeline.dask.error import ClusterError
+from pipeline.build.dask.crew import Crew
+from pipeline.build.dask.descriptor import Refusal, differences
+from pipeline.build.dask.error import ClusterError
 
 HERE = {"encoders.kac": "aa" * 16, "numpy": "2.4.0", "python": "3.11", "encoders.kit.error": "e"}
 

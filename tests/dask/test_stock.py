@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.dask.errand import Errand
-from pipeline.dask.error import ClusterError
-from pipeline.dask.parcel import SMALL_BYTES, Parcel, unpack_parcel
-from pipeline.dask.stock import Stock
-from pipeline.fingerprint import fingerprint
-from pipeline.work import Input, Job, Workplace
+from pipeline.build.dask.errand import Errand
+from pipeline.build.dask.error import ClusterError
+from pipeline.build.dask.parcel import SMALL_BYTES, Parcel, unpack_parcel
+from pipeline.build.dask.stock import Stock
+from pipeline.build.work import Input, Job, Workplace
+from pipeline.change.fingerprint import fingerprint
 
 
 class Shelf:

@@ -8,9 +8,9 @@ import math
 import numpy as np
 from PIL import Image
 
-from encoders.kac import OPTIONS
 from encoders.kac.mesh import encode_mesh
-from pipeline.purity import pure
+from encoders.kac.target import OPTIONS
+from pipeline.build.purity import pure
 from tests.encoders.kac_reader import read
 from tests.kit.glb_builder import Builder, quad
 

@@ -13,7 +13,7 @@ from encoders.splashpack.link import encode_scene
 from encoders.splashpack.mesh import encode_mesh
 from encoders.splashpack.piece import PIECE
 from encoders.splashpack.texture import encode_texture
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.splashpack_reader import read
 
 VRAM = {

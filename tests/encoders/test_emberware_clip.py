@@ -12,7 +12,7 @@ from encoders.emberware.clip import HEADER, Transforms, decode_clip_file, pack_c
 from encoders.emberware.model import encode_parts
 from encoders.emberware.skeleton import encode_skeleton, pack_skeleton, unpack_skeleton
 from encoders.kit.error import EncodeError
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import angle_between, matrix_of, read_clip, read_skeleton
 from tests.kit.glb_builder import Builder
 

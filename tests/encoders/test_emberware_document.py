@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from encoders.emberware import GAME, TARGET, clip, mesh, qoa, skeleton, sound, texture, vertex
+from encoders.emberware import clip, mesh, qoa, skeleton, sound, texture, vertex
+from encoders.emberware.target import GAME, TARGET
 
 TEXT = (Path(__file__).parents[2] / "docs/formats/emberware.md").read_text()
 LAYOUTS = [

@@ -28,8 +28,8 @@ from encoders.emberware.texture import (
     unpack_texture,
 )
 from encoders.kit.error import EncodeError
-from encoders.kit.wav import decode_wav
-from pipeline.purity import pure
+from encoders.kit.source.wav.decode import decode_wav
+from pipeline.build.purity import pure
 
 DATA = Path(__file__).parent / "data/emberware/export"
 SINE = np.frombuffer((DATA / "sine.s16le").read_bytes(), "<i2")

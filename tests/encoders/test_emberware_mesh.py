@@ -16,7 +16,7 @@ from encoders.emberware.mesh_export import export_obj
 from encoders.emberware.model import encode_parts
 from encoders.emberware.vertex import Vertices, format_name, pack_vertices, share_weights, stride_of
 from encoders.kit.error import EncodeError
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import read_mesh
 from tests.kit.glb_builder import Builder, quad
 

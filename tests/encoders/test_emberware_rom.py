@@ -30,7 +30,7 @@ from encoders.emberware.rom import encode_rom, pack_rom
 from encoders.emberware.rom_file import decode_rom_file, extract_rom_file, unpack_rom
 from encoders.emberware.schema import LAYOUTS
 from encoders.kit.error import EncodeError
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import Stream, read_rom
 from tests.kit.mutation import mutated
 

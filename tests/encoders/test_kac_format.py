@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kac import OPTIONS
 from encoders.kac import format as kac_format
 from encoders.kac.format import (
     HEADER,
@@ -31,6 +30,7 @@ from encoders.kac.format import (
     texture_size_bytes,
     unpack_kac,
 )
+from encoders.kac.target import OPTIONS
 from encoders.kac.view import decode_kac
 from encoders.kit.error import EncodeError
 from tests.encoders.kac_reader import read

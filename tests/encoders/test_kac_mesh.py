@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from encoders.kac.geometry import build_geometry
 from encoders.kac.view import decode_kac, export_obj
 from encoders.kit.error import EncodeError
-from encoders.kit.model import decode_model
+from encoders.kit.source.model import decode_model
 from tests.encoders.kac_model import (
     BARREL_MTL,
     barrel,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from encoders.kac.scene import Scene, select_file
 from encoders.kac.split import split_scene
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh import Attribute, compact
+from encoders.kit.mesh.mesh import Attribute, compact
 from tests.encoders.kac_model import encode, plain
 from tests.encoders.kac_reader import read, soup
 

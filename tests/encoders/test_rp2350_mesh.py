@@ -26,7 +26,7 @@ from encoders.rp2350.patch import (
 )
 from encoders.rp2350.reader import decode_patch, decode_rust
 from encoders.rp2350.wrapper_text import parse_wrapper
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.rp2350_game import ball
 from tests.encoders.rp2350_second_reader import (
     check_segments,

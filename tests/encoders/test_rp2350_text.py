@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset
-from encoders.rp2350 import TARGET
 from encoders.rp2350.literal import float_text, kilobytes, looks_named
 from encoders.rp2350.module import Module, decode_module, encode_module
 from encoders.rp2350.name import comment_path, identify, identify_asset, refuse_collisions
 from encoders.rp2350.patch import ENTRY, NORMAL, POSITION, UV
+from encoders.rp2350.target import TARGET
 from encoders.rp2350.texture import BC1_BLOCK, RGBA4444_BLOCK
 from encoders.rp2350.wrapper import Descriptor, Patch, PatchWrapper, TextureWrapper
 from encoders.rp2350.wrapper_text import parse_wrapper

@@ -16,7 +16,7 @@ from encoders.kit.error import EncodeError
 from encoders.rp2350.reader import decode_rust, decode_texture, unpack_levels
 from encoders.rp2350.texture import choose_format, encode_texture, pack_rgba4444
 from encoders.rp2350.wrapper_text import parse_wrapper
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.rp2350_second_reader import bc1_texel, constants, level_bytes, rgba4444_texel
 from tests.kit.png_maker import make_png
 

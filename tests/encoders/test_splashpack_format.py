@@ -13,7 +13,7 @@ from encoders.kit.error import EncodeError
 from encoders.splashpack.format import pack_splashpack, unpack_splashpack
 from encoders.splashpack.table import ATLAS, CLUT, EXPORTER, HEADER, TRIANGLE, Atlas, Clut
 from encoders.splashpack.view import decode_splashpack
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.splashpack_minimum import PALETTE, atlas_words, minimum, minimum_bytes
 from tests.encoders.splashpack_reader import Console, read
 

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack import SCENE, TEXTURE
-from encoders.splashpack import VRAM as VRAM_TABLE
 from encoders.splashpack.render import render_scene
+from encoders.splashpack.target import SCENE, TEXTURE
+from encoders.splashpack.target import VRAM as VRAM_TABLE
 from encoders.splashpack.view import export_obj, extract_pictures
 from tests.encoders.splashpack_minimum import minimum_bytes
 from tests.encoders.splashpack_reader import Console, read

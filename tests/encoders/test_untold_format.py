@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold import OPTIONS
 from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     CHUNK,
@@ -30,11 +29,12 @@ from encoders.untold.format import (
 )
 from encoders.untold.piece import WIDTHS, Piece
 from encoders.untold.reader import unpack_untold
+from encoders.untold.target import OPTIONS
 from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
 from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction
 from encoders.untold.writer import pack_untold
-from pipeline.purity import pure
+from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
 from tests.kit.mutation import mutated
 

@@ -11,9 +11,9 @@ import numpy as np
 from PIL import Image
 
 from encoders.kit.plan import Asset, Family, Settings, Source
-from encoders.kit.survey import SURVEYS
-from encoders.untold import OPTIONS, TARGET
-from pipeline.purity import pure
+from encoders.kit.source.survey import SURVEYS
+from encoders.untold.target import OPTIONS, TARGET
+from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
 from tests.kit.glb_builder import Builder
 

@@ -1,6 +1,6 @@
 """Damage good files for a while and show them to one reader of the kit.
 
-    python tests/fuzz/fuzz_reader.py encoders.kit.obj.decode_obj 60 barrel.obj crate.obj
+    python tests/fuzz/fuzz_reader.py encoders.kit.source.obj.decode.decode_obj 60 barrel.obj
 
 A reader is a function of (data, name) by its dotted name. Each damaged file must be decoded or
 refused with EncodeError, within the limits of time and memory below. The first file that is not

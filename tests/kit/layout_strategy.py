@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from encoders.kit.layout import Layout
-from encoders.kit.layout_column import Column
+from encoders.kit.layout.column import Column
+from encoders.kit.layout.table import Layout
 
 
 def _elements(column: Column) -> st.SearchStrategy[Any]:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from encoders.kit import bc1, kernel
 from encoders.kit.error import EncodeError
+from encoders.kit.image import bc1
+from encoders.kit.native import kernel
 from tests.kit.picture import decibels, formula, gradient, photo, pixel_art, with_holes
 
 needs_native = pytest.mark.skipif(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from encoders.kit.clip import CutMesh, cut_at_grid, cut_at_plane, start_cut
 from encoders.kit.error import EncodeError
-from encoders.kit.triangle import Indices
+from encoders.kit.mesh.clip import CutMesh, cut_at_grid, cut_at_plane, start_cut
+from encoders.kit.mesh.triangle import Indices
 
 Float32 = NDArray[np.float32]
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.component import label_components
+from encoders.kit.mesh.component import label_components
 
 
 def naive(triangles: list[tuple[int, int, int]]) -> list[int]:

@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from encoders.kit import dither, kernel
 from encoders.kit.error import EncodeError
+from encoders.kit.image import dither
+from encoders.kit.native import kernel
 from tests.kit.picture import gradient, photo, with_holes
 
 needs_native = pytest.mark.skipif(

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.accessor import decode_accessor, decode_floats
-from encoders.kit.gltf.source import decode_gltf
+from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats
+from encoders.kit.source.gltf.source import decode_gltf
 from tests.kit.glb_builder import Builder, glb
 
 FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.animation import FRAME_LIMIT, Track, decode_clip, frame_times
-from encoders.kit.gltf.pose import sample_local, sample_model, to_pose
-from encoders.kit.gltf.rotation import LERP_COSINE, from_matrix, sine, slerp, to_matrix
-from encoders.kit.gltf.skin import decode_skin
-from encoders.kit.gltf.source import decode_gltf
+from encoders.kit.source.gltf.animation import FRAME_LIMIT, Track, decode_clip, frame_times
+from encoders.kit.source.gltf.pose import sample_local, sample_model, to_pose
+from encoders.kit.source.gltf.rotation import LERP_COSINE, from_matrix, sine, slerp, to_matrix
+from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.source import decode_gltf
 from tests.kit.glb_builder import Builder
 
 DATA = Path(__file__).parent / "data"

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.buffer import buffer_bytes
-from encoders.kit.gltf.container import decode_container
-from encoders.kit.gltf.document import decode_document
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.uri import decode_data_uri, decode_percent, decode_uri
+from encoders.kit.source.gltf.buffer import buffer_bytes
+from encoders.kit.source.gltf.container import decode_container
+from encoders.kit.source.gltf.document import decode_document
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.uri import decode_data_uri, decode_percent, decode_uri
 from tests.kit.glb_builder import glb, quad
 
 SMALLEST = bytes.fromhex(
@@ -175,7 +175,7 @@ def test_broken_data_uri_is_refused(uri):
 
 def test_survey_needs_no_numpy():
     code = (
-        "import sys; import encoders.kit.gltf_survey; "
+        "import sys; import encoders.kit.source.gltf.survey; "
         "sys.exit(any(m in sys.modules for m in ('numpy', 'PIL')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.animation import decode_clip, frame_times
-from encoders.kit.gltf.container import decode_container
-from encoders.kit.gltf.image import image_source
-from encoders.kit.gltf.pose import sample_local, sample_model, to_pose
-from encoders.kit.gltf.skin import decode_skin
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.world import decode_world
-from encoders.kit.gltf_survey import survey_gltf
+from encoders.kit.source.gltf.animation import decode_clip, frame_times
+from encoders.kit.source.gltf.container import decode_container
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.pose import sample_local, sample_model, to_pose
+from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import Builder, glb, quad
 
 CHAIN = (Path(__file__).parent / "data" / "chain.glb").read_bytes()

@@ -9,11 +9,11 @@ import pygltflib
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.image import image_source
-from encoders.kit.gltf.material import decode_materials
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.material import Material, Sampler, Texture
-from encoders.kit.texcoord import transform_uv
+from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.material import decode_materials
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.material import Material, Sampler, Texture
 from tests.kit.glb_builder import Builder
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.bake import bake
-from encoders.kit.gltf.draco import count_elements
-from encoders.kit.gltf.mesh import decode_primitive
-from encoders.kit.gltf.scene import place_primitives
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.world import decode_world
-from encoders.kit.mesh import weld
+from encoders.kit.mesh.mesh import weld
+from encoders.kit.source.gltf.bake import bake
+from encoders.kit.source.gltf.draco import count_elements
+from encoders.kit.source.gltf.mesh import decode_primitive
+from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import POSITIONS, Builder, quad
 
 HALF = 0.5**0.5

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.accessor import decode_accessor
-from encoders.kit.gltf.meshopt import MeshoptView, decode_meshopt
-from encoders.kit.gltf.source import decode_gltf
+from encoders.kit.source.gltf.accessor import decode_accessor
+from encoders.kit.source.gltf.meshopt import MeshoptView, decode_meshopt
+from encoders.kit.source.gltf.source import decode_gltf
 from tests.kit.glb_builder import Builder
 
 CASES = json.loads((Path(__file__).parent / "data" / "meshopt.json").read_text())

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.animation import decode_clip
-from encoders.kit.gltf.mesh import decode_primitive
-from encoders.kit.gltf.skin import decode_skin
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.subset import write_subset
+from encoders.kit.source.gltf.animation import decode_clip
+from encoders.kit.source.gltf.mesh import decode_primitive
+from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.subset import write_subset
 from tests.kit.glb_builder import Builder, quad
 from tests.kit.test_gltf_mesh import draco
 

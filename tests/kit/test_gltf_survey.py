@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.gltf.source import decode_gltf
-from encoders.kit.gltf.world import decode_world
-from encoders.kit.gltf_survey import survey_gltf
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import POSITIONS, Builder, glb, quad
 
 CHAIN = (Path(__file__).parent / "data" / "chain.glb").read_bytes()

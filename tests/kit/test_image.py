@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from encoders.kit import image_survey
 from encoders.kit.error import EncodeError
-from encoders.kit.image import MAX_JPEG_SCANS, decode_image
-from encoders.kit.image_survey import survey_image
-from encoders.kit.png import to_eight_bits
+from encoders.kit.source.image import survey as image_survey
+from encoders.kit.source.image.survey import survey_image
+from encoders.kit.source.picture import MAX_JPEG_SCANS, decode_image
+from encoders.kit.source.png.decode import to_eight_bits
 from tests.kit.mutation import mutated
 from tests.kit.png_maker import CHANNELS, chunk, header, make_png
 
@@ -304,7 +304,7 @@ def test_mutated_images_decode_or_are_refused(data: bytes, repair: bool) -> None
 
 def test_surveys_load_neither_numpy_nor_pillow() -> None:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-    code += "import encoders.kit.image_survey\n"
+    code += "import encoders.kit.source.image.survey\n"
     code += "assert not {'numpy', 'PIL'} & set(sys.modules), sorted(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert image_survey.MAX_PIXELS < 2**27

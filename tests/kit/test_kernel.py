@@ -1,6 +1,6 @@
 import pytest
 
-from encoders.kit import kernel
+from encoders.kit.native import kernel
 
 
 def test_reference_is_chosen_for_a_kernel_that_does_not_exist():

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout import Layout, Row
-from encoders.kit.layout_type import (
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import (
     F16,
     F32,
     F64,

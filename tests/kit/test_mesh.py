@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.mesh import Attribute, Mesh, Part, compact, first_use, prune, select, weld
+from encoders.kit.mesh.mesh import Attribute, Mesh, Part, compact, first_use, prune, select, weld
 
 
 def make_mesh(position_rows: list[list[int]], uv_rows: list[list[int]]) -> Mesh:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from encoders.kit import srgb
-from encoders.kit.mip import (
+from encoders.kit.image import srgb
+from encoders.kit.image.mip import (
     full_level_count,
     keep_coverage,
     level_size,
@@ -17,8 +17,8 @@ from encoders.kit.mip import (
     mips_from_previous,
     square_level_count,
 )
-from encoders.kit.resize import resize_colour, resize_linear, resize_normals
-from encoders.kit.srgb import from_linear, to_linear
+from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
+from encoders.kit.image.srgb import from_linear, to_linear
 
 SIDES = st.integers(1, 11)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.model import decode_model
-from encoders.kit.reference import follow_references
+from encoders.kit.source.model import decode_model
+from encoders.kit.source.reference import follow_references
 from tests.kit.glb_builder import quad
 
 OBJ = b"mtllib ../mat/a.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl wood\nf 1 2 3\n"

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Sampler
-from encoders.kit.mtl import decode_maps, decode_mtl
-from encoders.kit.mtl_survey import survey_mtl
+from encoders.kit.source.material import Sampler
+from encoders.kit.source.obj.mtl import decode_maps, decode_mtl
+from encoders.kit.source.obj.mtl_survey import survey_mtl
 from tests.kit.obj_maker import damaged
 
 BARREL = b"""# wood
@@ -128,7 +128,7 @@ def test_survey_lists_every_file_once_as_written() -> None:
 
 def test_surveys_import_no_numpy() -> None:
     code = (
-        "import sys, encoders.kit.obj_survey, encoders.kit.mtl_survey as mtl\n"
+        "import sys, encoders.kit.source.obj.survey, encoders.kit.source.obj.mtl_survey as mtl\n"
         "mtl.survey_mtl(b'newmtl a', 'a')\n"
         "sys.exit('numpy' in sys.modules)"
     )

@@ -6,15 +6,15 @@ import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.mesh import Mesh
-from encoders.kit.normal import (
+from encoders.kit.mesh.mesh import Mesh
+from encoders.kit.mesh.normal import (
     drop_degenerate,
     fill_normals,
     find_degenerate,
     normalise,
     transform_normals,
 )
-from encoders.kit.obj import decode_obj
+from encoders.kit.source.obj.decode import decode_obj
 
 # Two triangles that meet at a right angle along the edge 1-2; the one standing is twice as big.
 BEND = b"v 0 0 0\nv 0 1 0\nv 1 0 0\nv 0 0 2\n"

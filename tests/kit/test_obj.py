@@ -9,13 +9,14 @@ import trimesh
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from encoders.kit import obj_face, obj_vector
 from encoders.kit.error import EncodeError
-from encoders.kit.material import Material
-from encoders.kit.mesh import Attribute, Part
-from encoders.kit.obj import Obj, decode_obj, resolve_materials
-from encoders.kit.obj_block import sort_lines
-from encoders.kit.wavefront import normalise
+from encoders.kit.mesh.mesh import Attribute, Part
+from encoders.kit.source.material import Material
+from encoders.kit.source.obj import face as obj_face
+from encoders.kit.source.obj import vector as obj_vector
+from encoders.kit.source.obj.block import sort_lines
+from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
+from encoders.kit.source.obj.wavefront import normalise
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"

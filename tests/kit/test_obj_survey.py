@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from encoders.kit.error import EncodeError
-from encoders.kit.obj import decode_obj
-from encoders.kit.obj_survey import survey_obj
+from encoders.kit.source.obj.decode import decode_obj
+from encoders.kit.source.obj.survey import survey_obj
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from encoders.kit.error import EncodeError
-from encoders.kit.kernel import has_native, use_native
-from encoders.kit.patch import Clusters, cluster_patches
-from encoders.kit.triangle import Indices
+from encoders.kit.mesh.patch import Clusters, cluster_patches
+from encoders.kit.mesh.triangle import Indices
+from encoders.kit.native.kernel import has_native, use_native
 
 soups = arrays(np.int32, st.tuples(st.integers(0, 60), st.just(3)), elements=st.integers(0, 24))
 

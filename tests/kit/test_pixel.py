@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.kit.block import from_blocks, to_blocks
 from encoders.kit.error import EncodeError
-from encoders.kit.indexed import index_words, look_up, pack_indices, unpack_indices
-from encoders.kit.pixel import (
+from encoders.kit.image.block import from_blocks, to_blocks
+from encoders.kit.image.indexed import index_words, look_up, pack_indices, unpack_indices
+from encoders.kit.image.pixel import (
     ABGR1555,
     ABGR4444,
     ARGB1555,

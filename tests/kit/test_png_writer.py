@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from encoders.kit.png import decode_png
-from encoders.kit.png_writer import encode_png, store
+from encoders.kit.image.png_writer import encode_png, store
+from encoders.kit.source.png.decode import decode_png
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

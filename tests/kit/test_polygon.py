@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.obj import decode_obj
-from encoders.kit.polygon import area_vectors, clip_ears, fan, find_folded, flatten
+from encoders.kit.mesh.polygon import area_vectors, clip_ears, fan, find_folded, flatten
+from encoders.kit.source.obj.decode import decode_obj
 
 ARROW = [(0.0, 0.0), (2.0, 1.0), (0.0, 2.0), (1.0, 1.0)]
 COMB = [(x, y) for x in range(0, 12, 2) for y in ((9.0, 1.0) if x % 4 else (1.0, 9.0))]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from encoders.kit import quantise
 from encoders.kit.error import EncodeError
+from encoders.kit.image import quantise
 from tests.kit.picture import formula, gradient, opaque, photo, pixel_art, with_holes
 
 

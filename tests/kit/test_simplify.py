@@ -10,10 +10,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.kernel import has_native, use_native
-from encoders.kit.quadric import add_columns
-from encoders.kit.simplify import Simplified, Surface, simplify, simplify_shape
-from encoders.kit.triangle import Indices
+from encoders.kit.mesh.quadric import add_columns
+from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.triangle import Indices
+from encoders.kit.native.kernel import has_native, use_native
 
 needs_native = pytest.mark.skipif(not has_native("simplify"), reason="the extension is not built")
 

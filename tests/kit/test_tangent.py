@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from encoders.kit.tangent import Shape, _angle, corner_tangents, split_by_tangent
+from encoders.kit.mesh.tangent import Shape, _angle, corner_tangents, split_by_tangent
 
 Float32 = NDArray[np.float32]
 

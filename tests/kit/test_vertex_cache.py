@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from encoders.kit.triangle import Indices
-from encoders.kit.vertex_cache import cache_miss_ratio, order_mesh, order_triangles
+from encoders.kit.mesh.triangle import Indices
+from encoders.kit.mesh.vertex_cache import cache_miss_ratio, order_mesh, order_triangles
 
 soups = arrays(np.int32, st.tuples(st.integers(0, 40), st.just(3)), elements=st.integers(0, 24))
 

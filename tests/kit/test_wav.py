@@ -14,10 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encoders.kit.audio.resample import resample
 from encoders.kit.error import EncodeError
-from encoders.kit.resample import resample
-from encoders.kit.wav import Sound, convert_rate, decode_wav, mix_to_mono, quantise_pcm16
-from encoders.kit.wav_survey import survey_wav
+from encoders.kit.source.wav.decode import (
+    Sound,
+    convert_rate,
+    decode_wav,
+    mix_to_mono,
+    quantise_pcm16,
+)
+from encoders.kit.source.wav.survey import survey_wav
 from tests.kit.mutation import mutated
 
 TAIL = bytes.fromhex("0000 0000 1000 8000 00AA 0038 9B71")
@@ -268,5 +274,5 @@ def test_any_rates_agree_with_the_definition(frames, source, target, channels) -
 
 def test_survey_loads_no_numpy() -> None:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-    code += "import encoders.kit.wav_survey\nassert 'numpy' not in sys.modules"
+    code += "import encoders.kit.source.wav.survey\nassert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.triangle import Indices
-from encoders.kit.weld import prune_vertices, weld_mesh, weld_vertices
+from encoders.kit.mesh.triangle import Indices
+from encoders.kit.mesh.weld import prune_vertices, weld_mesh, weld_vertices
 
 values = st.sampled_from([0.0, -0.0, 1.0, -1.5, 1.0000001])
 points = arrays(np.float32, st.tuples(st.integers(1, 30), st.just(3)), elements=values)

@@ -5,7 +5,7 @@ from tests.pipeline.game import Game
 TARGET = """
 import os
 
-from encoders.kit.apart import apart
+from encoders.kit.isolate import apart
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Kind, Node, Source, Target
 

@@ -8,10 +8,10 @@ import os
 
 import pytest
 
-from pipeline.bundle import DIGEST_BYTES, HEAD, INDEX, Bundles
-from pipeline.cache import FEW, Cache
-from pipeline.receipt import Made, Receipt
-from pipeline.trim import trim_cache
+from pipeline.cache.bundle import DIGEST_BYTES, HEAD, INDEX, Bundles
+from pipeline.cache.local import FEW, Cache
+from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.trim import trim_cache
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
 
@@ -19,7 +19,7 @@ LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
 @pytest.fixture
 def bundled(game, monkeypatch):
     """A game that was built with all of its receipts in a bundle."""
-    monkeypatch.setattr("pipeline.cache.FEW", 0)
+    monkeypatch.setattr("pipeline.cache.local.FEW", 0)
     for name in "abc":
         game.write(f"assets/{name}.txt", name)
     assert len(game.doit().built) == 4
@@ -66,7 +66,7 @@ def test_a_build_is_restored_from_its_bundle(bundled):
 
 
 def test_what_another_process_adds_is_found_by_who_looks_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.cache.FEW", 0)
+    monkeypatch.setattr("pipeline.cache.local.FEW", 0)
     one, other = Cache(str(tmp_path)), Cache(str(tmp_path))
     assert other.load_receipt("0" * 64) is None
     fingerprint = store(one, "late")
@@ -164,7 +164,7 @@ def test_gc_makes_a_bundle_fit(bundled):
 
 
 def test_a_bundle_in_use_may_be_taken_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.cache.FEW", 0)
+    monkeypatch.setattr("pipeline.cache.local.FEW", 0)
     writer, trimmer = Cache(str(tmp_path)), Cache(str(tmp_path))
     first = store(writer, "first")
     trimmer.unbundle()

@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-import pipeline.work
-from pipeline import files
-from pipeline.cache import Cache
-from pipeline.front.gc import parse_size
-from pipeline.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
-from pipeline.trim import GRACE_S, trim_cache
+import pipeline.build.work
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
+from pipeline.cache.trim import GRACE_S, trim_cache
+from pipeline.disk import file as files
+from pipeline.doit_plugin.gc import parse_size
 from tests.pipeline.game import ROOT, Game
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
@@ -263,7 +263,7 @@ def test_gc_shortens_the_list_of_outputs_and_loses_none(game):
 
 @pytest.mark.parametrize("text", ["a", "a" * LARGE])
 def test_a_build_ends_well_whatever_others_remove_from_the_cache_meanwhile(game, monkeypatch, text):
-    do = pipeline.work.do_job
+    do = pipeline.build.work.do_job
 
     def do_and_wipe(job):
         result = do(job)
@@ -271,7 +271,7 @@ def test_a_build_ends_well_whatever_others_remove_from_the_cache_meanwhile(game,
         return result
 
     for module in ("work", "build"):
-        monkeypatch.setattr(f"pipeline.{module}.do_job", do_and_wipe)
+        monkeypatch.setattr(f"pipeline.build.{module}.do_job", do_and_wipe)
     for name in ("a", "b", "c"):
         game.write(f"assets/{name}.txt", text)
     ran = game.doit()

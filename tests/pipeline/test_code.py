@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from pipeline import code
-from pipeline.code import Code, find_source, library_versions, target_names
-from pipeline.syntax import digest_source
+from pipeline.content import code
+from pipeline.content.code import Code, find_source, library_versions, target_names
+from pipeline.content.syntax import digest_source
 from tests.pipeline.game import ROOT
 
 
@@ -43,7 +43,7 @@ def test_a_text_that_is_no_docstring_counts():
     ("text", "name", "is_package", "expected"),
     [
         ("import numpy as np", "encoders.a", False, {"numpy"}),
-        ("from encoders.kit import pixel", "encoders.a", False, {"encoders.kit.pixel"}),
+        ("from encoders.kit.image import pixel", "encoders.a", False, {"encoders.kit.image.pixel"}),
         ("from . import mesh", "encoders.kac", True, {"encoders.kac.mesh"}),
         ("from .mesh import pack", "encoders.kac.file", False, {"encoders.kac.mesh"}),
         ("from ..kit.error import EncodeError", "encoders.kac.file", False, {"encoders.kit.error"}),
@@ -66,68 +66,14 @@ def test_what_is_reached_through_a_package_counts_as_imported(text):
     assert "encoders.a.c" in digest_source(text.encode(), "encoders.x", False).imports
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "'Words.'\nX: int = 3\nA, B = 1, 2",
-        "from encoders.kit.option import Option\nX = {'a': Option(3)} | {k: 2 for k in 'ab'}",
-        "def f(a=(1, 2), *, b: int = 3) -> int:\n    conf.X = 3\n    print()",
-        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass A:\n    x: int = 3",
-        "from enum import Enum\nclass A(Enum):\n    X = 1\n    def f(self): print()",
-        "import sys\nif sys.version_info > (3,):\n    X = 3\nelse:\n    X = 4",
-        "try:\n    import lz4\nexcept ImportError:\n    lz4 = None",
-        "X = dict.fromkeys(('a', 'b'), 'c')\nY = tuple(X.items())\nZ = 'a b'.split()",
-        "X = lambda: print()",
-    ],
-)
-def test_a_module_that_declares_has_no_effect(text):
-    assert not digest_source(text.encode(), "encoders.x", False).has_effect
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from encoders.a import conf\nconf.X = 3",
-        "from encoders.a import conf\nconf.X, Y = 3, 4",
-        "from encoders.a import conf\nconf['x'] = 3",
-        "from encoders.a import LIST\nLIST += [3]",
-        "from encoders.a import conf\ndel conf.X",
-        "from encoders.a import conf\nfor conf.X in range(3): pass",
-        "from encoders.a import conf\nX = conf.set(3)",
-        "from encoders.a import conf\nX = [conf.set(y) for y in range(3)]",
-        "from encoders.a import conf\nX = conf.set().items()",
-        "from encoders.a import conf\ndef f(x=conf.set(3)): pass",
-        "from encoders.a import conf\ndef f(x: conf.set(3)): pass",
-        "from encoders.a import conf\nX: conf.set(3) = 3",
-        "from encoders.a import register\n@register\ndef f(): pass",
-        "from encoders.a import register\n@register(3)\nclass A: pass",
-        "from encoders.a import Base\nclass A(Base): pass",
-        "from encoders.a import Meta\nclass A(metaclass=Meta): pass",
-        "from encoders.a import conf\nclass A:\n    conf.X = 3",
-        "from encoders.a import conf\nif True:\n    conf.X = 3",
-        "from encoders.a import conf\ntry:\n    pass\nfinally:\n    conf.X = 3",
-        "from encoders.a import conf\ndict = conf.set\ndict(3)",
-        "from encoders.a import set as dict\ndict(3)",
-        "from encoders.a import *\ndict(3)",
-        "def f(): pass\nf()",
-        "import numpy\nnumpy.seterr(all='raise')",
-        "exec('')",
-        "sorted([3], key=print)",
-        "__path__ = ['elsewhere']",
-        "class A:\n    def __init_subclass__(cls): print()\nclass B(A): pass",
-    ],
-)
-def test_a_module_that_may_do_more_has_an_effect(text):
-    assert digest_source(text.encode(), "encoders.x", False).has_effect
-
-
 def test_the_key_has_every_module_that_is_imported_and_the_libraries():
-    table = Code(lambda _: None, lambda *_: None).table("encoders.kit.bc1:encode_bc1")
-    assert {"encoders.kit.bc1", "encoders.kit.kernel", "encoders.kit.error"} <= set(table)
+    table = Code(lambda _: None, lambda *_: None).table("encoders.kit.image.bc1:encode_bc1")
+    assert {"encoders.kit.image.bc1", "encoders.kit.native.kernel", "encoders.kit.error"} <= set(
+        table
+    )
     assert table["numpy"] == library_versions({"numpy"})["numpy"]
     assert table["python"] == code.PYTHON
-    assert "encoders.kit.wav" not in table
+    assert "encoders.kit.source.wav.decode" not in table
 
 
 def test_all_imports_of_the_encoders_are_static():
@@ -146,7 +92,7 @@ def test_all_imports_of_the_encoders_are_static():
 
 def test_targets_are_found_not_listed(game):
     import encoders
-    from pipeline.code import add_project_encoders
+    from pipeline.content.code import add_project_encoders
 
     before = list(encoders.__path__)
     try:
@@ -188,7 +134,7 @@ class Finder:
 
 sys.path[:] = ["", *(one for one in sys.path if one not in ("", {root!r}))]
 sys.meta_path.append(Finder())
-from pipeline.code import Code, add_project_encoders
+from pipeline.content.code import Code, add_project_encoders
 add_project_encoders(os.getcwd())
 print(*Code(lambda path: None, lambda path, module: None).table("encoders.toy:plan"))
 """

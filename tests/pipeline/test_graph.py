@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.kit.plan import Family, Node, Product, Source
-from pipeline.graph import claims_of, collisions, graph_problems
+from pipeline.plan.graph import claims_of, collisions, graph_problems
 
 
 def node(name, inputs=None, **outputs):

@@ -12,7 +12,7 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cache import FEW
+from pipeline.cache.local import FEW
 from tests.pipeline.game import MANIFEST, Game
 from tests.pipeline.naive import Naive
 
@@ -126,7 +126,7 @@ def damage(path: Path, seed: int) -> None:
 @given(histories, st.sampled_from([0, 2, FEW]))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_history_gives_the_bytes_of_a_naive_builder_and_encodes_no_more(history, few):
-    with tempfile.TemporaryDirectory() as folder, mock.patch("pipeline.cache.FEW", few):
+    with tempfile.TemporaryDirectory() as folder, mock.patch("pipeline.cache.local.FEW", few):
         story = Story(Path(folder) / "game")
         naive = Naive(story.game)
         for event in [("nothing",), *history]:

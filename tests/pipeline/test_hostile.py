@@ -12,14 +12,14 @@ import threading
 import pytest
 
 import encoders
-import pipeline.files
-import pipeline.survey
-from pipeline.cache import Cache
-from pipeline.lock import Lock
-from pipeline.pool import Pool
+import pipeline.disk.file
+import pipeline.plan.survey
+from pipeline.build.work import do_job
+from pipeline.cache.local import Cache
+from pipeline.disk.lock import Lock
+from pipeline.process.pool import Pool
 from pipeline.project import Project
 from pipeline.session import Session
-from pipeline.work import do_job
 from tests.pipeline.game import MANIFEST, Game
 
 
@@ -159,17 +159,17 @@ def test_a_file_that_another_node_just_made_is_not_taken_for_a_stale_one(village
 
 
 KILLED = """
-import os, pipeline.state, pipeline.work
+import os, pipeline.state.database, pipeline.build.work
 from doit.doit_cmd import DoitMain
-from pipeline.build import Build
+from pipeline.build.build import Build
 
-def do_and_die(job, do=pipeline.work.do_job, left=list(range({nodes}))):
+def do_and_die(job, do=pipeline.build.work.do_job, left=list(range({nodes}))):
     result = do(job)
     left.pop()
     return result if left else os._exit(9)
 
-pipeline.state.BATCH_S = {batch_s}
-pipeline.work.do_job = do_and_die
+pipeline.state.database.BATCH_S = {batch_s}
+pipeline.build.work.do_job = do_and_die
 Build.close = lambda _: os._exit(9)
 DoitMain().run([])
 """
@@ -368,13 +368,13 @@ def test_processes_of_one_number_on_two_machines_write_apart(tmp_path, monkeypat
     used = []
     monkeypatch.setattr(os, "replace", lambda temporary, _: used.append(temporary))
     for _ in range(2):
-        files = runpy.run_path(pipeline.files.__file__)
+        files = runpy.run_path(pipeline.disk.file.__file__)
         files["write_whole"](str(tmp_path / "file"), b"data", str(tmp_path))
     assert len(set(used)) == 2
 
 
 def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, monkeypatch):
-    survey, text = pipeline.survey.survey_file, "one\ntwo\nthree\n"
+    survey, text = pipeline.plan.survey.survey_file, "one\ntwo\nthree\n"
 
     def save_and_survey(path, name, dotted):
         if name.endswith("l.lst"):
@@ -382,7 +382,7 @@ def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, m
         return survey(path, name, dotted)
 
     with monkeypatch.context() as context:
-        context.setattr("pipeline.survey.survey_file", save_and_survey)
+        context.setattr("pipeline.plan.survey.survey_file", save_and_survey)
         village.doit()
     village.write("assets/l.lst", "one\ntwo\n")
     village.doit()
@@ -554,7 +554,7 @@ def test_a_source_that_goes_away_during_the_build_is_named(village, monkeypatch)
             village.remove("assets/a.txt")
         return do(job)
 
-    monkeypatch.setattr("pipeline.work.do_job", lose_and_do)
+    monkeypatch.setattr("pipeline.build.work.do_job", lose_and_do)
     ran = village.doit()
     assert (ran.code, ran.failed) == (1, ["toy:a", "toy:pack"])
     assert "toy:a  file went away while the build was running" in ran.out

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.kit.plan import Asset
-from pipeline.asset import find_assets
-from pipeline.glob import suffix_of
-from pipeline.manifest import parse_toml, read_manifest
-from pipeline.mistake import Check
-from pipeline.photo import Tree
+from pipeline.disk.listing import Tree
+from pipeline.manifest.asset import find_assets
+from pipeline.manifest.glob import suffix_of
+from pipeline.manifest.mistake import Check
+from pipeline.manifest.schema import parse_toml, read_manifest
 from tests.pipeline import toy_target
 from tests.pipeline.game import MANIFEST, Game
 

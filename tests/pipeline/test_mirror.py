@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.mirror import NotOursError, mirror
+from pipeline.disk.mirror import NotOursError, mirror
 
 
 def write(folder, **files):

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from pipeline.photo import take_listing
+from pipeline.disk.listing import take_listing
 from tests.pipeline.game import MANIFEST, Game
 
 

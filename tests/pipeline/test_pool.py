@@ -11,7 +11,7 @@ import time
 import pytest
 
 from encoders.kit.error import EncodeError
-from pipeline.pool import MOST, Pool, Worker
+from pipeline.process.pool import MOST, Pool, Worker
 from tests.pipeline.game import ROOT
 
 
@@ -141,7 +141,7 @@ def test_a_worker_does_not_load_the_program_that_started_it(tmp_path):
         "import sys\n"
         "if __name__ != '__main__':\n"
         "    sys.exit('a worker ran the program')\n"
-        "from pipeline.pool import Pool\n"
+        "from pipeline.process.pool import Pool\n"
         "pool = Pool(1, '.')\n"
         "print(list(pool.map(abs, [(-3,)])))\n"
         "pool.close()\n"

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pipeline.purity import ImpureError, pure
+from pipeline.build.purity import ImpureError, pure
 from tests.pipeline.game import ROOT
 
 DEEDS = {
@@ -40,18 +40,21 @@ def test_imports_are_allowed_under_the_guard():
     assert colorsys.rgb_to_hsv(1, 0, 0) == (0.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("module", ["os", "time", "random", "datetime", "pathlib", "pipeline.work"])
+@pytest.mark.parametrize(
+    "module", ["os", "time", "random", "datetime", "pathlib", "pipeline.setting"]
+)
 def test_the_import_contract_refuses_what_gives_access_to_the_world(tmp_path, module):
     """The contract of this project, applied to a package that breaks it."""
     (tmp_path / "encoders").mkdir()
     (tmp_path / "encoders" / "__init__.py").write_text("")
     (tmp_path / "encoders" / "bad.py").write_text(f"import {module}\n")
-    for folder in ("front", "dask"):
+    for folder in ("doit_plugin", "build/dask"):
         (tmp_path / "pipeline" / folder).mkdir(parents=True)
-    for name in ("__init__", "work", "front/__init__", "dask/__init__"):
+    for name in ("__init__", "setting", "doit_plugin/__init__", "build/__init__"):
         (tmp_path / "pipeline" / f"{name}.py").write_text("")
-    (tmp_path / "pipeline" / "front" / "x.py").write_text("import doit\n")
-    (tmp_path / "pipeline" / "dask" / "x.py").write_text("import distributed\n")
+    (tmp_path / "pipeline/build/dask/__init__.py").write_text("")
+    (tmp_path / "pipeline/doit_plugin/x.py").write_text("import doit\n")
+    (tmp_path / "pipeline/build/dask/x.py").write_text("import distributed\n")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline.pool
-from pipeline.bundle import heads
+import pipeline.process.pool
+from pipeline.cache.bundle import heads
 from tests.pipeline.game import Game
 from tests.pipeline.naive import Naive
 
@@ -247,15 +247,15 @@ def receipts_in(cache: Path) -> int:
 def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_s, processes):
     started = []
 
-    class Noted(pipeline.pool.Pool):
+    class Noted(pipeline.process.pool.Pool):
         def __init__(self, size, *others):
             started.append(size)
             super().__init__(size, *others)
 
-    monkeypatch.setattr("pipeline.pool.Pool", Noted)
-    monkeypatch.setattr("pipeline.pool.cores", lambda: 2)
-    monkeypatch.setattr("pipeline.front.run.ALONE_S", 0.0)
-    monkeypatch.setattr("pipeline.front.run.LEFT_S", left_s)
+    monkeypatch.setattr("pipeline.process.pool.Pool", Noted)
+    monkeypatch.setattr("pipeline.process.pool.cores", lambda: 2)
+    monkeypatch.setattr("pipeline.doit_plugin.run.ALONE_S", 0.0)
+    monkeypatch.setattr("pipeline.doit_plugin.run.LEFT_S", left_s)
     monkeypatch.setattr(Noted, "is_warm", True)
     fill(game, 40)
     ran = game.doit()

@@ -8,9 +8,7 @@ import sqlite3
 
 import pytest
 
-from pipeline.damage import out_of_reach
-from pipeline.ledger import Ledger
-from pipeline.photo import (
+from pipeline.disk.listing import (
     FOLDER,
     TICK_NS,
     UNKNOWN,
@@ -21,8 +19,10 @@ from pipeline.photo import (
     unpack_listing,
     without_fresh,
 )
-from pipeline.record import freeze
-from pipeline.state import Row, State, StateDamagedError
+from pipeline.state.damage import out_of_reach
+from pipeline.state.database import Row, State, StateDamagedError
+from pipeline.state.ledger import Ledger
+from pipeline.state.record import freeze
 from tests.pipeline.naive import Naive
 
 SECOND = 1_000_000_000
@@ -112,7 +112,7 @@ def fill_disk_after(monkeypatch, pages):
 def test_a_full_disk_is_an_error_that_names_the_file_and_nothing_is_lost(
     built, monkeypatch, pages, batch_s
 ):
-    monkeypatch.setattr("pipeline.state.BATCH_S", batch_s)
+    monkeypatch.setattr("pipeline.state.database.BATCH_S", batch_s)
     for number in range(40):
         built.write(f"assets/{number}-{'long' * 20}.txt", f"text {number}")
     with monkeypatch.context() as context:
@@ -242,7 +242,7 @@ def test_a_state_that_is_not_owned_is_never_touched(tmp_path):
 
 
 def test_old_surveys_are_forgotten_when_there_are_too_many(built, monkeypatch):
-    monkeypatch.setattr("pipeline.survey.MANY_OLD", -4)
+    monkeypatch.setattr("pipeline.plan.survey.MANY_OLD", -4)
     for number in range(12):
         built.write("assets/l.lst", f"{number}\n")
         built.doit()

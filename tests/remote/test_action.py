@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.plan import Family, Place
-from pipeline.place import place_of
-from pipeline.receipt import INLINE_BYTES, Made, Receipt
-from pipeline.remote.action import (
+from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt
+from pipeline.cache.shared.action_result import (
     INLINE_TOTAL,
     BadActionError,
     can_travel,
@@ -22,6 +21,7 @@ from pipeline.remote.action import (
     seal,
     unpack_action,
 )
+from pipeline.plan.place import place_of
 from tests.remote.message import ActionResult
 
 KEY = hashlib.sha256(b"key").hexdigest()

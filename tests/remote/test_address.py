@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.remote.address import Address, find_address
-from pipeline.remote.shared import SharedCache
+from pipeline.cache.shared.address import Address, find_address
+from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.setting import SettingError
 
 SECRET = "s3cret-w0rd"

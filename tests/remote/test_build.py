@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cache import FEW
-from pipeline.remote import breaker, client
-from pipeline.remote.lookup import AT_ONCE
+from pipeline.build.lookup import AT_ONCE
+from pipeline.cache.local import FEW
+from pipeline.cache.shared import breaker, client
 from tests.pipeline.game import Game, Ran
 from tests.remote import proxy as harm
 from tests.remote.proxy import Harm, Proxy, between
@@ -296,8 +296,9 @@ def test_nothing_of_it_is_imported_where_no_server_is_set(tmp_path: Path) -> Non
     game.write(
         "dodo.py",
         f"{text}\nimport atexit, sys\n"
-        "atexit.register(lambda: print([n for n in sys.modules if n.startswith('pipeline.remote')"
-        " or n in ('http.client', 'ssl', 'netrc')]))\n",
+        "names = ('http.client', 'ssl', 'netrc')\n"
+        "atexit.register(lambda: print([name for name in sys.modules"
+        " if name.startswith('pipeline.cache.shared') or name in names]))\n",
     )
     game.write("pyproject.toml", "[project]\nname = 'game'\n")
     ran = game.process()

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.cache import Cache
-from pipeline.pool import Pool
-from pipeline.remote.address import Address
-from pipeline.remote.lookup import AT_ONCE, ROOM, LookUps
-from pipeline.remote.shared import SharedCache
-from pipeline.work import Job, Workplace
+from pipeline.build.lookup import AT_ONCE, ROOM, LookUps
+from pipeline.build.work import Job, Workplace
+from pipeline.cache.local import Cache
+from pipeline.cache.shared.address import Address
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.process.pool import Pool
 
 
 class Silent(SharedCache):

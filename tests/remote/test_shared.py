@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cache import Cache
-from pipeline.receipt import Made, Receipt
-from pipeline.remote import client
-from pipeline.remote.action import pack_action
-from pipeline.remote.address import Address
-from pipeline.remote.breaker import DEBT_SECONDS, QUICK_SECONDS, SLOWEST_RATE, Breaker
-from pipeline.remote.shared import SharedCache
-from pipeline.remote.upload import LONGEST_QUEUE, THREADS, Uploads
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.shared import client
+from pipeline.cache.shared.action_result import pack_action
+from pipeline.cache.shared.address import Address
+from pipeline.cache.shared.breaker import DEBT_SECONDS, QUICK_SECONDS, SLOWEST_RATE, Breaker
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.cache.shared.upload import LONGEST_QUEUE, THREADS, Uploads
 from tests.remote import proxy as harm
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import Server, running
@@ -272,7 +272,7 @@ def test_uploads_that_wait_are_given_up_when_the_time_is_over(tmp_path: Path) ->
 
 
 def test_a_full_queue_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.remote.upload.LONGEST_QUEUE", 5)
+    monkeypatch.setattr("pipeline.cache.shared.upload.LONGEST_QUEUE", 5)
     assert LONGEST_QUEUE > 5
     begun, go_on = threading.Semaphore(0), threading.Event()
 

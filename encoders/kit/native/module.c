@@ -1,4 +1,4 @@
-/* The extension module encoders.kit._native: its method table and the check of buffers. */
+/* The extension module encoders.kit.native._native: its method table and the check of buffers. */
 #include "kernel.h"
 
 int kernel_expect(const Py_buffer *buffer, Py_ssize_t count, Py_ssize_t item_size,

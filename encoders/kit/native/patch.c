@@ -1,4 +1,4 @@
-/* Cluster triangles into patches of few vertices: the kernel of encoders/kit/patch.py.
+/* Cluster triangles into patches of few vertices: the kernel of encoders/kit/mesh/patch.py.
  *
  * The names, the order of every loop and the constants are those of the reference there, which
  * also says why. Integers only.

@@ -1,4 +1,4 @@
-/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/quadric.py. */
+/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/mesh/quadric.py. */
 #include "kernel.h"
 
 static int is_within(const int32_t *owners, Py_ssize_t count, Py_ssize_t limit)

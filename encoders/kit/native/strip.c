@@ -1,4 +1,4 @@
-/* Write patches as strip commands: the kernel of encoders/kit/strip.py and strip_cover.py.
+/* Write patches as strip commands: the kernel of encoders/kit/mesh/strip.py and strip_cover.py.
  *
  * The names, the numbering of states and the order of every loop are those of the references
  * there, which also say why. Integers only; a set of triangles is one 64-bit word.

@@ -1,0 +1,76 @@
+"""KAC 1.0, the mesh container of the Kelpo renderer: a model with its textures in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from encoders.kit.option import Choice, Flag, Number, Option
+from encoders.kit.plan import Asset, Family, Kind, Node, Place, Reader, Settings, Source, Surveys
+from encoders.kit.plan import Target as Declaration
+from encoders.kit.source.reference import follow_references
+
+# The maps of a material that a KAC file can show.
+SLOTS = ("alpha", "base_color")
+OPTIONS = {
+    "texture_size": Option(
+        Number(2, 256, whole=True),
+        256,
+        "the longest side of a texture; sides become powers of two",
+    ),
+    "filter": Option(
+        Choice(("linear", "nearest")),
+        None,
+        "how textures are read between texels; the source says it where this does not",
+    ),
+    "wrap": Option(
+        Choice(("repeat", "clamp")),
+        None,
+        "how textures are read beyond their edges; the source says it where this does not",
+    ),
+    "shading": Option(
+        Choice(("auto", "smooth", "flat")),
+        "auto",
+        "the source's normals, or new ones that are smooth or flat everywhere",
+    ),
+    "mirror": Option(
+        Flag(), False, "turn z around, because Kelpo's view is left-handed and sources are not"
+    ),
+    "overflow": Option(
+        Choice(("error", "split")),
+        "error",
+        "what to do with a model that one file cannot hold: refuse it, or write several files",
+    ),
+}
+
+
+def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
+    """Plan one node for a model: everything that it refers to goes into its file."""
+    del settings
+    paths = follow_references(asset.source, surveys, SLOTS)
+    place: Place = f"{asset.place}.kac"
+    if asset.options["overflow"] == "split":
+        place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
+    yield Node(
+        asset.name,
+        "encoders.kac.mesh:encode_mesh",
+        {path: Source(path) for path in paths},
+        {"source": asset.source, **asset.options},
+        {"kac": place},
+    )
+
+
+TARGET = Declaration(
+    kinds={"mesh": Kind((".obj", ".gltf", ".glb"), OPTIONS)},
+    plan=plan,
+    readers=(
+        Reader(
+            ".kac",
+            b"KAC ",
+            "encoders.kac.view:decode_kac",
+            exports={
+                "obj": "encoders.kac.view:export_obj",
+                "extract": "encoders.kac.view:extract_textures",
+            },
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Pictures: pixel formats, block compression, palettes, mip chains."""

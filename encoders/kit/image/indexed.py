@@ -1,0 +1,61 @@
+"""Pictures as indices into a palette, and the packing of 4- and 8-bit indices into words.
+
+The one rule: nothing is lost here. Colours that do not fit the palette are the business of a
+quantiser; this module only counts, orders and packs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.image.pixel import Words
+
+Indices = npt.NDArray[np.uint8]
+
+
+def index_words(words: Words, limit: int) -> tuple[Words, Indices] | None:
+    """Return the sorted palette and an index per texel, or None when there are too many words."""
+    palette, inverse = np.unique(words, return_inverse=True)
+    if len(palette) > limit:
+        return None
+    return palette, inverse.reshape(words.shape).astype(np.uint8)
+
+
+def look_up(palette: Words, indices: Indices, name: str) -> Words:
+    """Return the word of every texel; an index that the palette does not have is refused."""
+    highest = int(indices.max(initial=0))
+    if indices.size and highest >= len(palette):
+        facts = {"file": name, "index": highest, "palette": f"{len(palette)} words"}
+        raise EncodeError("an index lies outside of the palette", facts)
+    return palette[indices]
+
+
+def pack_indices(indices: Indices, bits: int) -> Words:
+    """Return rows of 16-bit words of 4- or 8-bit indices, the leftmost in the lowest bits.
+
+    A row that does not fill its last word repeats its last texel there, so that filtering or
+    rounding across the edge meets a colour of the picture.
+    """
+    per_word = 16 // bits
+    highest = int(indices.max(initial=0))
+    if highest >> bits:
+        raise EncodeError(
+            "an index does not fit its bits", {"index": highest, "allowed": (1 << bits) - 1}
+        )
+    short = -indices.shape[1] % per_word
+    padded = np.pad(indices, ((0, 0), (0, short)), "edge").astype(np.uint16)
+    groups = padded.reshape(len(indices), padded.shape[1] // per_word, per_word)
+    words = np.zeros(groups.shape[:2], np.uint16)
+    for place in range(per_word):
+        words |= groups[:, :, place] << np.uint16(place * bits)
+    return words
+
+
+def unpack_indices(words: Words, bits: int, width: int) -> Indices:
+    """Return the indices of rows of words, without what pads the last word of a row."""
+    shifts = np.arange(0, 16, bits, dtype=np.uint16)
+    indices = (words[:, :, None] >> shifts) & np.uint16((1 << bits) - 1)
+    texels = words.shape[1] * len(shifts)
+    return indices.reshape(len(words), texels)[:, :width].astype(np.uint8)

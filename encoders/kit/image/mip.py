@@ -1,0 +1,72 @@
+"""Mip chains: the base picture and its halvings, by any of the resize functions.
+
+A chain is averaged either from the base (no drift) or from the level before (as hardware
+does). The one rule: level i is max(1, width >> i) by max(1, height >> i), whatever the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from encoders.kit.image.pixel import Rgba8
+
+Resize: TypeAlias = Callable[[Rgba8, int, int], Rgba8]
+
+
+def full_level_count(width: int, height: int) -> int:
+    """Return the number of levels down to 1 x 1."""
+    return max(width, height).bit_length()
+
+
+def square_level_count(width: int, height: int) -> int:
+    """Return the number of levels until the shorter side is 1."""
+    return min(width, height).bit_length()
+
+
+def level_size(width: int, height: int, level: int) -> tuple[int, int]:
+    """Return width and height of a level."""
+    return max(1, width >> level), max(1, height >> level)
+
+
+def mips_from_base(image: Rgba8, levels: int, resize: Resize) -> list[Rgba8]:
+    """Return a chain in which every level is averaged from the base picture."""
+    height, width = image.shape[:2]
+    sizes = [level_size(width, height, level) for level in range(1, levels)]
+    return [image, *(resize(image, *size) for size in sizes)]
+
+
+def mips_from_previous(image: Rgba8, levels: int, resize: Resize) -> list[Rgba8]:
+    """Return a chain in which every level is averaged from the 8-bit level before it."""
+    height, width = image.shape[:2]
+    chain = [image]
+    for level in range(1, levels):
+        chain.append(resize(chain[-1], *level_size(width, height, level)))
+    return chain
+
+
+def keep_coverage(chain: list[Rgba8], cutoff: int) -> list[Rgba8]:
+    """Return the chain with alpha scaled so that each level shows the base's share of texels.
+
+    Averaging thins out what an alpha test at `cutoff` lets through; leaves and fences would
+    vanish in the distance.
+    """
+    shown = int((chain[0][..., 3] >= cutoff).sum())
+    total = chain[0][..., 3].size
+    return [chain[0], *(_with_coverage(level, cutoff, shown, total) for level in chain[1:])]
+
+
+def _with_coverage(level: Rgba8, cutoff: int, shown: int, total: int) -> Rgba8:
+    alpha = level[..., 3].astype(np.int64)
+    wanted = (2 * shown * alpha.size + total) // (2 * total)
+    # Texels that pass if everything from that alpha upwards passes; 256 lets none pass.
+    passing = np.cumsum(np.bincount(alpha.ravel(), minlength=257)[::-1])[::-1]
+    candidates = np.arange(1, 257)
+    # Of equally good ones the nearest to the cutoff: it changes alpha least, or not at all.
+    cost = np.abs(passing[1:] - wanted) * 512 + np.abs(candidates - cutoff)
+    least = int(candidates[np.argmin(cost)])
+    scaled = level.copy()
+    scaled[..., 3] = np.minimum(255, alpha * cutoff // least)
+    return scaled

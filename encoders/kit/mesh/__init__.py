@@ -1,0 +1,1 @@
+"""Meshes: welding, simplification, patches, strips, normals and tangents."""

@@ -1,0 +1,199 @@
+"""Triangles as every reader hands them on: the typed value between sources and targets.
+
+The rule: corner attributes stay with their corner. Each attribute has values of its own and, for
+each corner of each triangle, the row of the value used there, or -1 where the source gives none.
+Nothing is welded, flipped or made up before a target asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.source.material import Material
+
+Floats = npt.NDArray[np.float32]
+Corners = npt.NDArray[np.int32]
+KEY_LIMIT = 2**62
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute(Generic[Scalar]):
+    """Values (rows, components) and the row that each corner of each triangle uses.
+
+    `corner` is (triangles, 3); -1 says that the source gives this corner no value.
+    """
+
+    values: npt.NDArray[Scalar]
+    corner: Corners
+
+    def at(self, corners: npt.NDArray[np.integer[Any]], default: float = 0) -> npt.NDArray[Scalar]:
+        """Take the values at flat corners (triangle * 3 + corner), `default` where missing."""
+        rows = self.corner.reshape(-1)[corners]
+        shape = (*rows.shape, *self.values.shape[1:])
+        found = np.full(shape, default, self.values.dtype)
+        has_value = rows >= 0
+        found[has_value] = self.values[rows[has_value]]
+        return found
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every corner has a value."""
+        return bool((self.corner >= 0).all())
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of triangles with one name: an OBJ `o`/`g` section, or one glTF primitive of a node.
+
+    `node` is the number of that node, which tells nodes of one name apart; -1 in OBJ files.
+    """
+
+    object: str = ""
+    group: str = ""
+    node: int = field(default=-1, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles with separately indexed attributes, in the order of the source.
+
+    `part`, `material` (-1: none) and `smoothing` have one entry for each triangle. Smoothing is
+    the OBJ group number, 0 for flat; a glTF reader writes 1. `has_v_up` tells whether v = 0 is the
+    bottom of the image (OBJ) or its top (glTF), `has_linear_color` whether vertex and material
+    colours are linear (glTF) or to be taken as they are (OBJ).
+    """
+
+    position: Attribute[np.float32]
+    part: npt.NDArray[np.int32]
+    material: npt.NDArray[np.int32]
+    smoothing: npt.NDArray[np.int32]
+    parts: tuple[Part, ...] = (Part(),)
+    materials: tuple[Material, ...] = ()
+    normal: Attribute[np.float32] | None = None
+    uv: tuple[Attribute[np.float32], ...] = ()
+    color: Attribute[np.float32] | None = None
+    tangent: Attribute[np.float32] | None = None
+    joints: Attribute[np.uint16] | None = None
+    weights: Attribute[np.float32] | None = None
+    has_v_up: bool = False
+    has_linear_color: bool = True
+
+    @property
+    def triangle_count(self) -> int:
+        """How many triangles there are."""
+        return len(self.position.corner)
+
+    def attributes(self) -> Iterator[Attribute[Any]]:
+        """Every attribute that the mesh has, positions first."""
+        optional = (self.normal, *self.uv, self.color, self.tangent, self.joints, self.weights)
+        yield self.position
+        yield from (attribute for attribute in optional if attribute is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Welded:
+    """One vertex list for all attributes: `indices` (triangles, 3) into it.
+
+    Vertex `k` is the flat corner `corners[k]`, so `mesh.normal.at(welded.corners)` is its normal.
+    """
+
+    corners: npt.NDArray[np.intp]
+    indices: Corners
+
+
+def weld(mesh: Mesh, *, across_parts: bool = True) -> Welded:
+    """Give corners that use the same rows of every attribute one vertex, in order of first use.
+
+    Equal values in different rows stay apart. With `across_parts` off, parts share no vertex.
+    """
+    keys: list[npt.NDArray[Any]] = [a.corner.reshape(-1) for a in mesh.attributes()]
+    if not across_parts:
+        keys.append(np.repeat(mesh.part, 3))
+    first, ids = first_use(keys)
+    return Welded(first, ids.astype(np.int32).reshape(-1, 3))
+
+
+def compact(attribute: Attribute[np.float32]) -> Attribute[np.float32]:
+    """Keep the values that corners use, each once by its bits (-0 is 0), in order of first use."""
+    pruned = prune(attribute)
+    # Adding zero turns -0 into 0 and changes no other value.
+    values = pruned.values + np.float32(0)
+    first, ids = first_use(list(values.view(np.int32).T))
+    return Attribute(values[first], _renumbered(ids, pruned.corner))
+
+
+def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
+    """Keep the values that corners use, in order of first use; equal ones stay apart."""
+    flat = attribute.corner.reshape(-1)
+    used = flat[flat >= 0]
+    first = np.full(len(attribute.values), len(used))
+    np.minimum.at(first, used, np.arange(len(used)))
+    kept = np.argsort(first)[: np.count_nonzero(first < len(used))]
+    number = np.empty(len(first), np.intp)
+    number[kept] = np.arange(len(kept))
+    return Attribute(attribute.values[kept], _renumbered(number, attribute.corner))
+
+
+def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
+    """Replace the rows that corners use; those without a value stay without."""
+    return np.append(numbers, -1).astype(np.int32)[corner]
+
+
+def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:
+    """Keep only these triangles (a mask or numbers); attribute values and tables stay whole."""
+
+    def cut(attribute: Attribute[Any] | None) -> Any:
+        return attribute and Attribute(attribute.values, attribute.corner[triangles])
+
+    return replace(
+        mesh,
+        position=cut(mesh.position),
+        part=mesh.part[triangles],
+        material=mesh.material[triangles],
+        smoothing=mesh.smoothing[triangles],
+        normal=cut(mesh.normal),
+        uv=tuple(cut(uv) for uv in mesh.uv),
+        color=cut(mesh.color),
+        tangent=cut(mesh.tangent),
+        joints=cut(mesh.joints),
+        weights=cut(mesh.weights),
+    )
+
+
+def first_use(
+    columns: Sequence[npt.NDArray[Any]],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Give equal rows of integer columns one number, in order of first use.
+
+    Returns the row where each number first appears, and the number of each row.
+    """
+    _, first, ids = np.unique(_row_keys(columns), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], place[ids]
+
+
+def _row_keys(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+    """Fold the columns into one integer a row, equal where the rows are equal."""
+    keys, span = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        if span * (high - low + 1) > KEY_LIMIT:
+            keys, span = _rank(keys), len(keys)
+        if span * (high - low + 1) > KEY_LIMIT:
+            column, low, high = _rank(column), 0, len(column) - 1  # noqa: PLW2901 - same rows
+        keys = keys * (high - low + 1) + (column.astype(np.int64) - low)
+        span *= high - low + 1
+    return keys
+
+
+def _rank(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Replace each value by its place among the different values, sorted."""
+    return np.unique(column, return_inverse=True)[1].astype(np.int64)

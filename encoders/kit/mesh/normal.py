@@ -1,0 +1,128 @@
+"""Normals that a source leaves out, normals under a transform, and triangles without an area.
+
+The rule: sums are taken in the order of the triangles and every step is one rounded operation, so
+that all machines get the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.mesh.mesh import Attribute, Floats, Mesh, compact, first_use, select
+from encoders.kit.mesh.polygon import area_vectors
+
+Doubles = npt.NDArray[np.float64]
+Shading = Literal["auto", "smooth", "flat"]
+
+
+def fill_normals(mesh: Mesh, shading: Shading = "auto") -> Mesh:
+    """Give each corner that has no normal, or one of length zero, a computed one.
+
+    A smooth normal is the sum of the area vectors around a position, within a smoothing group:
+    the source's own for `auto`, where group 0 is flat, or one for all triangles. A flat normal is
+    the triangle's. Corners of triangles without an area may be left with zeros.
+    """
+    missing = np.flatnonzero(_lacks_normal(mesh))
+    if mesh.normal is not None and not len(missing):
+        return mesh
+    areas = _areas(mesh)
+    ids, count = _sharing(mesh, shading)
+    sums = np.stack([_sum(ids, areas[:, axis], count) for axis in range(3)], axis=1)
+    found = normalise(sums[ids[missing]])
+    is_zero = ~found.any(axis=1)
+    found[is_zero] = normalise(areas[missing[is_zero] // 3])
+    return _with_normals(mesh, missing, found)
+
+
+def _areas(mesh: Mesh) -> Doubles:
+    return area_vectors(mesh.position.values[mesh.position.corner].astype(np.float64))
+
+
+def _lacks_normal(mesh: Mesh) -> npt.NDArray[np.bool_]:
+    """Tell for each flat corner whether the mesh has no usable normal there."""
+    corners = np.arange(mesh.triangle_count * 3)
+    if mesh.normal is None:
+        return np.ones(len(corners), np.bool_)
+    lacks: npt.NDArray[np.bool_] = np.all(mesh.normal.at(corners) == 0, axis=1)
+    return lacks
+
+
+def _sharing(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], int]:
+    """Give the flat corners numbers, the same for those which share a normal."""
+    triangle = np.repeat(np.arange(mesh.triangle_count), 3)
+    groups = {
+        "auto": np.repeat(mesh.smoothing, 3),
+        "smooth": np.ones(len(triangle), np.int32),
+        "flat": np.zeros(len(triangle), np.int32),
+    }[shading]
+    is_flat = groups == 0
+    # Equal positions are one, whatever their rows: a seam in the UVs is no edge.
+    position = compact(mesh.position).corner.reshape(-1)
+    first, ids = first_use([np.where(is_flat, triangle, position), groups])
+    return ids, len(first)
+
+
+def _sum(ids: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:
+    """Sum the values of triangles over the corners with the same number, in order."""
+    return np.bincount(ids, weights=np.repeat(values, 3), minlength=count).astype(np.float64)
+
+
+def normalise(vectors: npt.NDArray[np.floating]) -> Doubles:
+    """Scale vectors to length 1; those without a length stay zero."""
+    exact = vectors.astype(np.float64)
+    # A scale by the greatest component keeps the squares of very short vectors above zero.
+    greatest = np.abs(exact).max(axis=1, initial=0, keepdims=True)
+    scaled = np.divide(exact, greatest, out=np.zeros_like(exact), where=greatest > 0)
+    squares = scaled * scaled
+    length = np.sqrt(squares[:, :1] + squares[:, 1:2] + squares[:, 2:3])
+    unit: Doubles = np.divide(scaled, length, out=np.zeros_like(scaled), where=length > 0)
+    return unit
+
+
+def _with_normals(mesh: Mesh, corners: npt.NDArray[np.intp], normals: Doubles) -> Mesh:
+    """Return the mesh with these normals at these flat corners, equal ones stored once."""
+    values, rows = np.zeros((0, 3), np.float32), np.full(mesh.triangle_count * 3, -1, np.int32)
+    if mesh.normal is not None:
+        values, rows = mesh.normal.values, mesh.normal.corner.reshape(-1).copy()
+    made = normals.astype(np.float32)
+    first, ids = first_use(list(made.view(np.int32).T))
+    rows[corners] = ids + len(values)
+    normal = Attribute(np.concatenate((values, made[first])), rows.reshape(-1, 3))
+    return replace(mesh, normal=normal)
+
+
+def transform_normals(normals: Floats, matrix: Sequence[Sequence[float]]) -> Floats:
+    """Turn normals as a surface turns under the upper left 3x3 of a matrix, given by rows.
+
+    That is by the inverse transpose, here by the cofactors, which are the same but for a factor
+    and exist for flattening matrices too; its sign is that of the determinant.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = (tuple(map(float, row[:3])) for row in matrix[:3])
+    rows = (
+        (e * i - f * h, f * g - d * i, d * h - e * g),
+        (c * h - b * i, a * i - c * g, b * g - a * h),
+        (b * f - c * e, c * d - a * f, a * e - b * d),
+    )
+    determinant = a * rows[0][0] + b * rows[0][1] + c * rows[0][2]
+    sign = -1.0 if determinant < 0 else 1.0
+    x, y, z = normals.astype(np.float64).T
+    turned = [sign * (row[0] * x + row[1] * y + row[2] * z) for row in rows]
+    return normalise(np.stack(turned, axis=1)).astype(np.float32)
+
+
+def find_degenerate(mesh: Mesh) -> npt.NDArray[np.bool_]:
+    """Tell for each triangle whether it has no area."""
+    degenerate: npt.NDArray[np.bool_] = np.all(_areas(mesh) == 0, axis=1)
+    return degenerate
+
+
+def drop_degenerate(mesh: Mesh) -> tuple[Mesh, int]:
+    """Drop the triangles that have no area, and say how many there were."""
+    degenerate = find_degenerate(mesh)
+    count = int(degenerate.sum())
+    return (select(mesh, ~degenerate), count) if count else (mesh, 0)

@@ -1,0 +1,222 @@
+"""Cluster triangles into patches of few vertices, as few patches as can be found quickly.
+
+A patch grows vertex by vertex: always the vertex that completes most triangles, then the one
+with the fewest triangles left, then the one that was met first, which keeps patches round. Each
+patch is grown from a few seeds beside the last one, and the growth that leaves least behind is
+kept. The one rule: the result depends on the indices alone, and the kernel agrees with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.kit.mesh.triangle import Indices, checked_triangles, has_distinct_corners
+from encoders.kit.native.kernel import choose
+
+# Growths that are tried for each patch; more cost time and hardly lower the count.
+ATTEMPTS = 4
+# What a triangle in the patch is worth against a triangle left at one of its vertices.
+TRIANGLE_WORTH = 5
+# Triangles looked at around one vertex, so that the hub of a great fan costs no more than others.
+WINDOW = 64
+MAX_VERTICES = 256
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Triangle numbers, patch after patch: patch p is `order[starts[p] : starts[p + 1]]`."""
+
+    order: NDArray[np.int32]
+    starts: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def cluster_patches(
+    indices: NDArray[np.integer], vertex_count: int, max_vertices: int = 16, max_triangles: int = 32
+) -> Clusters:
+    """Give every triangle with three different vertices a patch; the others belong to none."""
+    if not (3 <= max_vertices <= MAX_VERTICES and 1 <= max_triangles <= WINDOW):
+        raise ValueError(f"no patch of {max_vertices} vertices and {max_triangles} triangles")
+    triangles = checked_triangles(indices, vertex_count)
+    drawn = np.flatnonzero(has_distinct_corners(triangles)).astype(np.int32)
+    kept = np.ascontiguousarray(triangles[drawn])
+    order = np.empty(len(kept), dtype=np.int32)
+    starts = np.zeros(len(kept) + 1, dtype=np.int32)
+    kernel = choose("cluster_patches", _cluster_reference)
+    count = kernel(kept, vertex_count, max_vertices, max_triangles, order, starts)
+    return Clusters(drawn[order], starts[: count + 1].copy())
+
+
+def _cluster_reference(
+    triangles: Indices,
+    vertex_count: int,
+    max_vertices: int,
+    max_triangles: int,
+    order: NDArray[np.int32],
+    starts: NDArray[np.int32],
+) -> int:
+    """Fill `order` and `starts` and return the number of patches."""
+    pool = _Pool(triangles, vertex_count)
+    count = filled = 0
+    while pool.left:
+        patch = _build_patch(pool, max_vertices, max_triangles)
+        order[filled : filled + len(patch.triangles)] = sorted(patch.triangles)
+        filled += len(patch.triangles)
+        count += 1
+        starts[count] = filled
+    return count
+
+
+@dataclass
+class _Growth:
+    """A patch in the making; `seed` is its first triangle, `stuck` says that nothing adjoins."""
+
+    vertices: list[int]
+    triangles: list[int]
+    seed: int
+    stuck: bool = False
+
+
+class _Pool:
+    """The triangles that no patch has taken yet, and where to look for the next ones."""
+
+    def __init__(self, triangles: Indices, vertex_count: int) -> None:
+        flat = triangles.reshape(-1)
+        by_vertex = (np.argsort(flat, kind="stable") // 3).tolist()
+        ends = np.cumsum(np.bincount(flat, minlength=vertex_count)).tolist()
+        self.corners: list[list[int]] = triangles.tolist()
+        self.around: list[list[int]] = [
+            by_vertex[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)
+        ]
+        self.live = [len(near) for near in self.around]
+        self.head = [0] * vertex_count
+        self.taken = bytearray(len(triangles))
+        self.mark = [0] * vertex_count
+        self.marks = 0
+        self.border: list[int] = []
+        self.waiting: list[int] = []
+        self.is_waiting = bytearray(vertex_count)
+        self.scan = 0
+        self.left = len(triangles)
+
+    def near(self, vertex: int) -> list[int]:
+        """Return the triangles to look at around a vertex: a window from the first one left."""
+        head = self.head[vertex]
+        return self.around[vertex][head : head + WINDOW]
+
+    def take(self, growth: _Growth, fresh: Iterable[int]) -> None:
+        """Give the fresh triangles to a patch and queue its vertices that have others left."""
+        for triangle in fresh:
+            self.taken[triangle] = 1
+            self.left -= 1
+            for vertex in self.corners[triangle]:
+                self.live[vertex] -= 1
+        self.border = [vertex for vertex in growth.vertices if self.live[vertex]]
+        for vertex in growth.vertices:
+            near, head = self.around[vertex], self.head[vertex]
+            while head < len(near) and self.taken[near[head]]:
+                head += 1
+            self.head[vertex] = head
+        for vertex in self.border:
+            if not self.is_waiting[vertex]:
+                self.is_waiting[vertex] = 1
+                self.waiting.append(vertex)
+
+    def seeds(self) -> list[int]:
+        """Return the best triangles to go on from: at the last patch, a former one, anywhere."""
+        found = self._seeds_around(self.border)
+        while not found and self.waiting:
+            vertex = self.waiting.pop()
+            self.is_waiting[vertex] = 0
+            found = self._seeds_around([vertex])
+        if found:
+            return found
+        while self.taken[self.scan]:
+            self.scan += 1
+        return [self.scan]
+
+    def _seeds_around(self, vertices: list[int]) -> list[int]:
+        """Return the triangles at these vertices with the fewest others left around them."""
+        live = self.live
+        ranked = set()
+        for vertex in vertices:
+            for triangle in self.near(vertex):
+                if not self.taken[triangle]:
+                    a, b, c = self.corners[triangle]
+                    ranked.add((live[a] + live[b] + live[c], triangle))
+        return [triangle for _, triangle in sorted(ranked)[:ATTEMPTS]]
+
+
+def _build_patch(pool: _Pool, max_vertices: int, max_triangles: int) -> _Growth:
+    """Grow the best connected patch, then fill what room is left from the next seeds."""
+    attempts = [
+        _grow(pool, _Growth([], [], seed), max_vertices, max_triangles) for seed in pool.seeds()
+    ]
+    patch = min(attempts, key=lambda growth: _leftover(pool, growth))
+    pool.take(patch, patch.triangles)
+    while patch.stuck and pool.left and len(patch.vertices) + 3 <= max_vertices:
+        before = len(patch.triangles)
+        if before == max_triangles:
+            break
+        patch.seed = pool.seeds()[0]
+        _grow(pool, patch, max_vertices, max_triangles)
+        pool.take(patch, patch.triangles[before:])
+    return patch
+
+
+def _leftover(pool: _Pool, growth: _Growth) -> int:
+    """Rate a growth: the lower, the fewer triangles it leaves at its border for what it takes."""
+    around = sum(pool.live[vertex] for vertex in growth.vertices)
+    return around - TRIANGLE_WORTH * len(growth.triangles)
+
+
+def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -> _Growth:
+    """Add the seed, then vertices that complete triangles until the patch is full or stuck."""
+    pool.marks += 1
+    for vertex in growth.vertices:
+        pool.mark[vertex] = pool.marks
+    growth.triangles.append(growth.seed)
+    gain: dict[int, int] = {}
+    for vertex in pool.corners[growth.seed]:
+        if pool.mark[vertex] != pool.marks:
+            _join(pool, growth, vertex, gain, max_triangles)
+    while gain and len(growth.vertices) < max_vertices:
+        best = _best_candidate(gain, pool.live)
+        if len(growth.triangles) + gain[best] > max_triangles:
+            break
+        _join(pool, growth, best, gain, max_triangles)
+    growth.stuck = not gain
+    return growth
+
+
+def _best_candidate(gain: dict[int, int], live: list[int]) -> int:
+    """Return the vertex that completes most triangles and leaves fewest, the earliest of those."""
+    best, most, fewest = -1, 0, 0
+    for vertex, completed in gain.items():
+        if completed > most or (completed == most and live[vertex] < fewest):
+            best, most, fewest = vertex, completed, live[vertex]
+    return best
+
+
+def _join(
+    pool: _Pool, growth: _Growth, vertex: int, gain: dict[int, int], max_triangles: int
+) -> None:
+    """Add one vertex, the triangles it completes, and what its neighbours would now complete."""
+    mark, marks = pool.mark, pool.marks
+    growth.vertices.append(vertex)
+    mark[vertex] = marks
+    gain.pop(vertex, None)
+    for triangle in pool.near(vertex):
+        if pool.taken[triangle] or triangle == growth.seed:
+            continue
+        outside = [corner for corner in pool.corners[triangle] if mark[corner] != marks]
+        if len(outside) == 1:
+            gain[outside[0]] = gain.get(outside[0], 0) + 1
+        elif not outside and len(growth.triangles) < max_triangles:
+            growth.triangles.append(triangle)

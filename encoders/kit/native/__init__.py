@@ -1,0 +1,1 @@
+"""Native kernels, each beside a Python reference that gives the same bytes."""

@@ -1,0 +1,97 @@
+"""The default scene as a flat list of placed primitives, in the order of its nodes.
+
+A mesh that several nodes show is decoded once: its placements share their arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.kit.source.gltf.document import element
+from encoders.kit.source.gltf.fault import fault
+from encoders.kit.source.gltf.matrix import Doubles
+from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
+from encoders.kit.source.gltf.node import scene_nodes
+from encoders.kit.source.gltf.source import Gltf
+
+# Placements share arrays, so only their number needs a limit.
+PLACEMENT_LIMIT = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPrimitive:
+    """A primitive with the node that places it; `matrix` is the node's world matrix (4, 4).
+
+    A skinned one (`skin` is not None) is placed by its joints alone, as the specification says.
+    """
+
+    node: int
+    node_name: str
+    mesh_name: str
+    matrix: Doubles
+    primitive: Primitive
+    skin: int | None = None
+
+
+def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
+    """Return every primitive of the default scene, in the order of its nodes."""
+    decoded: dict[int, list[Primitive]] = {}
+    checked: set[tuple[int, int]] = set()
+    placed: list[PlacedPrimitive] = []
+    for index in scene_nodes(gltf.document, gltf.name):
+        mesh = gltf.document.nodes[index].mesh
+        if mesh is None:
+            continue
+        if mesh not in decoded:
+            decoded[mesh] = _primitives(gltf, mesh, f"nodes[{index}].mesh")
+        skin = gltf.document.nodes[index].skin
+        if skin is not None and (mesh, skin) not in checked:
+            checked.add((mesh, skin))
+            _check_skin(gltf, decoded[mesh], skin, f"nodes[{index}]")
+        placed += _place(gltf, index, gltf.world[index], decoded[mesh])
+        if len(placed) > PLACEMENT_LIMIT:
+            raise fault("scene has too many meshes", gltf.name, "nodes", None, PLACEMENT_LIMIT)
+    return placed
+
+
+def _primitives(gltf: Gltf, mesh: int, where: str) -> list[Primitive]:
+    record = element(gltf.document.meshes, mesh, where, gltf.name)
+    found = (decode_primitive(gltf, mesh, number) for number in range(len(record.primitives)))
+    return [primitive for primitive in found if primitive is not None]
+
+
+def _place(
+    gltf: Gltf, index: int, world: Sequence[float], primitives: list[Primitive]
+) -> list[PlacedPrimitive]:
+    node = gltf.document.nodes[index]
+    assert node.mesh is not None
+    mesh_name = gltf.document.meshes[node.mesh].name
+    matrix = np.array(world).reshape(4, 4)
+    return [
+        PlacedPrimitive(index, node.name, mesh_name, matrix, primitive, node.skin)
+        for primitive in primitives
+    ]
+
+
+def _check_skin(gltf: Gltf, primitives: list[Primitive], skin: int, where: str) -> None:
+    record = element(gltf.document.skins, skin, f"{where}.skin", gltf.name)
+    for primitive in primitives:
+        gltf.charge(4 * len(primitive.position), where)
+        _check_joints(gltf, primitive, len(record.joints), where)
+
+
+def _check_joints(gltf: Gltf, primitive: Primitive, count: int, where: str) -> None:
+    joints, weights = primitive.joints, primitive.weights
+    if (joints is None) != (weights is None):
+        raise fault("vertices have joints or weights, but not both", gltf.name, where)
+    if joints is None or weights is None:
+        return
+    if joints.shape != weights.shape:
+        raise fault("joints do not fit weights", gltf.name, where, joints.shape, weights.shape)
+    # A joint of no weight may be any number.
+    largest = int(np.where(weights != 0, joints, 0).max(initial=0))
+    if largest >= count:
+        raise fault("vertex joint is not in the skin", gltf.name, where, largest, f"below {count}")

@@ -1,0 +1,164 @@
+"""A part of a glTF file as a GLB of its own: some meshes, one skin, one clip, and all nodes.
+
+What a part holds depends only on what was asked for: accessors are numbered and stored anew, so a
+change elsewhere in the file leaves the part's bytes alone. Values are copied as they are stored;
+whoever decodes the part judges them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
+
+from encoders.kit.source.gltf import document as spec
+from encoders.kit.source.gltf.accessor import decode_accessor
+from encoders.kit.source.gltf.buffer import view_bytes
+from encoders.kit.source.gltf.container import BIN_CHUNK, GLB_MAGIC, GLB_VERSION, JSON_CHUNK
+from encoders.kit.source.gltf.draco import DracoPrimitive
+from encoders.kit.source.gltf.extension import DRACO, KNOWN, extension
+from encoders.kit.source.gltf.source import Gltf
+
+
+@dataclass
+class _Store:
+    """The bytes and accessors that a part has so far, in order of first use."""
+
+    gltf: Gltf
+    binary: bytearray = field(default_factory=bytearray)
+    views: list[spec.BufferView] = field(default_factory=list)
+    accessors: list[spec.Accessor] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def accessor(self, index: int, where: str) -> int:
+        """Copy an accessor, once, and return its new number."""
+        if index not in self.numbers:
+            record = spec.element(self.gltf.document.accessors, index, where, self.gltf.name)
+            self.numbers[index] = len(self.accessors)
+            self.accessors.append(self._copied(index, record))
+        return self.numbers[index]
+
+    def _copied(self, index: int, record: spec.Accessor) -> spec.Accessor:
+        plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
+        if record.buffer_view is None and record.sparse is None:
+            return plain
+        values = decode_accessor(self.gltf, index)
+        self.gltf.charge(values.nbytes, f"accessors[{index}]")
+        # Matrices are stored column by column.
+        stored = values.transpose(0, 2, 1) if values.ndim == 3 else values
+        return replace(plain, buffer_view=self.view(stored.tobytes()))
+
+    def view(self, data: bytes) -> int:
+        """Add bytes as a buffer view and return its number."""
+        self.binary += bytes(-len(self.binary) % 4)
+        offset = len(self.binary)
+        self.binary += data
+        self.views.append(spec.BufferView(buffer=0, byte_offset=offset, byte_length=len(data)))
+        return len(self.views) - 1
+
+
+def write_subset(
+    gltf: Gltf, meshes: Sequence[int] = (), skin: int | None = None, clip: int | None = None
+) -> bytes:
+    """Return these meshes, this skin and this clip, numbered from 0, with the file's nodes."""
+    source, store = gltf.document, _Store(gltf)
+    document = spec.Document(
+        asset=spec.Asset(version="2.0"),
+        extensions_required=tuple(
+            key for key in source.extensions_required if key in KNOWN and meshes
+        ),
+        scene=source.scene,
+        scenes=source.scenes,
+        nodes=_nodes(source, meshes, skin),
+        meshes=tuple(_mesh(store, index) for index in meshes),
+        skins=() if skin is None else (_skin(store, skin),),
+        animations=() if clip is None else (_clip(store, clip),),
+        materials=source.materials if meshes else (),
+        textures=source.textures if meshes else (),
+        images=tuple(spec.Image(name=image.name) for image in source.images) if meshes else (),
+        samplers=source.samplers if meshes else (),
+        accessors=tuple(store.accessors),
+        buffer_views=tuple(store.views),
+        buffers=(spec.Buffer(byte_length=len(store.binary)),) if store.binary else (),
+    )
+    # The lists above were filled while the fields before them were made.
+    return write_glb(document, bytes(store.binary))
+
+
+def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tuple[spec.Node, ...]:
+    places = {index: number for number, index in enumerate(meshes)}
+    return tuple(
+        replace(
+            node,
+            extensions={},
+            mesh=None if node.mesh is None else places.get(node.mesh),
+            skin=0 if skin is not None and node.skin == skin and node.mesh in places else None,
+        )
+        for node in source.nodes
+    )
+
+
+def _mesh(store: _Store, index: int) -> spec.Mesh:
+    where = f"meshes[{index}]"
+    record = spec.element(store.gltf.document.meshes, index, where, store.gltf.name)
+    primitives = tuple(_primitive(store, one, where) for one in record.primitives)
+    return replace(record, primitives=primitives, extensions={})
+
+
+def _primitive(store: _Store, record: spec.Primitive, where: str) -> spec.Primitive:
+    name = store.gltf.name
+    packed = extension(record, DRACO, DracoPrimitive, name, where)
+    extensions: spec.Extensions = {}
+    if packed is not None:
+        spec.element(store.gltf.document.buffer_views, packed.buffer_view, where, name)
+        view = store.view(bytes(view_bytes(store.gltf, packed.buffer_view)))
+        extensions[DRACO] = msgspec.Raw(msgspec.json.encode(replace(packed, buffer_view=view)))
+    attributes = {
+        key: store.accessor(accessor, f"{where} {key}")
+        for key, accessor in sorted(record.attributes.items())
+    }
+    indices = None if record.indices is None else store.accessor(record.indices, where)
+    return replace(
+        record, attributes=attributes, indices=indices, targets=(), extensions=extensions
+    )
+
+
+def _skin(store: _Store, index: int) -> spec.Skin:
+    where = f"skins[{index}]"
+    record = spec.element(store.gltf.document.skins, index, where, store.gltf.name)
+    matrices = record.inverse_bind_matrices
+    stored = None if matrices is None else store.accessor(matrices, where)
+    return replace(record, inverse_bind_matrices=stored, extensions={})
+
+
+def _clip(store: _Store, index: int) -> spec.Animation:
+    where = f"animations[{index}]"
+    record = spec.element(store.gltf.document.animations, index, where, store.gltf.name)
+    samplers = tuple(
+        replace(
+            sampler,
+            input=store.accessor(sampler.input, where),
+            output=store.accessor(sampler.output, where),
+            extensions={},
+        )
+        for sampler in record.samplers
+    )
+    channels = tuple(
+        replace(channel, extensions={}, target=replace(channel.target, extensions={}))
+        for channel in record.channels
+    )
+    return replace(record, samplers=samplers, channels=channels, extensions={})
+
+
+def write_glb(document: spec.Document, binary: bytes) -> bytes:
+    """Return a GLB of a document whose buffer, if there is one, is `binary`."""
+    text = msgspec.json.encode(document)
+    text += b" " * (-len(text) % 4)
+    chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
+    if binary:
+        binary += bytes(-len(binary) % 4)
+        chunks += struct.pack("<II", len(binary), BIN_CHUNK) + binary
+    return struct.pack("<4sII", GLB_MAGIC, GLB_VERSION, 12 + len(chunks)) + chunks

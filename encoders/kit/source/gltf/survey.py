@@ -1,0 +1,238 @@
+"""What must be known of a glTF file before planning: files it needs, names, bounds, clips.
+
+Only the JSON is read, never the bulk data, and no numpy is imported: bounds come from what the
+accessors declare. The result is plain JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from encoders.kit.source.gltf.container import decode_container
+from encoders.kit.source.gltf.document import (
+    Accessor,
+    Animation,
+    Document,
+    Image,
+    Primitive,
+    decode_document,
+    element,
+)
+from encoders.kit.source.gltf.extension import MESHOPT, extension
+from encoders.kit.source.gltf.node import Matrix, scene_nodes, world_matrices
+from encoders.kit.source.gltf.uri import is_data_uri
+
+Box = tuple[list[float], list[float]]
+
+_STORED_MAX = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
+_TRIANGLES = 4
+
+
+class _Fallback(msgspec.Struct, frozen=True):
+    """`buffer.extensions.EXT_meshopt_compression`."""
+
+    fallback: bool = False
+
+
+def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
+    """Return what a .gltf or .glb file declares; its external URIs, as written, are in `refs`.
+
+    `maps` gives those of images again, by the slot of a material that they are for.
+    """
+    document = decode_document(decode_container(data, name).json, name)
+    nodes = _survey_nodes(document, name)
+    boxes = [(node["bounds"]["min"], node["bounds"]["max"]) for node in nodes if node["bounds"]]
+    meshes = _survey_meshes(document, name)
+    return {
+        "refs": _refs(document, name),
+        "maps": _maps(document),
+        "images": [_survey_image(image) for image in document.images],
+        "nodes": nodes,
+        "meshes": meshes,
+        "materials": [material.name for material in document.materials],
+        "skins": _survey_skins(document, name),
+        "clips": [_survey_clip(document, clip, name) for clip in document.animations],
+        "extensions": {
+            "used": sorted(set(document.extensions_used)),
+            "required": sorted(set(document.extensions_required)),
+        },
+        "bounds": _as_json(_union(boxes)),
+        "triangles": sum(
+            meshes[node["mesh"]]["triangles"] for node in nodes if node["mesh"] is not None
+        ),
+    }
+
+
+def _refs(document: Document, name: str) -> list[str]:
+    """Collect external URIs; a buffer that only stands in for compressed data is not needed."""
+    uris = [image.uri for image in document.images]
+    for index, buffer in enumerate(document.buffers):
+        marked = extension(buffer, MESHOPT, _Fallback, name, f"buffers[{index}]")
+        if marked is None or not marked.fallback:
+            uris.append(buffer.uri)
+    return sorted({uri for uri in uris if uri is not None and not is_data_uri(uri)})
+
+
+def _maps(document: Document) -> dict[str, list[str]]:
+    """Collect the external images of each slot; what leads nowhere is for the decoder to refuse."""
+    found: dict[str, set[str]] = {}
+    for material in document.materials:
+        pbr = material.pbr_metallic_roughness
+        slots = {
+            "base_color": pbr.base_color_texture,
+            "emissive": material.emissive_texture,
+            "metallic_roughness": pbr.metallic_roughness_texture,
+            "normal": material.normal_texture,
+            "occlusion": material.occlusion_texture,
+        }
+        for slot, info in slots.items():
+            if info is not None and (uri := _image_uri(document, info.index)):
+                found.setdefault(slot, set()).add(uri)
+    return {slot: sorted(uris) for slot, uris in sorted(found.items())}
+
+
+def _image_uri(document: Document, texture: int) -> str | None:
+    if texture >= len(document.textures):
+        return None
+    image = document.textures[texture].source
+    if image is None or image >= len(document.images):
+        return None
+    uri = document.images[image].uri
+    return None if uri is None or is_data_uri(uri) else uri
+
+
+def _survey_image(image: Image) -> dict[str, Any]:
+    uri = None if image.uri is None or is_data_uri(image.uri) else image.uri
+    view, mime = image.buffer_view, image.mime_type
+    return {"name": image.name, "uri": uri, "buffer_view": view, "mime": mime}
+
+
+def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
+    """List the nodes of the default scene in its order, with world bounds where they are known.
+
+    For a skinned node they are an estimate: where its joints rest is bulk data.
+    """
+    world = world_matrices(document, name)
+    boxes: dict[int, Box | None] = {}
+    found = []
+    for index in scene_nodes(document, name):
+        node = document.nodes[index]
+        if node.mesh is not None and node.mesh not in boxes:
+            boxes[node.mesh] = _mesh_box(document, node.mesh, name)
+        box = None if node.mesh is None else boxes[node.mesh]
+        bounds = None if box is None else _as_json(_transformed(box, world[index]))
+        found.append(
+            {
+                "index": index,
+                "name": node.name,
+                "mesh": node.mesh,
+                "skin": node.skin,
+                "bounds": bounds,
+            }
+        )
+    return found
+
+
+def _mesh_box(document: Document, mesh: int, name: str) -> Box | None:
+    record = element(document.meshes, mesh, "nodes[].mesh", name)
+    boxes = []
+    for primitive in record.primitives:
+        position = primitive.attributes.get("POSITION")
+        if position is not None and primitive.mode >= _TRIANGLES:
+            accessor = element(document.accessors, position, f"meshes[{mesh}]", name)
+            boxes.append(_accessor_box(accessor))
+    known = [box for box in boxes if box is not None]
+    return _union(known) if len(known) == len(boxes) else None
+
+
+def _accessor_box(accessor: Accessor) -> Box | None:
+    """Return declared bounds as real values, or None where they are missing or null."""
+    low, high = _reals(accessor, accessor.min), _reals(accessor, accessor.max)
+    return (low, high) if len(low) == len(high) == 3 else None
+
+
+def _reals(accessor: Accessor, stored: Sequence[float | None] | None) -> list[float]:
+    largest = _STORED_MAX.get(accessor.component_type, 1) if accessor.normalized else 1
+    return [
+        max(value / largest, -1.0) if largest > 1 else value
+        for value in stored or ()
+        if value is not None
+    ]
+
+
+def _transformed(box: Box, matrix: Matrix) -> Box | None:
+    """Return the box around the eight transformed corners of a box."""
+    corners = [
+        [a * x + b * y + c * z + t for a, b, c, t in (matrix[0:4], matrix[4:8], matrix[8:12])]
+        for x, y, z in product(*zip(*box, strict=True))
+    ]
+    low, high = (
+        [min(axis) for axis in zip(*corners, strict=True)],
+        [max(axis) for axis in zip(*corners, strict=True)],
+    )
+    return (low, high) if all(map(math.isfinite, low + high)) else None
+
+
+def _union(boxes: Iterable[Box]) -> Box | None:
+    lows, highs = [], []
+    for low, high in boxes:
+        lows.append(low)
+        highs.append(high)
+    if not lows:
+        return None
+    return [min(axis) for axis in zip(*lows, strict=True)], [
+        max(axis) for axis in zip(*highs, strict=True)
+    ]
+
+
+def _as_json(box: Box | None) -> dict[str, list[float]] | None:
+    return None if box is None else {"min": box[0], "max": box[1]}
+
+
+def _survey_meshes(document: Document, name: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": mesh.name,
+            "primitives": len(mesh.primitives),
+            "triangles": sum(_triangle_count(document, item, name) for item in mesh.primitives),
+            "morph_targets": max((len(item.targets) for item in mesh.primitives), default=0),
+        }
+        for mesh in document.meshes
+    ]
+
+
+def _triangle_count(document: Document, primitive: Primitive, name: str) -> int:
+    """Count triangles by the declared counts; joining triangles of strips are counted too."""
+    source = (
+        primitive.attributes.get("POSITION") if primitive.indices is None else primitive.indices
+    )
+    if source is None or primitive.mode < _TRIANGLES:
+        return 0
+    corners = element(document.accessors, source, "meshes[].primitives[]", name).count
+    return corners // 3 if primitive.mode == _TRIANGLES else max(corners - 2, 0)
+
+
+def _survey_skins(document: Document, name: str) -> list[dict[str, Any]]:
+    found = []
+    for index, skin in enumerate(document.skins):
+        where = f"skins[{index}].joints"
+        joints = [element(document.nodes, joint, where, name).name for joint in skin.joints]
+        found.append({"name": skin.name, "joints": joints, "count": len(joints)})
+    return found
+
+
+def _survey_clip(document: Document, clip: Animation, name: str) -> dict[str, Any]:
+    """Take the duration from the largest declared key time, None where one is not declared."""
+    ends = []
+    for channel in clip.channels:
+        sampler = element(clip.samplers, channel.sampler, "animations[].channels[].sampler", name)
+        times = element(document.accessors, sampler.input, "animations[].samplers[].input", name)
+        ends.append(times.max[0] if times.max else None)
+    known = [end for end in ends if end is not None]
+    duration = max(known) if known and len(known) == len(ends) else None
+    return {"name": clip.name, "duration": duration, "channels": len(clip.channels)}

@@ -1,0 +1,175 @@
+"""OBJ to triangles: what `v`, `vt`, `vn` and `f` say, with the names that hold at each face.
+
+The rule: corner attributes stay with their corner, order is the file's, nothing is made up: a
+corner without a normal or a UV has none, a face without a material has none, until a target asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import Attribute, Corners, Floats, Mesh
+from encoders.kit.mesh.polygon import (
+    EAR_WORK_LIMIT,
+    area_vectors,
+    clip_ears,
+    cut_quads,
+    fan,
+    find_folded,
+    flatten,
+)
+from encoders.kit.source.material import Material
+from encoders.kit.source.obj.block import Block, Integers, sort_lines
+from encoders.kit.source.obj.face import Faces, decode_faces, resolve
+from encoders.kit.source.obj.state import State
+from encoders.kit.source.obj.vector import decode_vectors
+from encoders.kit.source.obj.wavefront import normalise
+
+# Numbers of a `v`: position, position with w, position with colour, the same with alpha.
+COLOR_COUNT = 6
+ALPHA_COUNT = 7
+# The places of a corner's indices: v/vt/vn.
+UV, NORMAL = 1, 2
+# What they name, and how many numbers it has at least and at most.
+VECTORS = {UV: (b"vt", 1, 2), NORMAL: (b"vn", 3, 3)}
+NONE = -1
+TRIANGULATE_HINT = "Triangulate the face where it was modelled."
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Obj:
+    """A decoded OBJ file: its triangles, the MTL files it names, as written, and warnings.
+
+    The mesh's materials have only names; `resolve_materials` finds them in the MTL files.
+    """
+
+    mesh: Mesh
+    libraries: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def decode_obj(data: bytes, name: str) -> Obj:
+    """Decode an OBJ file to triangles, or refuse it with the line that is wrong."""
+    blocks, statements = sort_lines(normalise(data, name), name)
+    state = State(name)
+    state.follow(statements)
+    faces = decode_faces(blocks[b"f"])
+    vertices, counts = decode_vectors(blocks[b"v"], 3, ALPHA_COUNT)
+    rows = resolve(blocks[b"f"], faces, 0, blocks[b"v"])
+    corners, face = _triangulate(blocks[b"f"], faces.sizes, vertices[:, :3], rows)
+    if not len(face):
+        raise EncodeError("no faces", {"file": name, "`f` statements": len(faces.sizes)})
+    lines = blocks[b"f"].lines[face]
+    parts, part = _used(state.parts, state.part.at(lines))
+    materials, material = _used(state.materials, state.material.at(lines))
+    uv = _attribute(blocks, faces, corners, UV)
+    mesh = Mesh(
+        position=Attribute(vertices[:, :3].copy(), rows[corners]),
+        normal=_attribute(blocks, faces, corners, NORMAL),
+        uv=() if uv is None else (uv,),
+        color=_color(vertices, counts, rows[corners]),
+        part=part,
+        parts=parts,
+        material=material,
+        materials=materials,
+        smoothing=state.smoothing.at(lines),
+        has_v_up=True,
+        has_linear_color=False,
+    )
+    return Obj(mesh, tuple(state.libraries), _warnings(blocks[b"f"], faces.sizes, state))
+
+
+def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
+    """Put the materials of the MTL files, in the order of `libraries`, in place of their names.
+
+    The first of a name holds. A material that no file has keeps its name alone, and is told.
+    """
+    known: dict[str, Material] = {}
+    for material in materials:
+        known.setdefault(material.name, material)
+    missing = [
+        f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ"
+        for used in obj.mesh.materials
+        if used.name not in known
+    ]
+    found = tuple(known.get(used.name, used) for used in obj.mesh.materials)
+    mesh = replace(obj.mesh, materials=found)
+    return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing))
+
+
+def _triangulate(
+    block: Block, sizes: Integers, vertices: Floats, rows: Corners
+) -> tuple[Integers, Integers]:
+    """Cut faces into triangles: the corners of each, and its face."""
+    corners, face = fan(sizes)
+    many = np.flatnonzero(sizes[face] > 3)
+    if not len(many):
+        return corners, face
+    areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
+    folded, normals = find_folded(areas, face[many])
+    starts = np.searchsorted(face, folded)
+    is_quad = sizes[folded] == 4
+    cut_quads(corners, starts[is_quad])
+    _check_work(block, sizes, folded[~is_quad])
+    for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
+        polygon = corners[start, 0] + np.arange(sizes[number])
+        points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
+        corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
+    return corners, face
+
+
+def _check_work(block: Block, sizes: Integers, folded: Integers) -> None:
+    """Refuse a file whose concave faces would take too long."""
+    is_over = np.cumsum(sizes[folded] ** 2) > EAR_WORK_LIMIT
+    if is_over.any():
+        row = int(folded[np.argmax(is_over)])
+        facts: dict[str, object] = {"corners": sizes[row]}
+        raise block.error(row, "too many corners in concave faces", facts, TRIANGULATE_HINT)
+
+
+def _used(table: Sequence[T], numbers: Corners) -> tuple[tuple[T, ...], Corners]:
+    """Keep the entries of a table that triangles use, in order of first use; -1 is none."""
+    values, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = [int(place) for place in np.argsort(first) if values[place] >= 0]
+    renumbered = np.full(len(values), NONE, np.int32)
+    renumbered[order] = np.arange(len(order))
+    return tuple(table[values[place]] for place in order), renumbered[inverse]
+
+
+def _attribute(
+    blocks: dict[bytes, Block], faces: Faces, corners: Integers, column: int
+) -> Attribute[np.float32] | None:
+    """Decode normals or UVs, or None where no corner names one."""
+    keyword, least, most = VECTORS[column]
+    values, _ = decode_vectors(blocks[keyword], least, most)
+    rows = resolve(blocks[b"f"], faces, column, blocks[keyword])
+    return Attribute(values, rows[corners]) if (rows >= 0).any() else None
+
+
+def _color(vertices: Floats, counts: Integers, corner: Corners) -> Attribute[np.float32] | None:
+    """Take vertex colours as RGBA, opaque where a `v` has no alpha."""
+    has_color = counts >= COLOR_COUNT
+    if not has_color.any():
+        return None
+    values = vertices[:, 3:].copy()
+    values[counts < ALPHA_COUNT, 3] = 1
+    return Attribute(values, np.where(has_color[corner], corner, np.int32(NONE)))
+
+
+def _warnings(block: Block, sizes: Integers, state: State) -> tuple[str, ...]:
+    """Say what the file holds that no triangle shows."""
+    lost = [f"{state.file}: {kind} ignored ({count})" for kind, count in sorted(state.lost.items())]
+    small = np.flatnonzero(sizes < 3)
+    if len(small):
+        line = block.lines[small[0]]
+        lost.append(
+            f"{state.file}, line {line}: faces with less than 3 corners ignored ({len(small)})"
+        )
+    return tuple(lost)

@@ -1,0 +1,200 @@
+"""What must be known of an OBJ file before planning: files it names, bounds, names, counts.
+
+The rule: small, JSON-able, and without arrays, for it is read when a build is loaded. Bounds are
+those of the positions that faces use, in float32, as the decoded mesh has them. What a survey
+need not look at it does not check: decoding does.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from encoders.kit.error import EncodeError
+from encoders.kit.source.obj.wavefront import (
+    decode_libraries,
+    decode_name,
+    normalise,
+    quote,
+    statement,
+)
+
+SECTION_LETTERS = frozenset((b"o", b"g", b"u", b"m"))
+NUMERIC_LETTERS = frozenset((b"v", b"f"))
+# From here on a number is infinite in float32.
+FLOAT32_LIMIT = 2.0**128 - 2.0**103
+
+Coordinates = tuple[Sequence[float], Sequence[float], Sequence[float]]
+Bounds = dict[str, list[float]]
+
+
+@dataclass
+class _Section:
+    """The faces below one `o` or `g` statement, by the lines of the file they lie between."""
+
+    object: str
+    group: str
+    start: int
+    end: int = 0
+    triangles: int = 0
+    rows: set[int] = field(default_factory=set)
+
+
+def survey_obj(data: bytes, name: str) -> dict[str, object]:
+    """Return libraries, bounds, counts and names of an OBJ file, and the bounds of its parts.
+
+    `parts` are the `o`/`g` sections that have faces, those of the same name taken together;
+    `objects` are the same by object alone. Triangles are counted as if no face had less than 3
+    corners.
+    """
+    lines = _split(data, name)
+    sections, libraries, materials = _follow(lines)
+    vertices = [row for row, line in enumerate(lines) if line[:2] == b"v "]
+    coordinates = _coordinates(lines, vertices, name)
+    for section in sections:
+        _survey_faces(section, lines, vertices, name)
+    used = [section for section in sections if section.rows]
+    return {
+        "refs": sorted(libraries),
+        "materials": materials,
+        "positions": len(vertices),
+        "triangles": sum(section.triangles for section in used),
+        "bounds": _bounds(coordinates, set().union(*(section.rows for section in used))),
+        "objects": _tally(used, coordinates, ("object",)),
+        "parts": _tally(used, coordinates, ("object", "group")),
+    }
+
+
+def _split(data: bytes, name: str) -> list[bytes]:
+    """Split a file into lines; numeric ones have a blank behind their keyword."""
+    text = normalise(data, name)
+    lines = text.split(b"\n")
+    if b"\t" not in text and b"\n " not in text and text[:1] != b" ":
+        return lines
+    lines = [line.lstrip() for line in lines]
+    return [line.replace(b"\t", b" ") if line[:1] in NUMERIC_LETTERS else line for line in lines]
+
+
+def _follow(lines: list[bytes]) -> tuple[list[_Section], set[str], list[str]]:
+    """Find the sections, the libraries named and the materials used, in order of first use."""
+    sections = [_Section("", "", 0)]
+    libraries: set[str] = set()
+    materials: dict[str, None] = {}
+    for row in [row for row, line in enumerate(lines) if line[:1] in SECTION_LETTERS]:
+        found = statement(row + 1, lines[row])
+        if found is None:
+            continue
+        if found.keyword in (b"o", b"g"):
+            named = decode_name(found.rest)
+            is_group = found.keyword == b"g"
+            parent = sections[-1].object if is_group else named
+            sections[-1].end = row
+            sections.append(_Section(parent, named if is_group else "", row))
+        elif found.keyword == b"mtllib":
+            libraries.update(decode_libraries(found.rest))
+        elif found.keyword == b"usemtl" and found.rest:
+            materials[decode_name(found.rest)] = None
+    sections[-1].end = len(lines)
+    return sections, libraries, list(materials)
+
+
+def _coordinates(lines: list[bytes], rows: list[int], name: str) -> Coordinates:
+    """Read the positions in these rows, as three lists."""
+    try:
+        values = list(map(float, b" ".join([lines[row][2:] for row in rows]).split()))
+    except ValueError:
+        values = []
+    if len(values) != 3 * len(rows) or not _are_float32(values):
+        values = [number for row in rows for number in _position(lines[row], row, name)]
+    return values[0::3], values[1::3], values[2::3]
+
+
+def _position(line: bytes, row: int, name: str) -> list[float]:
+    """Read the position of a line that has a comment or more than three numbers."""
+    try:
+        numbers = [float(word) for word in line.partition(b"#")[0].split()[1:4]]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3 or not _are_float32(numbers):
+        raise _refuse(name, row, "not a position", line)
+    return numbers
+
+
+def _are_float32(values: list[float]) -> bool:
+    """Whether no number is infinite or none at all; the sum shows what min and max cannot."""
+    if not values:
+        return True
+    in_range = min(values) > -FLOAT32_LIMIT and max(values) < FLOAT32_LIMIT
+    return in_range and not math.isnan(sum(values))
+
+
+def _refuse(name: str, row: int, problem: str, line: bytes) -> EncodeError:
+    return EncodeError(problem, {"file": name, "line": row + 1, "found": quote(line)})
+
+
+def _survey_faces(section: _Section, lines: list[bytes], vertices: list[int], name: str) -> None:
+    """Find which positions the faces of a section use."""
+    within = lines[section.start : section.end]
+    found = [line[2:] for line in within if line[:2] == b"f "]
+    corners = b" ".join(found).split()
+    section.triangles = max(0, len(corners) - 2 * len(found))
+    try:
+        # Corners are looked at once each: most of them are met several times.
+        section.rows = {int(corner.partition(b"/")[0]) - 1 for corner in set(corners)}
+    except ValueError:
+        section.rows = {-1}
+    if section.rows and (min(section.rows) < 0 or max(section.rows) >= len(vertices)):
+        _survey_faces_by_line(section, lines, vertices, name)
+
+
+def _survey_faces_by_line(
+    section: _Section, lines: list[bytes], vertices: list[int], name: str
+) -> None:
+    """Find the positions of faces that have comments or count back from their line."""
+    section.rows, section.triangles = set(), 0
+    for row in range(section.start, section.end):
+        if lines[row][:2] != b"f ":
+            continue
+        corners = lines[row].partition(b"#")[0].split()[1:]
+        try:
+            indices = [int(corner.partition(b"/")[0]) for corner in corners]
+        except ValueError:
+            indices = [0]
+        before = bisect_left(vertices, row)
+        used = [index + before if index < 0 else index - 1 for index in indices]
+        if 0 in indices or not all(0 <= vertex < len(vertices) for vertex in used):
+            raise _refuse(name, row, "index out of range in a face", lines[row])
+        section.rows.update(used)
+        section.triangles += max(0, len(corners) - 2)
+
+
+def _tally(
+    sections: Iterable[_Section], coordinates: Coordinates, labels: Sequence[str]
+) -> list[dict[str, object]]:
+    """Take sections of the same name together: their names, triangles and bounds."""
+    rows: dict[tuple[str, ...], set[int]] = {}
+    triangles: dict[tuple[str, ...], int] = {}
+    for section in sections:
+        key = tuple(getattr(section, label) for label in labels)
+        rows.setdefault(key, set()).update(section.rows)
+        triangles[key] = triangles.get(key, 0) + section.triangles
+    return [
+        dict(zip(labels, key, strict=True))
+        | {"triangles": triangles[key], "bounds": _bounds(coordinates, found)}
+        for key, found in rows.items()
+    ]
+
+
+def _bounds(coordinates: Coordinates, rows: set[int]) -> Bounds | None:
+    """Return the least and greatest coordinates, as float32, or None where there are none."""
+    if not rows:
+        return None
+    values = [[axis[row] for row in rows] for axis in coordinates]
+    return {"min": _float32(map(min, values)), "max": _float32(map(max, values))}
+
+
+def _float32(numbers: Iterable[float]) -> list[float]:
+    return list(struct.unpack("<3f", struct.pack("<3f", *numbers)))

@@ -1,0 +1,57 @@
+"""A PNG or JPEG file to RGBA8, the form in which every target takes pictures.
+
+The one rule: the result is what the file's numbers say - no colour management, no orientation
+from metadata, no premultiplication; a file that is damaged or lies about itself is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.source.image.survey import image_format, jpeg_frame
+from encoders.kit.source.png.decode import decode_png
+
+# Progressive encoders write about ten scans; each costs a pass over the whole picture.
+MAX_JPEG_SCANS = 100
+_JPEG_COMPONENTS = {1: "grey", 3: "RGB"}
+
+
+def decode_image(data: bytes, name: str) -> npt.NDArray[np.uint8]:
+    """Return the picture as (height, width, 4) RGBA8, top row first."""
+    if image_format(data, name) == "png":
+        return decode_png(data, name)
+    return decode_jpeg(data, name)
+
+
+def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
+    """Return a grey or colour JPEG as opaque RGBA8."""
+    from PIL import Image
+
+    width, height, components = jpeg_frame(data, name)
+    scans = data.count(b"\xff\xda")
+    if components not in _JPEG_COMPONENTS or scans > MAX_JPEG_SCANS:
+        raise EncodeError(
+            "the JPEG is of a kind that is not supported",
+            {"file": name, "components": components, "scans": scans}
+            | {"allowed": f"grey or RGB, at most {MAX_JPEG_SCANS} scans"},
+            "Save it as an RGB image, not as CMYK.",
+        )
+    try:
+        # Damaged metadata, which is not used, makes Pillow warn.
+        with (
+            warnings.catch_warnings(action="ignore"),
+            Image.open(io.BytesIO(data), formats=["JPEG"]) as picture,
+        ):
+            image = np.array(picture.convert("RGBA"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        facts = {"file": name, "reason": str(error)}
+        raise EncodeError("the JPEG is damaged or cut short", facts) from error
+    if image.shape != (height, width, 4):
+        facts = {"file": name, "header": f"{width} x {height}", "decoded": str(image.shape)}
+        raise EncodeError("the JPEG's parts disagree about its size", facts)
+    return image

@@ -1,0 +1,145 @@
+"""RP2350 firmware assets: a flat folder of Rust files and data that `include!` takes in.
+
+Textures and meshes are planned one by one; `mod.rs` stands on all of them. The one rule: what a
+file or a constant is called follows from the source's path alone, and no two may be called alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from encoders.kit.option import Choice, Flag, Number, Option
+from encoders.kit.plan import (
+    Asset,
+    Family,
+    Kind,
+    Node,
+    Params,
+    Place,
+    Product,
+    Reader,
+    Settings,
+    Source,
+    Surveys,
+    Target,
+)
+from encoders.kit.source.reference import resolve_reference
+from encoders.rp2350.module import FILE
+from encoders.rp2350.name import file_base, identify_asset, refuse_collisions
+
+INCLUDES = "includes"
+BC1_OPTIONS = ("alpha_cutoff", "quality")
+
+TEXTURE = Kind(
+    (".png",),
+    {
+        "format": Option(
+            Choice(("rgba4444", "bc1", "auto")),
+            "rgba4444",
+            "how texels are stored; `auto` takes BC1 where every texel is opaque",
+        ),
+        "mipmaps": Option(Flag(), False, "whether halved levels follow, until one side is 1"),
+        "alpha_cutoff": Option(
+            Number(0, 255, whole=True), 128, "in BC1, texels with less alpha than this are holes"
+        ),
+        "quality": Option(
+            Choice(("default", "best")), "default", "in BC1, how long to search for block colours"
+        ),
+    },
+)
+MESH = Kind(
+    (".obj", ".gltf", ".glb"),
+    {
+        "patch_size": Option(Number(3, 16, whole=True), 16, "the most vertices in a patch"),
+        "entry_limit": Option(Number(3, 48, whole=True), 48, "the most strip entries in a patch"),
+        "strip": Option(Flag(), True, "whether triangles are joined to strips"),
+        "flip_v": Option(Flag(), False, "whether v is stored as 1 - v, for UVs with v upwards"),
+        "generate_normals": Option(
+            Flag(), False, "whether corners without a normal get a computed one instead of zeros"
+        ),
+    },
+)
+
+
+def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
+    """Plan the one node of a texture or a mesh."""
+    del settings
+    if not asset.kinds:  # the manifest asks for a kind that the file has not
+        return []
+    identifier = identify_asset(asset)
+    params = {"identifier": identifier, "source": asset.source, **asset.options}
+    if asset.kind == "texture":
+        return [_texture_node(asset, params)]
+    inputs = {"source": Source(asset.source), **_buffers(asset, surveys)}
+    base = file_base(identifier)
+    outputs: dict[str, Place] = {
+        "descriptor": f"{base}.rs",
+        "wrapper": Family(f"{base}_patch", ".rs"),
+        "data": Family(f"{base}_patch", ".bin"),
+        INCLUDES: None,
+    }
+    return [Node(asset.name, "encoders.rp2350.mesh:encode_mesh", inputs, params, outputs)]
+
+
+def _texture_node(asset: Asset, params: Params) -> Node:
+    base = file_base(str(params["identifier"]))
+    outputs: dict[str, Place] = {"wrapper": f"{base}.rs", INCLUDES: None}
+    if params["format"] == "auto":
+        # Which of the two it is stands in the pixels: bc/1 or rgba/4444.
+        outputs |= {"bc": Family(f"{base}_bc", ".bin"), "rgba": Family(f"{base}_rgba", ".bin")}
+    else:
+        outputs["data"] = f"{base}_{params['format']}.bin"
+    if params["format"] == "rgba4444":
+        params = {name: value for name, value in params.items() if name not in BC1_OPTIONS}
+    inputs = {"source": Source(asset.source)}
+    return Node(asset.name, "encoders.rp2350.texture:encode_texture", inputs, params, outputs)
+
+
+def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
+    """Name the files that hold a glTF's geometry; images and OBJ materials are not needed."""
+    if asset.source.lower().endswith(".obj"):
+        return {}
+    survey: Any = surveys[asset.source]
+    images = {image["uri"] for image in survey["images"]}
+    return {
+        f"ref/{uri}": Source(resolve_reference(asset.source, uri))
+        for uri in survey["refs"]
+        if uri not in images
+    }
+
+
+def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
+    """Plan `mod.rs`, which includes what each node says that it made."""
+    made = [asset for asset in assets if asset.kinds]
+    refuse_collisions(made)
+    kinds = {asset.name: asset.kind for asset in made}
+    inputs = {
+        f"{kinds[node.name]}/{node.params['identifier']}": Product(node.name, INCLUDES)
+        for node in nodes
+    }
+    params = {"source_root": settings.source_root}
+    outputs: dict[str, Place] = {"module": FILE}
+    yield Node(FILE, "encoders.rp2350.module:encode_module", inputs, params, outputs)
+
+
+TARGET = Target(
+    kinds={"texture": TEXTURE, "mesh": MESH},
+    plan=plan,
+    link=link,
+    readers=(
+        Reader("_rgba4444.bin", b"", "encoders.rp2350.reader:decode_texture", needs_siblings=True),
+        Reader("_bc1.bin", b"", "encoders.rp2350.reader:decode_texture", needs_siblings=True),
+        Reader(".bin", b"", "encoders.rp2350.reader:decode_patch", needs_siblings=True),
+        Reader(
+            ".rs",
+            b"",
+            "encoders.rp2350.reader:decode_rust",
+            needs_siblings=True,
+            exports={
+                "render": "encoders.rp2350.export:render_texture",
+                "obj": "encoders.rp2350.export:write_obj",
+            },
+        ),
+    ),
+)

@@ -1,0 +1,103 @@
+"""SPLASHPACK version 1: a PlayStation scene with its textures placed in VRAM, in one file.
+
+A scene is planned as textures, meshes, a layout and a link. The one rule: a texture knows no mesh
+and a mesh no texture; they meet in the layout by size and in the link by bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from encoders.kit.error import EncodeError
+from encoders.kit.option import Choice, Flag, Number, Option, Several, Text
+from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
+from encoders.splashpack.plan import plan_scene
+
+RECTANGLE = Several(Number(0, 1024, whole=True), 4, 4)
+SCENE = Kind(
+    (".obj", ".gltf", ".glb"),
+    {
+        "scale": Option(
+            Number(0.001, 1_000_000), 100, "how many units of the source make 1.0 on the console"
+        ),
+        "tile_limit": Option(
+            Number(1, 4096, whole=True),
+            64,
+            "into how many repeats of its texture a triangle may be cut",
+        ),
+    },
+    table="scene",
+)
+VRAM = Table(
+    {
+        "framebuffers": Option(
+            Several(RECTANGLE),
+            [[0, 0, 320, 240], [0, 256, 320, 240]],
+            "x, y, width, height of the areas that are shown, in words",
+        ),
+        "reserved": Option(
+            Several(RECTANGLE),
+            [[960, 464, 64, 48]],
+            "x, y, width, height of other areas to keep free; the system font's, if not given",
+        ),
+    }
+)
+TEXTURE = Table(
+    {
+        "match": Option(
+            Text(r".+", "a glob"), "", "which images: a glob on a name or a path", required=True
+        ),
+        "bpp": Option(
+            Choice((4, 8, 16, "auto")),
+            None,
+            "bits of a texel; `auto` takes 4 where that loses nothing, else 8 (8, if not given)",
+        ),
+        "dither": Option(
+            Flag(), None, "whether lost colours are mixed from neighbours (false, if not given)"
+        ),
+    },
+    repeated=True,
+)
+
+
+def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
+    """Plan the nodes of one scene; nothing is shared with other scenes but by content."""
+    return plan_scene(asset, surveys, settings)
+
+
+def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
+    """Refuse areas that leave VRAM; all nodes are planned scene by scene."""
+    del assets, nodes
+    for key, rectangles in settings.tables["vram"][0].items():
+        for x, y, width, height in cast(list[list[int]], rectangles):
+            if x + width > 1024 or y + height > 512 or not width or not height:
+                found = f"x {x}, y {y}, {width} x {height}"
+                facts = {"key": f"vram.{key}", "found": found, "VRAM": "1024 x 512 words"}
+                raise EncodeError("an area does not lie in VRAM", facts)
+    return []
+
+
+TARGET = Target(
+    kinds={"scene": SCENE},
+    plan=plan,
+    link=link,
+    tables={"vram": VRAM, "texture": TEXTURE},
+    surveys={
+        ".mtl": "encoders.splashpack.survey:survey_mtl",
+        ".gltf": "encoders.splashpack.survey:survey_gltf",
+        ".glb": "encoders.splashpack.survey:survey_gltf",
+    },
+    readers=(
+        Reader(
+            ".splashpack",
+            b"SP\x01\x00",
+            "encoders.splashpack.view:decode_splashpack",
+            exports={
+                "render": "encoders.splashpack.render:render_scene",
+                "obj": "encoders.splashpack.view:export_obj",
+                "extract": "encoders.splashpack.view:extract_pictures",
+            },
+        ),
+    ),
+)

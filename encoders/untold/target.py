@@ -1,0 +1,66 @@
+"""UntoldEngine scenes: `.untold` tiles with LODs and HLODs, their textures and a manifest."""
+
+from __future__ import annotations
+
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
+from encoders.kit.plan import Kind, Reader, Target
+from encoders.untold.plan import plan_scene
+
+OPTIONS = {
+    "tile_size": Option(
+        Either((Several(Number(0.01, 1e6), 3, 3), Choice(("auto",)))),
+        [25, 10000, 25],
+        "the size of a tile in metres along x, y and z, or one that fits the number of objects",
+    ),
+    "lods": Option(
+        Several(Number(0.001, 1), 0, 8),
+        [0.5, 0.2],
+        "the share of a tile's triangles that each of its LODs keeps",
+    ),
+    "hlod": Option(
+        Number(0, 1), 0.1, "the share of a tile's triangles that its HLOD keeps; 0 makes none"
+    ),
+    "clip": Option(
+        Flag(),
+        True,
+        "whether objects are cut at the borders of tiles; otherwise the tile in which an object's "
+        "middle lies has all of it",
+    ),
+    "compression": Option(
+        Choice(("none", "lz4")), "none", "whether vertices and indices are compressed"
+    ),
+    "format_version": Option(
+        Choice((1, 4)), 1, "1 loads everywhere; 4 is for newer engines, which show emissive light"
+    ),
+    "textures": Option(
+        Choice(("png", "astc")),
+        "png",
+        "image files, or `.utex` files with ASTC blocks and all mip levels",
+    ),
+    "hashed_names": Option(
+        Flag(),
+        False,
+        "whether file names hold a digest of the content, for servers whose answers are cached",
+    ),
+}
+
+TARGET = Target(
+    kinds={"scene": Kind((".gltf", ".glb", ".obj"), OPTIONS, table="scene")},
+    plan=plan_scene,
+    surveys={
+        ".gltf": "encoders.untold.survey:survey_scene_gltf",
+        ".glb": "encoders.untold.survey:survey_scene_gltf",
+        ".obj": "encoders.untold.survey:survey_scene_obj",
+        ".mtl": "encoders.untold.survey:survey_scene_mtl",
+    },
+    readers=(
+        Reader(
+            ".untold",
+            b"UNTOLD\0\0",
+            "encoders.untold.view:decode_untold",
+            exports={"obj": "encoders.untold.view:export_obj"},
+        ),
+        Reader(".utex", b"UTEX\0\0\0\0", "encoders.untold.utex:decode_utex"),
+        Reader(".json", b"", "encoders.untold.view:decode_scene", needs_siblings=True),
+    ),
+)

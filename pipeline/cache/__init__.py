@@ -1,0 +1,1 @@
+"""Results by fingerprint, bytes by digest; on this machine and shared between machines."""

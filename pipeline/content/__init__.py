@@ -1,0 +1,1 @@
+"""Content by digest: sources, encoder code, libraries."""

@@ -1,0 +1,273 @@
+"""Encoder code as part of the key: what runs is what was digested.
+
+A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
+module that it imports, the packages that these lie in (Python runs them first) and the versions
+of the libraries that they import. A target's declaration stands in a module of its own, which no
+encoder imports, so an edit there builds nothing again by itself. Encoder modules are
+compiled from the very source that is digested: Python's bytecode files know a source only by
+its size and its second, and would run yesterday's code.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, ModuleType
+from typing import Any
+
+import xxhash
+
+PACKAGE = "encoders"
+DECLARATION = "target"  # the module of a target's folder that declares it
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+# Asking all packages who owns a module takes long.
+DISTRIBUTIONS = {"PIL": "pillow", "astc_encoder": "astc-encoder-py"}
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One encoder module: digests of its syntax tree and of its text, and what it imports."""
+
+    digest: str
+    text: str
+    imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """What decides an encoder's behaviour, and all names that were asked for to find it."""
+
+    table: Mapping[str, str]
+    asked: frozenset[str]
+
+
+class Code:
+    """The `encoders` package as it lies on disk; `remembered` holds digests by path and stamp."""
+
+    def __init__(
+        self, remembered: Callable[[str], Module | None], note: Callable[[str, Module], None]
+    ) -> None:
+        self._remembered = remembered
+        self._note = note
+        self._modules: dict[str, Module | None] = {}
+        self._closures: dict[str, Closure] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+        self._looked_at: dict[str, list[str]] = {}
+        self.paths: dict[str, str] = {}
+
+    def table(self, encoder: str) -> Mapping[str, str]:
+        """Give what decides an encoder's behaviour: modules by digest, libraries by version."""
+        return self._closure(encoder).table
+
+    def files(self, encoder: str) -> set[str]:
+        """Name the files that decide the table, with those that would if they were there."""
+        return {path for name in self._closure(encoder).asked for path in self._looked_at[name]}
+
+    def texts(self, encoder: str) -> Mapping[str, str]:
+        """Give the digests of the texts that the table was made from, by module."""
+        start = encoder.partition(":")[0]
+        if start not in self._texts:
+            found = {name: self._modules.get(name) for name in self.table(encoder)}
+            self._texts[start] = {name: module.text for name, module in found.items() if module}
+        return self._texts[start]
+
+    def _closure(self, encoder: str) -> Closure:
+        start = encoder.partition(":")[0]
+        if start not in self._closures:
+            self._closures[start] = self._follow(start)
+        return self._closures[start]
+
+    def _follow(self, start: str) -> Closure:
+        """Follow the imports of a module through all of `encoders`."""
+        waiting = [start]
+        table: dict[str, str] = {}
+        libraries: set[str] = set()
+        asked: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if not is_ours(name):
+                libraries.add(name.partition(".")[0])
+                continue
+            if name in asked:
+                continue
+            asked.add(name)
+            waiting += packages_of(name)
+            module = self._module(name)
+            if module is not None:
+                waiting += module.imports
+                table[name] = module.digest
+        table.update(library_versions(libraries))
+        return Closure(dict(sorted(table.items())), frozenset(asked))
+
+    def _module(self, name: str) -> Module | None:
+        if name not in self._modules:
+            self._modules[name] = self._load(name)
+        return self._modules[name]
+
+    def _load(self, name: str) -> Module | None:
+        looked_at = self._looked_at[name] = []
+        path = find_source(name, looked_at)
+        if path is None:  # an attribute of a module, not a module
+            return None
+        self.paths[name] = path
+        module = self._remembered(path)
+        if module is None:
+            from pipeline.content.syntax import digest_source
+
+            with open(path, "rb") as file:
+                source = file.read()
+            module = digest_source(source, name, os.path.basename(path) == "__init__.py")
+            self._note(path, module)
+        return module
+
+
+def packages_of(name: str) -> list[str]:
+    """Name the packages that a module lies in, which run before it."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether a dotted name is one of the `encoders` package."""
+    return name == PACKAGE or name.startswith(PACKAGE + ".")
+
+
+def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
+    """Find the file of an `encoders` module as Python does, without importing it.
+
+    All places that were looked at come into `looked_at`: a file that appears there may be taken.
+    """
+    looked_at = [] if looked_at is None else looked_at
+    folders = package_folders()
+    path: str | None = getattr(importlib.import_module(PACKAGE), "__file__", None)
+    looked_at += [path] if path else []
+    for part in name.split(".")[1:]:
+        bases = [os.path.join(folder, part) for folder in folders]
+        path = next((found for base in bases if (found := _module_at(base, looked_at))), None)
+        if path is None:  # a folder without a module of its own, or nothing
+            folders = [base for base in bases if os.path.isdir(base)]
+        else:
+            folders = [os.path.dirname(path)] if os.path.basename(path) == "__init__.py" else []
+    return path
+
+
+def _module_at(base: str, looked_at: list[str]) -> str | None:
+    for path in (os.path.join(base, "__init__.py"), f"{base}.py"):
+        looked_at.append(path)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def package_folders() -> Sequence[str]:
+    """Give the folders in which targets are found: our own, then the project's."""
+    return list(importlib.import_module(PACKAGE).__path__)
+
+
+def add_project_encoders(root: str) -> None:
+    """Let a project bring targets of its own in `encoders/`, beside those of the package."""
+    _put_ours_first()
+    folder = os.path.join(root, PACKAGE)
+    path = importlib.import_module(PACKAGE).__path__
+    if os.path.isdir(folder) and not any(os.path.samefile(folder, one) for one in path):
+        path.append(folder)
+    if not any(isinstance(finder, SourceFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, SourceFinder())
+
+
+def _put_ours_first() -> None:
+    """Let the package have our own folder, whoever found it.
+
+    Where Cartwright is installed from a checkout, the project's folder of the same name may come
+    first, and Python takes that for all of the package.
+    """
+    package = importlib.import_module(PACKAGE)
+    kit = importlib.import_module(f"{PACKAGE}.kit")
+    ours = os.path.dirname(kit.__path__[0])
+    if ours not in package.__path__:
+        package.__path__ = [ours, *package.__path__]
+
+
+def target_names() -> list[str]:
+    """Name the targets that there are: every module or folder in `encoders` but for the kit."""
+    names = set()
+    for folder in package_folders():
+        for entry in os.scandir(folder):
+            stem, suffix = os.path.splitext(entry.name)
+            files = (f"{entry.path}/{name}.py" for name in ("__init__", DECLARATION))
+            is_folder = entry.is_dir() and any(map(os.path.isfile, files))
+            if is_folder or (suffix == ".py" and stem != "__init__"):
+                names.add(stem)
+    return sorted(names - {"kit"})
+
+
+def target_module(name: str) -> str:
+    """Name the module that declares a target: `target.py` in its folder, or its only module."""
+    dotted = f"{PACKAGE}.{name}.{DECLARATION}"
+    return dotted if find_source(dotted) else f"{PACKAGE}.{name}"
+
+
+def library_versions(names: set[str]) -> dict[str, str]:
+    """Give the versions of what is imported from outside, and Python's own."""
+    outside = sorted(one for one in names if one and one not in sys.stdlib_module_names)
+    return {"python": PYTHON, **{name: _version(name) for name in outside}}
+
+
+@cache
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    try:
+        return version(DISTRIBUTIONS.get(name, name))
+    except PackageNotFoundError:
+        if name in DISTRIBUTIONS:
+            return "absent"
+        owners = packages_distributions().get(name, [])
+        return " ".join(f"{owner} {version(owner)}" for owner in owners) or "absent"
+
+
+class SourceLoader(importlib.machinery.SourceFileLoader):
+    """Compile a module from its source, always, and remember the digest of what was compiled."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Compile the source as it is now."""
+        source = self.get_data(self.path)
+        loaded_texts[fullname] = xxhash.xxh3_128_hexdigest(source)
+        return self.source_to_code(source, self.path)
+
+
+loaded_texts: dict[str, str] = {}
+
+
+class SourceFinder:
+    """Find the modules below `encoders` and hand them to the source loader."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find a Python source below one of the package's folders; leave the rest to others."""
+        if not name.startswith(PACKAGE + "."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            return spec
+        spec.loader = SourceLoader(name, spec.loader.path)
+        return spec
+
+
+def load_function(dotted: str) -> Callable[..., Any]:
+    """Import what `package.module:function` names."""
+    name, _, function = dotted.partition(":")
+    module = sys.modules.get(name) or importlib.import_module(name)
+    loaded: Callable[..., Any] = getattr(module, function)
+    return loaded
+
+
+def changed_since(texts: Mapping[str, str]) -> list[str]:
+    """Name the modules that were loaded from another text than the one that was digested."""
+    return [name for name, text in texts.items() if loaded_texts.get(name, text) != text]

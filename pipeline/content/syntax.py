@@ -1,0 +1,86 @@
+"""A module's text as data: a digest of its syntax tree, and what it imports.
+
+Comments, layout and docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+import xxhash
+
+from pipeline.content.code import Module, is_ours, packages_of
+
+
+def digest_source(source: bytes, name: str, is_package: bool) -> Module:
+    """Digest a module's source; comments, layout and docstrings do not count."""
+    text = xxhash.xxh3_128_hexdigest(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # who imports it says why
+        return Module(text, text, ())
+    package = name if is_package else name.rpartition(".")[0]
+    origins = origins_of(tree, lambda node: _absolute(node, package))
+    imports = tuple(sorted({*_imported_names(tree, package), *_used_names(tree, origins)}))
+    for node in ast.walk(tree):
+        _strip_docstring(node)
+    digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
+    return Module(digest, text, imports)
+
+
+def _strip_docstring(node: ast.AST) -> None:
+    if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    match node.body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            node.body = rest or [ast.Pass()]
+
+
+def _imported_names(tree: ast.AST, package: str) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            # `import a.b as c` takes `b` out of `a`, whatever `a` may have called so.
+            names += [one for alias in node.names for one in (alias.name, *packages_of(alias.name))]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return names
+
+
+def _used_names(tree: ast.AST, origins: Mapping[str, str]) -> list[str]:
+    """Name what is reached through a package: who has `encoders` has `encoders.kit.error` too."""
+    chains = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return [name for chain in chains if is_ours(name := dotted_name(chain, origins))]
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    above = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*above, node.module] if node.module else above)
+
+
+def origins_of(tree: ast.AST, absolute: Callable[[ast.ImportFrom], str]) -> dict[str, str]:
+    """Say for each name that an import gives where it comes from, by its whole dotted name."""
+    origins: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                first = one.name.partition(".")[0]
+                origins[one.asname or first] = one.name if one.asname else first
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node)
+            origins |= {one.asname or one.name: f"{base}.{one.name}" for one in node.names}
+    return origins
+
+
+def dotted_name(node: ast.expr, origins: Mapping[str, str]) -> str:
+    """Give the whole dotted name of what an expression names, or nothing where it names none."""
+    if isinstance(node, ast.Name):
+        return origins.get(node.id, "")
+    if isinstance(node, ast.Attribute):
+        owner = dotted_name(node.value, origins)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""

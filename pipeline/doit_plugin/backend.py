@@ -1,0 +1,69 @@
+"""doit's own records, for a project's own tasks; what Cartwright builds is kept in its state.
+
+Nodes leave nothing here but the mark of `doit ignore`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.disk.file import read_if_there, write_whole
+
+IGNORE = "ignore:"
+
+
+class Backend:
+    """A JSON file of dictionaries by task, written whole and only when something changed."""
+
+    desc = "a small JSON file beside Cartwright's state"
+
+    def __init__(self, name: str, **_: object) -> None:
+        self.name = name
+        self.is_node: Callable[[str], bool] = lambda _: False
+        self.forget_node: Callable[[str | None], None] = lambda _: None
+        self.let_go: Callable[[], None] = lambda: None
+        self._changed = False
+        self._records: dict[str, dict[str, Any]] = {}
+        try:
+            records = json.loads(read_if_there(name) or b"{}")
+            if isinstance(records, dict):
+                self._records = {k: v for k, v in records.items() if isinstance(v, dict)}
+        except ValueError:
+            self._changed = True
+
+    def dump(self) -> None:
+        """Write the file, if it has to be; the command is over."""
+        self.let_go()
+        if self._changed:
+            # Not among the temporary files of builds, which a build with the lock may clear away.
+            folder = self.name.rpartition("/")[0] or "."
+            write_whole(self.name, json.dumps(self._records).encode(), folder)
+            self._changed = False
+
+    def set(self, task_id: str, dependency: str, value: Any) -> None:
+        """Note a value of a task."""
+        if dependency == IGNORE or not self.is_node(task_id):
+            self._records.setdefault(task_id, {})[dependency] = value
+            self._changed = True
+
+    def get(self, task_id: str, dependency: str) -> Any:
+        """Give a value of a task, or None."""
+        return self._records.get(task_id, {}).get(dependency)
+
+    def in_(self, task_id: str) -> bool:
+        """Tell whether anything is noted of a task."""
+        return task_id in self._records
+
+    def remove(self, task_id: str) -> None:
+        """Forget a task."""
+        self.forget_node(task_id)
+        if self._records.pop(task_id, None) is not None:
+            self._changed = True
+
+    def remove_all(self) -> None:
+        """Forget all tasks."""
+        self.forget_node(None)
+        self._records = {}
+        self._changed = True

@@ -1,0 +1,111 @@
+"""`doit cargo MANIFEST --into DIR`: what a crate's build.rs calls to get its assets.
+
+It builds one manifest, copies the outputs to where `include!` finds them, and tells cargo on the
+standard output what to watch. All else that there is to say goes to the standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from doit.exceptions import InvalidCommand
+
+from encoders.kit.plan import Source
+from pipeline.disk.mirror import NotOursError, mirror
+from pipeline.doit_plugin.command import PlainCommand
+from pipeline.doit_plugin.loader import say_waiting
+from pipeline.doit_plugin.run import Run
+from pipeline.plan.planned_node import unpack_planned
+from pipeline.project import PRIVATE, Project
+
+opt_into = {
+    "name": "into",
+    "long": "into",
+    "type": str,
+    "default": "",
+    "help": "the folder that gets the files, such as assets in OUT_DIR",
+}
+PROJECT_FILES = ("dodo.py", "doit.cfg")
+
+
+class Cargo(PlainCommand, Run):
+    """Builds for a crate."""
+
+    name = "cargo"
+    doc_purpose = "build a manifest into a folder for cargo, and tell cargo what to watch"
+    doc_usage = "MANIFEST --into DIR"
+    doc_description = "For build.rs: the lines that it prints are for cargo to read."
+    cmd_options = (*Run.cmd_options, opt_into)
+
+    def execute(self, params: Any, args: list[str]) -> int:
+        """Build, copy, and print what cargo has to know."""
+        folder = params["into"]
+        if len(args) != 1 or not folder:
+            raise InvalidCommand("cargo takes one manifest and --into with a folder")
+        folder = os.path.abspath(folder)
+        params["outfile"] = sys.stderr
+        result: int = super().execute(params, args)
+        if result:
+            return result
+        project = Project(os.getcwd(), say_waiting)
+        try:
+            project.lock.acquire()
+            mirror(outputs_of(project, args[0]), folder)
+            lines = [*watched(project, args[0]), *warnings_of(project, args[0])]
+        except NotOursError:
+            message = f"cargo: {folder} holds files that doit did not put there; name another"
+            raise InvalidCommand(message) from None
+        finally:
+            project.close()
+        print("\n".join(lines))
+        return 0
+
+
+def outputs_of(project: Project, stem: str) -> dict[str, str]:
+    """Give the files of a manifest by their names below its output folder."""
+    record = project.state.manifest(stem)
+    if record is None:
+        raise InvalidCommand(f"cargo: {stem} is no manifest, but perhaps a target or a task")
+    skipped = len(record["output"]) + 1
+    paths = project.state.products_in(stem)
+    return {path[skipped:]: f"{project.root}/{path}" for path in paths}
+
+
+def watched(project: Project, stem: str) -> list[str]:
+    """Say which files and folders a change in which should start the build again.
+
+    Cargo looks through folders to their depths, so one that outputs or caches lie in would
+    always be new; new files there are seen only by a plain `doit`.
+    """
+    record = project.state.manifest(stem)
+    busy = [record["output"], PRIVATE, "cache"]
+    folders = [
+        one
+        for one in record["inputs"]
+        if one and not any(f"{path}/".startswith(f"{one}/") for path in busy)
+    ]
+    manifest = project.manifest_file(stem)
+    inside = {*PROJECT_FILES, manifest, *folders, *_sources(project, stem)}
+    modules = {path for path, _ in record["modules"]}
+    paths = {f"{project.root}/{path}" for path in inside} | modules
+    return [f"cargo:rerun-if-changed={path}" for path in sorted(paths) if os.path.exists(path)]
+
+
+def _sources(project: Project, stem: str) -> Iterable[str]:
+    for row in project.state.rows(stem):
+        for one in unpack_planned(row.task, row.plan).node.inputs.values():
+            if isinstance(one, Source):
+                yield one.path
+
+
+def warnings_of(project: Project, stem: str) -> list[str]:
+    """Give the warnings of a manifest's nodes in a form that cargo shows."""
+    lines: list[str] = []
+    for row in sorted(project.state.rows(stem), key=lambda row: row.task):
+        receipt = project.cache.load_receipt(row.built["fingerprint"]) if row.built else None
+        warnings = receipt.warnings if receipt else ()
+        lines += [f"cargo:warning={row.task}: {warning}" for warning in warnings]
+    return lines

@@ -1,0 +1,93 @@
+"""Who does the nodes: this process, worker processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from doit.exceptions import InvalidCommand
+
+from pipeline.session import Session
+from pipeline.setting import SettingError, find_setting, variable_of
+
+LOCAL, DASK = "local", "dask"
+PATIENCE_SECONDS = 30.0
+
+opt_executor = {
+    "name": "executor",
+    "long": "executor",
+    "type": str,
+    "default": "",
+    "help": f"who does the work: {LOCAL}, or the workers of a {DASK} cluster",
+}
+opt_scheduler = {
+    "name": "scheduler",
+    "long": "scheduler",
+    "type": str,
+    "default": "",
+    "help": "the cluster's scheduler, such as tcp://host:8786",
+}
+
+
+def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
+    """Connect to a cluster, where one is asked for and there is something to build.
+
+    Whatever is missing for that is an error of the command line.
+    """
+    try:
+        address = _find_scheduler(session.project.root, executor, scheduler)
+        if address is None or session.build is None:
+            return None
+        return _connect(session, address, session.build.warnings)
+    except SettingError as error:
+        if session.build is not None:
+            session.build.close()
+        raise InvalidCommand(str(error)) from None
+
+
+def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
+    """Say where the scheduler is; None where the work is done on this machine."""
+    name, chosen = ("--executor", executor) if executor else find_setting(root, "executor")
+    if chosen in (None, "", LOCAL):
+        return None
+    if chosen != DASK:
+        raise SettingError(f'{name}: "{chosen}" is none; there are {LOCAL} and {DASK}')
+    address = scheduler or find_setting(root, "scheduler")[1]
+    if not isinstance(address, str) or not address:
+        raise SettingError(
+            f"--scheduler: the executor {DASK} needs an address, such as tcp://host:8786; "
+            f"{variable_of('scheduler')} gives it as well"
+        )
+    return address
+
+
+def _connect(session: Session, address: str, warnings: list[str]) -> Any:
+    needed = f"the executor {DASK} needs a shared cache that it may write to"
+    if session.shared is None:
+        raise SettingError(f"{needed}: set {variable_of('remote_cache')}")
+    if not session.shared.takes_uploads:
+        raise SettingError(f"{needed}: set {variable_of('remote_write')}=1")
+    patience_seconds = _seconds(*find_setting(session.project.root, "cluster_wait"))
+    try:
+        from pipeline.build.dask.cluster import Cluster
+    except ModuleNotFoundError as error:
+        raise SettingError(
+            f'the executor {DASK} needs the module {error.name}: pip install "cartwright[dask]"'
+        ) from None
+    from pipeline.build.dask.error import ClusterError
+
+    try:
+        return Cluster(
+            address, session.shared, session.project.code.table, patience_seconds, warnings
+        )
+    except ClusterError as error:
+        raise SettingError(str(error)) from None
+
+
+def _seconds(name: str, value: Any) -> float:
+    try:
+        seconds = PATIENCE_SECONDS if value in (None, "") else float(value)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise SettingError(f"{name}: a number of seconds is needed, up to 86400")
+    return seconds

@@ -1,0 +1,178 @@
+"""`doit inspect FILE`: decode and validate any file that a target writes, or a source of one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from doit.exceptions import InvalidCommand
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Reader, Siblings
+from pipeline.content.code import add_project_encoders, load_function
+from pipeline.disk.file import leads_out, read_file, read_if_there
+from pipeline.doit_plugin.command import PlainCommand
+from pipeline.plan.reader import Origin, find_origin, find_readers, find_surveys
+from pipeline.process.isolate import call
+from pipeline.report.message import describe_failure
+
+One = TypeVar("One")
+Found = TypeVar("Found")
+
+# What a line shows of a long text; --json has all of it.
+TEXT_LIMIT = 64
+EXPORTS = {
+    "render": "draw it to this PNG file",
+    "obj": "write its geometry to this OBJ file",
+    "extract": "write its parts into this folder",
+}
+opt_json = {
+    "name": "json",
+    "long": "json",
+    "type": bool,
+    "default": False,
+    "help": "print everything, as JSON",
+}
+opt_exports = tuple(
+    {"name": name, "long": name, "type": str, "default": "", "help": f"{text}, if it can be"}
+    for name, text in EXPORTS.items()
+)
+
+
+class Inspect(PlainCommand):
+    """Shows what is in a file, or why it is no such file."""
+
+    name = "inspect"
+    doc_purpose = "decode and validate a file that a target writes, or a source"
+    doc_usage = "FILE"
+    doc_description = "Exits with 1, and the reason, when the file is invalid."
+    cmd_options = (opt_json, *opt_exports)
+
+    def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
+        """Find the reader by content and name, and print what it gives."""
+        if len(pos_args) != 1:
+            raise InvalidCommand("inspect takes the path of one file")
+        path = pos_args[0]
+        if not os.path.isfile(path):
+            raise InvalidCommand(f"inspect: there is no file {path}")
+        add_project_encoders(os.getcwd())
+        try:
+            found = inspect_file(path, {name: opt_values[name] for name in EXPORTS})
+        except EncodeError as error:
+            facts = {label: value for label, value in error.facts.items() if value != path}
+            error = EncodeError(error.problem, facts, error.hint)
+            sys.stderr.write(f"{describe_failure(path, None, error)}\n")
+            return 1
+        except OSError as error:
+            place = error.filename or path
+            raise InvalidCommand(f"inspect: {place}: {error.strerror or error}") from None
+        if opt_values["json"]:
+            print(json.dumps(found, indent=1, default=str))
+        else:
+            print("\n".join(_lines(found)))
+        return 0
+
+
+def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
+    """Decode a file with the first reader that accepts it, and write the exports asked for."""
+    data = read_file(path)
+    origin = find_origin(os.getcwd(), path)
+    readers = find_readers(data, path, origin)
+    asked = [name for name, place in exports.items() if place]
+    if not readers:
+        if asked:
+            raise EncodeError(f"this kind of file has no --{asked[0]}")
+        return survey_source(data, path, origin)
+
+    def decode(reader: Reader) -> tuple[Reader, Mapping[str, Any]]:
+        return reader, load_function(reader.decode)(*arguments_of(reader, data, path))
+
+    reader, found = first_accepting(decode, readers)
+    for name in asked:
+        write_export(reader, name, exports[name], arguments_of(reader, data, path))
+    return found
+
+
+def first_accepting(attempt: Callable[[One], Found], candidates: Sequence[One]) -> Found:
+    """Give what the first that accepts a file makes of it; if none does, raise the likeliest."""
+    refusals = []
+    for one in candidates:
+        try:
+            return attempt(one)
+        except EncodeError as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def arguments_of(reader: Reader, data: bytes, path: str) -> tuple[Any, ...]:
+    """Give what a reader's functions are called with."""
+    return (data, path, siblings_of(path)) if reader.needs_siblings else (data, path)
+
+
+def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str, Any]:
+    """Show what a build would learn of a source before planning, or that it is plain data."""
+    surveys = find_surveys(path)
+    if surveys:
+        return first_accepting(lambda dotted: survey_with(dotted, data, path), surveys)
+    if origin is None:
+        raise EncodeError("no target knows this kind of file")
+    if hashlib.sha256(data).hexdigest() != origin.sha:
+        raise EncodeError("it is not what was built", {"task": origin.task}, "Run `doit`.")
+    return {"kind": "plain data", "made by": origin.task, "bytes": len(data)}
+
+
+def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
+    """Survey a source."""
+    found: Mapping[str, Any] = call(dotted, data, path)
+    return found
+
+
+def siblings_of(path: str) -> Siblings:
+    """Give a function that reads files beside a file, and no others."""
+    folder = os.path.realpath(os.path.dirname(path) or ".")
+
+    def read(name: str) -> bytes | None:
+        place = os.path.join(folder, name)
+        return None if leads_out(place, folder) else read_if_there(place)
+
+    return read
+
+
+def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, ...]) -> None:
+    """Write what a reader exports: one file where it says, or several below a folder."""
+    if option not in reader.exports:
+        raise EncodeError(f"this kind of file has no --{option}", {"file": arguments[1]})
+    files: Mapping[str, bytes] = load_function(reader.exports[option])(*arguments)
+    for name, content in files.items():
+        target = place if option != "extract" else os.path.join(place, name)
+        if option == "extract" and leads_out(target, os.path.realpath(place)):
+            raise EncodeError("a name in the file leads out of the folder", {"name": name})
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(content)
+
+
+def _lines(found: Any, indent: str = "") -> list[str]:
+    lines = []
+    for key, value in found.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{key}", *_lines(value, indent + "  ")]
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            lines.append(f"{indent}{key}  {len(value)}")
+            for number, one in enumerate(value):
+                shown = "  ".join(f"{name} {_short(item)}" for name, item in one.items())
+                lines.append(f"{indent}  {number}  {shown}")
+        else:
+            lines.append(f"{indent}{key}  {_short(value)}")
+    return lines
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_short(one) for one in value[:8])}{', …' if len(value) > 8 else ''}]"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"

@@ -1,0 +1,1 @@
+"""What the user wrote: manifests, their mistakes, globs and assets."""

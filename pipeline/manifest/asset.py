@@ -1,0 +1,223 @@
+"""From entries to assets: which files a manifest means, and with which options.
+
+Entries that match the same source make one asset, where later ones win; entries that give it
+explicit and different ids make one asset each.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from encoders.kit.option import Value
+from encoders.kit.plan import ANY, Asset, Target
+from pipeline.manifest.glob import Lister, expand, has_magic, matches, suffix_of
+from pipeline.manifest.mistake import Check, nearest
+from pipeline.manifest.schema import Entry, Manifest, complete
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a manifest's entries came to: assets in order, and warnings."""
+
+    assets: list[Asset]
+    warnings: list[str] = field(default_factory=list)
+
+
+def find_assets(
+    manifest: Manifest,
+    target: Target,
+    lister: Lister,
+    check: Check,
+    outputs: Collection[str] = (),
+) -> Finding:
+    """Find every asset of a manifest; what lies in a folder of `outputs` is no source."""
+    finding = Finding([])
+    search = Search(target, lister, check, outputs, finding.warnings)
+    matched: dict[str, list[Entry]] = {}
+    for entry in manifest.entries:
+        sources = search.sources_of(entry)
+        if entry.table != "asset":
+            if sources:
+                finding.assets.append(_gathered(manifest, target, entry, sources))
+            continue
+        for source in sources:
+            matched.setdefault(source, []).append(entry)
+        _check_options(entry, target, sources, check)
+    choices = Choices(manifest, target)
+    for source, entries in matched.items():
+        finding.assets += _assets_of(choices, source, entries)
+    finding.assets = _distinct_names(finding.assets)
+    return finding
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for the files that entries name; mistakes and warnings are noted as they come."""
+
+    target: Target
+    lister: Lister
+    check: Check
+    outputs: Collection[str]
+    warnings: list[str]
+
+    def sources_of(self, entry: Entry) -> list[str]:
+        """Find the files of an entry, each once."""
+        found: dict[str, None] = {}
+        for pattern in entry.sources:
+            if has_magic(pattern):
+                paths = self._matching(pattern, entry)
+            else:
+                paths = [pattern] if self._is_there(pattern, entry) else []
+            found.update(dict.fromkeys(paths))
+        if not entry.sources:
+            self._warn(f"{entry.key}.source names nothing")
+        return list(found)
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(f"{self.check.file}: {text}")
+
+    def _matching(self, pattern: str, entry: Entry) -> list[str]:
+        suffixes = _suffixes(self.target, entry)
+        takes_any = bool(entry.kinds) and ANY in suffixes
+        found = [p for p in expand(pattern, self.lister) if takes_any or suffix_of(p) in suffixes]
+        paths = [p for p in found if not any(matches(one, p) for one in entry.exclude)]
+        if not paths:
+            self._warn(f'{entry.key}.source "{pattern}" matches nothing')
+        return paths
+
+    def _is_there(self, path: str, entry: Entry) -> bool:
+        problem = self._problem_of(path, _suffixes(self.target, entry))
+        if problem:
+            self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
+        return not problem
+
+    def _problem_of(self, path: str, suffixes: Sequence[str]) -> str:
+        folder, _, name = path.rpartition("/")
+        output = next((one for one in self.outputs if path.startswith(f"{one}/")), None)
+        if output is not None:
+            return f"it lies in {output}, where outputs go"
+        names = [one for one in self.lister(folder) or () if not one.endswith("/")]
+        if name not in names:
+            near = nearest(name, names)
+            hint = f'; did you mean "{posixpath.join(folder, near)}"?' if near else ""
+            return f"there is no such file{hint}"
+        if suffix_of(path) not in suffixes and ANY not in suffixes:
+            return f"this target reads {', '.join(suffixes)}"
+        return ""
+
+
+def _suffixes(target: Target, entry: Entry) -> list[str]:
+    """List the suffixes that the kinds of an entry read: those it asks for, or all of its table."""
+    kinds = {name: kind for name, kind in target.kinds.items() if kind.table == entry.table}
+    asked = entry.kinds or tuple(kinds)
+    return sorted({suffix for name in asked for suffix in kinds[name].suffixes})
+
+
+def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
+    """Name the kinds that read a source: those that an entry asks for, or know its suffix."""
+    kinds = {name: kind for name, kind in target.kinds.items() if kind.table == "asset"}
+    known = tuple(name for name, kind in kinds.items() if suffix_of(source) in kind.suffixes)
+    any_file = tuple(name for name, kind in kinds.items() if ANY in kind.suffixes)
+    if asked:
+        return tuple(name for name in kinds if name in asked and name in (*known, *any_file))
+    return known or any_file
+
+
+def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
+    """Note options that none of the matched sources has a use for."""
+    one_each = {suffix_of(source): source for source in sources}.values()
+    kinds = {kind for source in one_each for kind in _kinds_of(target, source, entry.kinds)}
+    known = {name for kind in kinds for name in target.kinds[kind].options}
+    for name in entry.options:
+        if kinds and name not in known:
+            check.add(f"{entry.key}.{name}", f"not an option of {', '.join(sorted(kinds))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What entries come to for a source: an explicit id or None, the kinds, the options."""
+
+    id: str | None
+    kinds: tuple[str, ...]
+    options: dict[str, Value]
+
+
+class Choices:
+    """What entries come to: worked out once for all sources of a suffix that they match."""
+
+    def __init__(self, manifest: Manifest, target: Target) -> None:
+        self.manifest, self.target = manifest, target
+        self._known: dict[tuple[str, ...], list[Choice]] = {}
+
+    def of(self, source: str, entries: Sequence[Entry]) -> list[Choice]:
+        """Give the choices for a source, one for each asset that it becomes."""
+        key = (suffix_of(source), *(entry.key for entry in entries))
+        if key not in self._known:
+            self._known[key] = list(self._work_out(source, entries))
+        return self._known[key]
+
+    def _work_out(self, source: str, entries: Sequence[Entry]) -> Iterator[Choice]:
+        ids: list[str | None] = list(dict.fromkeys(entry.id for entry in entries if entry.id))
+        for one in ids or [None]:
+            chosen = [entry for entry in entries if entry.id in (None, one)]
+            asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
+            kinds = _kinds_of(self.target, source, asked)
+            given = [entry.options for entry in chosen]
+            yield Choice(one, kinds, _options(self.manifest, self.target, kinds, given))
+
+
+def _assets_of(choices: Choices, source: str, entries: Sequence[Entry]) -> list[Asset]:
+    folder, _, base = _below(source, choices.manifest.source_root).rpartition("/")
+    assets = []
+    for choice in choices.of(source, entries):
+        name = choice.id or posixpath.splitext(base)[0]
+        place = f"{folder}/{name}" if folder else name
+        asset = Asset(_speakable(place), name, (source,), choice.kinds, choice.options, place)
+        assets.append(asset)
+    return assets
+
+
+def _speakable(name: str) -> str:
+    """Spell a name so that doit can have it on its command line, where `=` sets a variable."""
+    return name.replace("=", "%3D")
+
+
+def _gathered(manifest: Manifest, target: Target, entry: Entry, sources: Sequence[str]) -> Asset:
+    kinds = tuple(name for name, kind in target.kinds.items() if kind.table == entry.table)
+    options = _options(manifest, target, kinds, [entry.options])
+    name = entry.id or ""
+    return Asset(_speakable(name), name, tuple(sources), kinds, options, name)
+
+
+def _options(
+    manifest: Manifest,
+    target: Target,
+    kinds: Sequence[str],
+    given: Sequence[Mapping[str, Value]],
+) -> dict[str, Value]:
+    options: dict[str, Value] = {}
+    for kind in kinds:
+        options |= complete(target.kinds[kind].options, manifest.defaults.get(kind, {}))
+    for entry in given:
+        options |= {name: value for name, value in entry.items() if name in options}
+    return options
+
+
+def _below(path: str, root: str) -> str:
+    return path.removeprefix(root + "/")
+
+
+def _distinct_names(assets: list[Asset]) -> list[Asset]:
+    """Tell sources of one name apart by their suffix, or by all of their files' names."""
+    for more in (suffix_of, lambda path: "." + posixpath.basename(path)):
+        count = Counter(asset.name for asset in assets)
+        if len(count) == len(assets):
+            break
+        assets = [
+            replace(asset, name=asset.name + more(asset.source)) if count[asset.name] > 1 else asset
+            for asset in assets
+        ]
+    return assets

@@ -1,0 +1,91 @@
+"""Patterns of paths: `*`, `?`, `[...]` within a name, `**` for any number of folders.
+
+Names that begin with a dot are matched only by a pattern that says the dot, as in a shell, and
+`**` does not pass through linked folders. What a pattern finds is sorted, so that no file
+system's order ever shows.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from pipeline.disk.listing import LINKED_FOLDER, Listing
+
+Lister = Callable[[str], "Listing | None"]
+
+
+def has_magic(pattern: str) -> bool:
+    """Tell whether the text is a pattern, and not just a path."""
+    return any(mark in pattern for mark in "*?[")
+
+
+@lru_cache(maxsize=1 << 16)
+def suffix_of(path: str) -> str:
+    """Give a file's suffix in lower case, as `posixpath.splitext` has it, only quicker."""
+    name = path[path.rfind("/") + 1 :].lstrip(".")
+    dot = name.rfind(".")
+    return name[dot:].lower() if dot >= 0 else ""
+
+
+def expand(pattern: str, lister: Lister) -> list[str]:
+    """Find the files that a pattern matches, asking `lister` for each folder that it passes."""
+    return sorted(set(_walk("", pattern.split("/"), lister)))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Tell whether a path, as a whole, matches."""
+    return _matches(pattern.split("/"), path.split("/"))
+
+
+def _walk(folder: str, parts: list[str], lister: Lister) -> Iterator[str]:
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        yield from _walk(folder, rest or ["*"], lister)
+        for name in _folders(lister(folder), "*", linked=False):
+            yield from _walk(_join(folder, name), parts, lister)
+    elif rest and not has_magic(head):
+        yield from _walk(_join(folder, head), rest, lister)
+    elif rest:
+        for name in _folders(lister(folder), head, linked=True):
+            yield from _walk(_join(folder, name), rest, lister)
+    else:
+        names = lister(folder) or ()
+        yield from (_join(folder, name) for name in names if name_matches(head, name))
+
+
+def _folders(listing: Listing | None, pattern: str, linked: bool) -> list[str]:
+    return [
+        name[:-1]
+        for name, stamp in (listing or {}).items()
+        if name.endswith("/")
+        and (linked or stamp != LINKED_FOLDER)
+        and name_matches(pattern, name[:-1])
+    ]
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _matches(parts: list[str], names: list[str]) -> bool:
+    if not parts or not names:
+        return parts in (names, ["**"])
+    if parts[0] != "**":
+        return name_matches(parts[0], names[0]) and _matches(parts[1:], names[1:])
+    here = _matches(parts[1:] or ["*"], names)
+    return here or (not names[0].startswith(".") and _matches(parts, names[1:]))
+
+
+def name_matches(pattern: str, name: str) -> bool:
+    """Tell whether one name matches the pattern of one name; a folder's name never does."""
+    if name.startswith(".") and not pattern.startswith("."):
+        return False
+    return not name.endswith("/") and _expression(pattern).match(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))

@@ -1,0 +1,1 @@
+"""From assets to nodes: surveys, targets, the graph."""

@@ -1,0 +1,1 @@
+"""Worker processes: the pool, the worker's loop, calls in a process of their own."""

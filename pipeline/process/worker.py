@@ -1,0 +1,121 @@
+"""What a worker process does: make the calls that come through its pipe, and answer.
+
+Answers to quick calls travel together; none waits for a slow one. A worker leaves with its driver.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from time import monotonic, sleep
+from typing import Any
+
+from encoders.kit.error import EncodeError
+from encoders.kit.native.kernel import use_native
+from pipeline.content.code import add_project_encoders
+from pipeline.content.target_error import words_of
+
+ANSWER_S = 0.02  # how long an answer may wait for others
+PURE_VARIABLE = "CARTWRIGHT_PURE"
+SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def prepare_process(root: str) -> None:
+    """Make a process ready to run encoders: the project's own targets, one thread a library."""
+    for variable in SINGLE_THREADED:
+        os.environ.setdefault(variable, "1")
+    add_project_encoders(root)
+    if os.environ.get(PURE_VARIABLE) == "1":
+        use_native(False)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def plain_error(error: EncodeError) -> EncodeError:
+    """Give an error that can travel: of a class that every process has, with facts alone."""
+    return EncodeError(error.problem, error.facts, error.hint)
+
+
+def answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Make a call; what it raises is an answer too."""
+    try:
+        return function(*arguments)
+    except EncodeError as error:
+        return plain_error(error)
+    except (Exception, SystemExit) as error:
+        return EncodeError(words_of(error))
+
+
+def serve(connection: Connection, root: str) -> None:
+    """Make the calls that come through a pipe, until there are no more or nobody is left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    prepare_process(root)
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
+    answers = Answers(connection)
+    connection.send((0.0, []))  # there is nothing to answer yet, but somebody who could
+    while (batch := calls.get()) is not None:
+        answers.restart()
+        for call in batch:
+            answers.add(answer(*call))
+        answers.send()
+
+
+class Answers:
+    """Answers on their way to the driver: quick ones together, none held up by a slow call."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ready: list[Any] = []
+        self._began = monotonic()
+        self._is_waiting = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._send_in_time, daemon=True).start()
+
+    def add(self, answer: Any) -> None:
+        """Keep an answer; it will be sent soon."""
+        with self._lock:
+            self._ready.append(answer)
+        self._is_waiting.set()
+
+    def send(self) -> None:
+        """Send all answers, with the seconds since the last were sent."""
+        with self._lock:
+            now = monotonic()
+            if self._ready:
+                self._connection.send((now - self._began, self._ready))
+            self._ready, self._began = [], now
+            self._is_waiting.clear()
+
+    def restart(self) -> None:
+        """Count the seconds from here on, after a time without calls."""
+        self._began = monotonic()
+
+    def _send_in_time(self) -> None:
+        while self._is_waiting.wait():
+            sleep(ANSWER_S)
+            self.send()
+
+
+def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
+    """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
+    batch: Any = True
+    while batch:
+        try:
+            batch = connection.recv()
+        except (EOFError, OSError):
+            batch = None
+        except BaseException:  # other code runs here than in the driver, which must not wait
+            os._exit(1)
+        calls.put(batch)

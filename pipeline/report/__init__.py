@@ -1,0 +1,1 @@
+"""What a build found out, for people and for machines."""
