@@ -1,38 +1,37 @@
-"""One run from the user's words to a build: which manifests, how they stand, what is up.
+"""One run from the user's words to a build.
 
-It knows nothing of doit; the modules that do hand it names and get tasks back.
+It chooses the manifests, finds the nodes that are out of date, and lists the tasks to build. It
+knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from itertools import groupby
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.change.fast_path import Standing, glance
+from pipeline.change.fast_path import Status, status_if_current
 from pipeline.project import Project
-from pipeline.state.damage import out_of_reach
-from pipeline.state.database import OPEN, StateDamagedError
+from pipeline.state.database import DAMAGE, unavailable_error
+from pipeline.state.state import BUILDING
+from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
     from pipeline.cache.shared.shared_cache import SharedCache
+    from pipeline.change.detect import Detector
     from pipeline.change.reason import Reason
-    from pipeline.change.status import Look
-    from pipeline.change.task_item import Item, Part
+    from pipeline.change.task_item import TaskInfo, TaskItem
     from pipeline.plan.survey import Mapper
 
 Found = TypeVar("Found")
-# SQLite quotes what it can't make sense of, and Python can't read every quotation.
-DAMAGE = (StateDamagedError, sqlite3.DatabaseError, UnicodeDecodeError)
-MANY = 100  # from so many dirty nodes on, opening all of them at once is quicker
+LOAD_ALL_FROM = 100  # from so many dirty nodes on, one query for all nodes is faster
 
 
 class UnknownTaskError(Exception):
-    """The user named something that there is not."""
+    """The user named a task that does not exist."""
 
 
 class Session:
@@ -41,47 +40,41 @@ class Session:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.began = perf_counter()
-        self.standings: dict[str, Standing] = {}
+        self.statuses: dict[str, Status] = {}
         self.build: Build | None = None
         self.shared: SharedCache | None = None
-        self.whole = True
+        self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
 
     def targets(self) -> dict[str, str]:
-        """Give the target of each manifest; one that can't be read counts under its own name."""
-        return {stem: self._target(stem) for stem in self.project.stems()}
+        """Return the target of each manifest; its own name where it can't be read."""
+        return {stem: self._target(stem) for stem in self.project.manifests.stems()}
 
     def _target(self, stem: str) -> str:
         record = self.project.state.manifest(stem)
-        if record and record["digest"] == self.project.manifest_digest(stem):
-            return str(record["target"])
-        from pipeline.manifest.mistake import Check, ManifestError
-        from pipeline.manifest.schema import parse_toml
-
-        try:
-            text = self.project.read_manifest(stem)
-        except ManifestError:
-            return stem
-        return str(parse_toml(text, Check(stem)).get("target", stem))
+        if record and record.digest == self.project.manifests.digest(stem):
+            return record.target
+        return self.project.manifests.target(stem)
 
     def choose(self, names: Sequence[str]) -> list[str]:
-        """Say which manifests the user's words are about; words of no manifest may be about any.
+        """Return the manifests that names are about; all, where a name fits none.
 
-        A task is named after its manifest; a word without a colon may also be a target.
+        A name is a task, a manifest or a target. One that fits none may be a task of the
+        project's own, which may need any node.
         """
         targets = self.targets()
         chosen: set[str] = set()
         for name in names:
-            base, colon, _ = name.partition(":")
+            base = stem_of(name)
             meant = {stem for stem, target in targets.items() if base in (stem, target)}
-            chosen |= meant & {base} if colon else meant
+            chosen |= meant & {base} if is_node_name(name) else meant
             if not meant:
                 return sorted(targets)
-        self.whole = not names
+        self.is_whole = not names
         return sorted(chosen if names else targets)
 
-    def safely(self, question: Callable[[], Found]) -> Found:
-        """Do something that stands on the state; if it proves damaged, drop it and do it again."""
+    def retry_if_damaged(self, question: Callable[[], Found]) -> Found:
+        """Call a function that reads the state; if the state is damaged, drop it and call again."""
         try:
             return question()
         except DAMAGE as error:
@@ -89,206 +82,218 @@ class Session:
             return question()
 
     def drop_state(self, error: Exception) -> None:
-        """Forget everything that was known from earlier runs, unless it was only out of reach."""
-        refusal = out_of_reach(error, self.project.memory)
-        if refusal is not None:
-            raise refusal from None
+        """Drop the state after damage; raise where it is only unavailable at the moment."""
+        unavailable = unavailable_error(error, self.project.state_file)
+        if unavailable is not None:
+            raise unavailable from None
         self.project.lock.acquire()
-        self.project.own_state(anew=True)
-        self.project.restart()
-        self.standings, self.build, self.whole = {}, None, True
+        self.project.own_state(discard=True)
+        self.project.look_again()
+        self.statuses, self.build, self.is_whole = {}, None, True
 
-    def glance(self, stems: Iterable[str]) -> list[str]:
-        """Take in the manifests that have nothing to do, and give the others."""
-        found = {stem: glance(self.project, stem) for stem in stems}
-        self.standings |= {stem: one for stem, one in found.items() if one is not None}
+    def skip_current(self, stems: Iterable[str]) -> list[str]:
+        """Take the fast path for manifests, and return those that are not surely up to date."""
+        found = {stem: status_if_current(self.project, stem) for stem in stems}
+        self.statuses |= {stem: one for stem, one in found.items() if one is not None}
         return [stem for stem, one in found.items() if one is None]
 
-    def look(self, stems: Iterable[str], in_parallel: Mapper) -> Look:
-        """Find out how manifests stand; every mistake in any of them ends in one report."""
-        from pipeline.change.status import Look
+    def detect(self, stems: Iterable[str], in_parallel: Mapper) -> Detector:
+        """Find out-of-date nodes; the mistakes of all manifests are raised together."""
+        from pipeline.change.detect import Detector
         from pipeline.manifest.mistake import ManifestError, Mistake
 
-        look = Look(self.project, in_parallel)
+        detector = Detector(self.project, in_parallel)
         mistakes: list[Mistake] = []
         for stem in stems:
             try:
-                self.standings[stem] = look.standing(stem)
+                self.statuses[stem] = detector.status(stem)
             except ManifestError as error:
                 mistakes += error.mistakes
         if mistakes:
             raise ManifestError(mistakes)
-        return look
+        return detector
 
     def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:
-        """Get ready to build: None when a glance shows that there is nothing to do."""
-        if self.whole:
-            self.project.refuse_misnamed()
-        left = self.glance(stems)
-        if not (left or always or self._has_vanished()):
+        """Start a build; None when the fast path shows that there is nothing to do."""
+        if self.is_whole:
+            self.project.manifests.refuse_misnamed()
+        left = self.skip_current(stems)
+        if not (left or always or self._has_leftovers()):
             return None
         waited = self.project.lock.acquire()
         self.project.own_state()
-        if waited:  # whoever had the lock may have built what we were about to
-            self.project.restart()
-            left = self.glance(stems)
+        if waited:  # the other process may have built what we were about to build
+            self.project.look_again()
+            left = self.skip_current(stems)
         self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
-        self.build.open(stem for stem, one in self.standings.items() if one.dirty or always)
+        self.build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or always)
         return self.build
 
-    def _has_vanished(self) -> bool:
+    def _has_leftovers(self) -> bool:
+        """Tell whether there are outputs of manifests that are gone, or of nobody."""
         state = self.project.state
-        gone = set(state.stems()) - set(self.project.stems())
-        return self.whole and (bool(gone) or state.has_products(""))
+        gone = set(state.stems()) - set(self.project.manifests.stems())
+        return self.is_whole and (bool(gone) or state.has_outputs(""))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build.build import Build
-        from pipeline.build.sweep import adopt_ledger, sweep
+        from pipeline.build.stale import remove_stale
+        from pipeline.change.owner import adopt_ledger
         from pipeline.state.ledger import Ledger
 
         project = self.project
-        if project.state.count_facts(OPEN):
+        if project.state.count_facts(BUILDING):
             self._clear_scratch()
         adopt_ledger(project, Ledger(project.ledger))
-        if self.whole:
+        if self.is_whole:
             with project.state.transaction():
-                for stem in set(project.state.stems()) - set(project.stems()):
+                for stem in set(project.state.stems()) - set(project.manifests.stems()):
                     project.state.drop_manifest(stem)
-        look = self.look(stems, in_parallel)
-        dirty = [task for standing in self.standings.values() for task in standing.dirty]
-        build = Build(project, look.evaluator, look.book, dirty)
-        swept = sweep(project, look.evaluator, stems, self.whole)
-        for stem, path in swept.removed:
-            build.note_removed(stem, path)
-        build.warnings += swept.warnings
+        detector = self.detect(stems, in_parallel)
+        build = Build(project, detector.evaluator, detector.nodes, self._dirty())
+        removal = remove_stale(project, detector.evaluator, stems, self.is_whole)
+        for stem, path in removal.removed:
+            build.add_removed(stem, path)
+        build.log.warnings += removal.warnings
         return build
 
+    def _dirty(self) -> list[str]:
+        return [task for status in self.statuses.values() for task in status.dirty]
+
     def _clear_scratch(self) -> None:
-        """Remove what a killed build left half-written; who has the lock is the only writer."""
+        """Remove the temporary files of a killed build: with the lock we are the only writer."""
         from pipeline.cache.trim import clear_litter
 
         clear_litter(self.project.scratch, float("inf"))
 
-    def resting(self, asked: Iterable[str], active: set[str]) -> list[str]:
-        """Name the nodes among those asked for that rest."""
-        left = [task for task in set(asked) - active if stem_of(task) in self.standings]
-        return sorted(task for task in left if ":" in task and self.project.state.row(task))
+    def current_among(self, names: Iterable[str], active: set[str]) -> list[str]:
+        """Return the requested nodes that are up to date."""
+        left = [task for task in set(names) - active if stem_of(task) in self.statuses]
+        return sorted(task for task in left if is_node_name(task) and self.project.state.row(task))
 
-    def makers_of(self, names: Iterable[str]) -> dict[str, str]:
-        """Say of those names that are outputs, however they are spelled, which task makes them."""
-        from pipeline.change.find_task import makers_of, path_in
+    def producers_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the task of each name that is an output file, however it is spelled."""
+        from pipeline.change.owner import find_producers
+        from pipeline.disk.file import project_path
 
-        paths = {name: path_in(self.project.root, name) for name in names}
-        found = makers_of(self.project.state, self.standings, paths.values())
+        paths = {name: project_path(self.project.root, name) for name in names}
+        found = find_producers(self.project.state, self.statuses, paths.values())
         return {name: found[path] for name, path in paths.items() if path in found}
 
     def outputs_by_task(self) -> dict[str, list[str]]:
-        """List the files of every task, as far as they are known."""
-        from pipeline.change.find_task import outputs_by_task
+        """Return the files of every task, as far as they are known."""
+        from pipeline.change.owner import outputs_by_task
 
-        return outputs_by_task(self.project.state, self.standings)
+        return outputs_by_task(self.project.state, self.statuses)
 
-    def whole_graph(self, in_parallel: Mapper) -> list[Part]:
-        """Give all nodes of all manifests as they stand; nothing of this look is kept."""
-        from pipeline.change.task_item import Part
-        from pipeline.state.node_table import Book
+    def whole_graph(self, in_parallel: Mapper) -> list[TaskInfo]:
+        """Return all nodes of all manifests; nothing is saved."""
+        from pipeline.change.task_item import TaskInfo
+        from pipeline.state.node_table import NodeTable
 
-        self.project.refuse_misnamed()
-        state, parts = self.project.state, []
-        with state.rehearsal():
-            self.look(self.project.stems(), in_parallel)
-            book = Book(state)
-            for stem in self.standings:
-                book.open_all(stem)
-                parts += [Part.of(book, row) for row in state.rows(stem)]
-        return sorted(parts, key=lambda part: part.task)
+        self.project.manifests.refuse_misnamed()
+        state, infos = self.project.state, []
+        with state.in_memory_copy():
+            self.detect(self.project.manifests.stems(), in_parallel)
+            nodes = NodeTable(state)
+            for stem in self.statuses:
+                nodes.load_all(stem)
+                infos += [TaskInfo.of(nodes, row) for row in state.rows(stem)]
+        return sorted(infos, key=lambda info: info.task)
 
     def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        """Say what would be built, and why; nothing of this look is kept."""
+        """Return what would be built, and why; nothing is saved."""
         stems = self.choose(names)
-        if self.whole:
-            self.project.refuse_misnamed()
-        found = self._explain(stems, in_parallel)
+        if self.is_whole:
+            self.project.manifests.refuse_misnamed()
+        found = self._reasons(stems, in_parallel)
         targets = self.targets()
         for name in names:
-            known = name in targets or name in targets.values() or "*" in name
-            if not known and self.project.state.row(name) is None and name not in found:
+            is_known = name in targets or name in targets.values() or "*" in name
+            if not is_known and self.project.state.row(name) is None and name not in found:
                 raise UnknownTaskError(name)
         return {task: one for task, one in found.items() if _is_meant(task, names, targets)}
 
-    def _explain(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
+    def _reasons(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
         from pipeline.build.build import Build
-        from pipeline.change.explain import Why
+        from pipeline.change.reason import ReasonFinder
 
-        with self.project.state.rehearsal():
-            look = self.look(stems, in_parallel)
-            dirty = [task for one in self.standings.values() for task in one.dirty]
-            build = Build(self.project, look.evaluator, look.book, dirty)
+        with self.project.state.in_memory_copy():
+            detector = self.detect(stems, in_parallel)
+            build = Build(self.project, detector.evaluator, detector.nodes, self._dirty())
             needs = {item.task: item.needs for item in self.items(build)}
-            return Why(build.book, look.evaluator).reasons(build.dirty, needs)
+            return ReasonFinder(build.nodes, detector.evaluator).reasons(build.dirty, needs)
 
     def forget(self, task: str | None) -> None:
-        """Forget that a node (or all of them) was ever built, so that it is encoded again.
+        """Forget the last build of a node, or of all, so that it is encoded again.
 
-        Its readers are looked at again once it is built: what it was, nobody knows any more.
+        Its readers are marked as out of date: with the old digests gone, nobody could tell
+        whether what they read has changed.
         """
         from pipeline.plan.graph import edges_from
-        from pipeline.state.node_table import Book
+        from pipeline.state.node_table import NodeTable
 
         if not self.project.lock.is_held:
             self.project.lock.acquire()
             self.project.own_state()
         state = self.project.state
         tasks = [row.task for stem in state.stems() for row in state.rows(stem)]
-        book = Book(state)
+        nodes = NodeTable(state)
         with state.transaction():
             for one in tasks if task is None else [task]:
-                row = book.row(one)
-                if row is not None and row.built is not None:
-                    self.project.cache.drop_receipt(row.built["fingerprint"])
-                    book.note_forgotten(row)
-                    planned = book.planned(one)
-                    edges = edges_from(planned.node) if planned else ()
-                    for reader in map(book.row, state.consumers(row.stem, edges)):
-                        if reader is not None:
-                            book.note_dirty(reader)
+                row = nodes.row(one)
+                built = row.built if row else None
+                if row is None or built is None:
+                    continue
+                self.project.cache.drop_receipt(built.fingerprint)
+                nodes.forget_build(row)
+                planned = nodes.planned(one)
+                edges = edges_from(planned.node) if planned else ()
+                for reader in map(nodes.row, state.readers(row.stem, edges)):
+                    if reader is not None:
+                        nodes.set_dirty(reader)
 
-    def items(self, build: Build, everything: bool = False) -> list[Item]:
-        """List what is up, in order: dirty nodes and all that may change downstream of them."""
-        from pipeline.change.task_item import Item, needs_of
+    def items(self, build: Build, everything: bool = False) -> list[TaskItem]:
+        """Return the tasks to build: dirty nodes and all that may change downstream of them."""
+        from pipeline.change.task_item import TaskItem, needed_tasks
+
+        count = sum(status.node_count for status in self.statuses.values())
+        if everything or LOAD_ALL_FROM < len(build.dirty) < count:
+            for stem in self.statuses:
+                build.nodes.load_all(stem)
+        active = set(self.all_tasks()) if everything else set(build.dirty)
+        if len(active) < count:
+            active |= self._downstream(build, active)
+        needs = {task: needed_tasks(build.nodes, task) for task in sorted(active)}
+        return [
+            TaskItem(task, tuple(one for one in found if one in active))
+            for task, found in needs.items()
+        ]
+
+    def _downstream(self, build: Build, tasks: Iterable[str]) -> set[str]:
+        """Return all tasks that read what these tasks make, directly or through others."""
         from pipeline.plan.graph import edges_from
 
-        state = self.project.state
-        count = sum(standing.nodes for standing in self.standings.values())
-        if everything or MANY < len(build.dirty) < count:
-            for stem in self.standings:
-                build.book.open_all(stem)
-        active = set(self.all_tasks()) if everything else set(build.dirty)
-        waiting = sorted(active) if len(active) < count else []
+        seen = set(tasks)
+        waiting = sorted(seen)
         while waiting:
             readers: set[str] = set()
-            for stem, tasks in groupby(waiting, key=stem_of):
-                planned = [build.book.planned(task) for task in tasks]
+            for stem, group in groupby(waiting, key=stem_of):
+                planned = [build.nodes.planned(task) for task in group]
                 edges = [edge for one in planned if one for edge in edges_from(one.node)]
-                readers |= state.consumers(stem, edges)
-            waiting = sorted(readers - active)
-            active |= readers
-        needs = {task: needs_of(build.book, task) for task in sorted(active)}
-        return [Item(task, tuple(n for n in found if n in active)) for task, found in needs.items()]
+                readers |= self.project.state.readers(stem, edges)
+            waiting = sorted(readers - seen)
+            seen |= readers
+        return seen
 
     def all_tasks(self) -> list[str]:
-        """Name all nodes of the manifests that this run is about."""
-        return [row.task for stem in self.standings for row in self.project.state.rows(stem)]
+        """Return all nodes of the manifests that this run is about."""
+        return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
 
 
 def _is_meant(task: str, names: Sequence[str], targets: Mapping[str, str]) -> bool:
-    stem = stem_of(task)
+    stem = TaskName.parse(task).stem
     return not names or any(
         name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names
     )
-
-
-def stem_of(task: str) -> str:
-    """Say which manifest a task belongs to."""
-    return task.partition(":")[0]

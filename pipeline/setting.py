@@ -1,4 +1,4 @@
-"""What a machine and a project say of how to build: the environment, and `[tool.cartwright]`.
+"""Settings of a machine and of a project: the environment, and `[tool.cartwright]`.
 
 The environment comes first, so that a machine can differ from what the project says.
 """
@@ -19,7 +19,7 @@ class SettingError(Exception):
 
 
 def variable_of(key: str) -> str:
-    """Name the environment's variable of a setting."""
+    """Return the environment variable of a setting."""
     return f"CARTWRIGHT_{key.upper()}"
 
 
@@ -29,7 +29,7 @@ def is_set(root: str, key: str) -> bool:
 
 
 def find_setting(root: str, key: str) -> tuple[str, Any]:
-    """Give a setting with the name under which it was found; None where there is none."""
+    """Return a setting's name as the user wrote it, and its value or None."""
     variable = variable_of(key)
     if variable in os.environ:
         return variable, os.environ[variable]
@@ -37,7 +37,7 @@ def find_setting(root: str, key: str) -> tuple[str, Any]:
 
 
 def project_table(root: str) -> dict[str, Any]:
-    """Give the table of the project; a key in it that nothing knows is an error."""
+    """Return the project's table; an unknown key in it is an error."""
     data = read_if_there(f"{root}/{PYPROJECT}") or b""
     if TABLE.encode() not in data:  # most projects: spare them the parser
         return {}

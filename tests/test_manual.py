@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.plan.draft import load_target
+from pipeline.plan.target import load_target
 from tests.pipeline.game import ROOT, Game
 
 PAGE = (ROOT / "docs/manifests.md").read_text(encoding="utf-8")

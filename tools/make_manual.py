@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from encoders.kit.option import Option, Value  # noqa: E402
 from encoders.kit.plan import ANY, Kind, Table, Target  # noqa: E402
 from pipeline.content.code import target_names  # noqa: E402
-from pipeline.plan.draft import load_target  # noqa: E402
+from pipeline.plan.target import load_target  # noqa: E402
 
 PAGE = ROOT / "docs/manifests.md"
 INTRODUCTION = (Path(__file__).parent / "manual/introduction.md").read_text(encoding="utf-8")

@@ -1,131 +1,114 @@
-"""A build under way: what each node needs to know, and what became of it.
+"""A build: what each node needs to know before it runs, and what is recorded after it.
 
-The driver prepares a job, somebody does it, and the driver takes the result in: one transaction
-a node, which also marks the nodes downstream whose inputs are no longer what they were.
+The driver prepares a job, an executor does it, and the driver records the result: one transaction
+a node, which also marks the readers of changed outputs as out of date.
 """
 
 from __future__ import annotations
 
 import posixpath
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
-from pipeline.state.node_table import Book, Last
-from pipeline.build.deliver import DISPLACED
+from pipeline.build.event import (
+    FAILED,
+    MISSING_INPUTS,
+    NOT_BUILT,
+    UNCHANGED,
+    BuildLog,
+    NodeEvent,
+)
+from pipeline.build.job import Input, Job, Result, RunConfig
+from pipeline.build.place_files import DISPLACED
+from pipeline.build.stale import remove_output
+from pipeline.build.work import close_tools, do_job, tools_for
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
-from pipeline.plan.graph import edge_of
-from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
+from pipeline.change.owner import PlannedFiles
+from pipeline.change.reason import Reason, ReasonFinder
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
-from pipeline.plan.planned_node import BROKEN
+from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
-from pipeline.state.database import OPEN, Row
-from pipeline.build.sweep import Claims, remove_output
-from pipeline.build.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
+from pipeline.state.node_table import LastBuild, NodeTable
+from pipeline.state.state import BUILDING, NodeRow
+from pipeline.task_name import TaskName, stem_of
 
-FEW_REPORTS = 5
-MOST_NAPS = 10
-PATIENCE = 5  # how often inputs are made that are gone from the cache before they are read
-MANY = 100  # from so many dirty nodes on, what is known of all of them is asked for at once
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a run did for one manifest."""
-
-    by_task: dict[str, str] = field(default_factory=dict)
-    bytes_made: int = 0
-    removed: int = 0
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        """Count the nodes by what became of them."""
-        return Counter(self.by_task.values())
+CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
+REBUILD_TRIES = 5  # how often inputs are rebuilt that vanish from the cache before they are read
+LOAD_OWNERS_FROM = 100  # from so many dirty nodes on, one query for all owners is faster
 
 
 class Build:
-    """The nodes of one run, from dirty to done."""
+    """The nodes of one run, from out of date to done."""
 
     def __init__(
-        self, project: Project, evaluator: Evaluator, book: Book, dirty: Iterable[str]
+        self, project: Project, evaluator: Evaluator, nodes: NodeTable, dirty: Iterable[str]
     ) -> None:
-        self.project, self.evaluator, self.book = project, evaluator, book
+        self.project, self.evaluator, self.nodes = project, evaluator, nodes
         self.dirty = set(dirty)
         self.encode_again = False
         self.lint = False
-        self.tallies: dict[str, Tally] = {}
-        self.warnings: list[str] = []
-        self.displaced: list[str] = []
-        self.reports: dict[str, tuple[str, ...]] = {}
-        self._noted_code: set[str] = set()
+        self.log = BuildLog()
+        self._reasons = ReasonFinder(nodes, evaluator)
+        self._reason_of: dict[str, Reason] = {}
+        self._displaced: list[str] = []
+        self._saved_code: set[str] = set()
         self._real_folders = {""}
-        self._claims: Claims | None = None
+        self._planned_files: PlannedFiles | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
-    @cached_property
-    def _makers(self) -> set[str] | None:
-        """The tasks that own a file, where many are built; None means that each has to be asked."""
-        return self.project.state.makers() if len(self.dirty) > MANY else None
-
-    def _files_before(self, task: str) -> dict[str, str]:
-        may_have = self._makers is None or task in self._makers
-        return self.project.state.products_of(task) if may_have else {}
-
-    def _note_owner(self, task: str) -> None:
-        if self._makers is not None:
-            self._makers.add(task)
-
-    def open(self, stems: Iterable[str]) -> None:
+    def mark_building(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built, until the build is closed."""
         with self.project.state.transaction():
-            self.project.state.set_facts(OPEN, dict.fromkeys(stems, True))
+            self.project.state.set_facts(BUILDING, dict.fromkeys(stems, True))
+
+    # Before a node runs.
 
     def prepare(self, task: str) -> Job | Result:
-        """Describe the work of a node, or say at once what becomes of it."""
-        planned = self.book.planned(task)
+        """Return the job of a node, or its result where there is nothing to run."""
+        planned = self.nodes.planned(task)
         if planned is None:
             return Result(FAILED, error=EncodeError("no such node"))
-        node = planned.node
-        if node.encoder == BROKEN:
-            return Result(FAILED, error=EncodeError(**node.params))  # type: ignore[arg-type]
+        if planned.is_broken:
+            return Result(FAILED, error=EncodeError(**planned.node.params))  # type: ignore[arg-type]
         if task not in self.dirty and not self.encode_again:
             return Result(UNCHANGED)
         self.project.state.flush()
-        stem = task.partition(":")[0]
-        digests = input_digests(node, self.evaluator.source_sha, self.book.maker(stem))
+        node = planned.node
+        made = self.nodes.digests_in(stem_of(task))
+        digests = input_digests(node, self.evaluator.source_sha, made)
         if digests is None:
             return Result(FAILED, error=EncodeError("a node that it needs was not built"))
-        link = self._link_to_outputs(node)
+        link = self._linked_output_folder(node)
         if link:
             hint = "Put a real folder in its place."
-            return Result(
-                FAILED, error=EncodeError("its output folder is a link", {"link": link}, hint)
-            )
+            error = EncodeError("its output folder is a link", {"link": link}, hint)
+            return Result(FAILED, error=error)
+        if task in self.dirty:
+            self._reason_of[task] = self._reasons.reason(task)
         return self._job(task, node, digests)
 
-    def _link_to_outputs(self, node: Node) -> str:
-        """Name a link below which a node would write; "" where there is none."""
+    def _linked_output_folder(self, node: Node) -> str:
+        """Return a link below which a node would write; "" where there is none."""
         for place in node.outputs.values():
             path = place.prefix if isinstance(place, Family) else place
             folder = path.rpartition("/")[0] if path else ""
             if folder in self._real_folders:
                 continue
-            link = self.project.tree.link_to(folder)
+            link = self.project.snapshot.link_to(folder)
             if link:
                 return link
             self._real_folders.add(folder)
         return ""
 
     @cached_property
-    def workplace(self) -> Workplace:
-        """Where the jobs of this run are done, and how."""
+    def config(self) -> RunConfig:
+        """What all jobs of this run have in common."""
         project = self.project
-        return Workplace(
+        return RunConfig(
             project.root,
             project.cache.folder,
             project.scratch,
@@ -135,20 +118,19 @@ class Build:
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
-        project, fixed = self.project, self.evaluator.fixed(node)
-        stem = task.partition(":")[0]
+        fixed, stem = self.evaluator.fixed(node), stem_of(task)
         return Job(
             task=task,
             encoder=node.encoder,
-            code=project.code.texts(node.encoder),
+            code=self.project.code.texts(node.encoder),
             params=node.params,
             inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
-            at=self.workplace,
+            config=self.config,
             code_digest=self.evaluator.code_digest(node.encoder),
-            known=tuple(self._files_before(task)),
+            known_files=tuple(self._owned_files(task)),
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -156,158 +138,183 @@ class Build:
         one = node.inputs[base]
         if isinstance(one, Source):
             return Input(one.path, sha)
-        maker = f"{stem}:{one.node}"
-        last = self.book.last(maker)
+        task = str(TaskName(stem, one.node))
+        last = self.nodes.last_build(task)
         assert last is not None
-        return Input(last.paths.get(one.role + name[len(base) :]), sha, maker, last.fingerprint)
+        return Input(last.paths.get(one.role + name[len(base) :]), sha, task, last.fingerprint)
 
-    def feed(self, task: str, starved: Result) -> Result:
-        """Make again what a node needs and nobody has any more, then do the node.
+    @cached_property
+    def _owners(self) -> set[str] | None:
+        """The tasks that own a file; None where few nodes are built and each is asked for."""
+        is_many = len(self.dirty) > LOAD_OWNERS_FROM
+        return self.project.state.output_owners() if is_many else None
 
-        What is made for it is held here: others may trim the cache at any moment.
+    def _owned_files(self, task: str) -> dict[str, str]:
+        may_own = self._owners is None or task in self._owners
+        return self.project.state.outputs_of(task) if may_own else {}
+
+    def _add_owner(self, task: str) -> None:
+        if self._owners is not None:
+            self._owners.add(task)
+
+    # Inputs that are gone from disk and cache.
+
+    def rebuild_inputs(self, task: str, result: Result) -> Result:
+        """Build again the inputs that a node misses, then do the node.
+
+        Another process may trim the cache at any moment, so the rebuilt outputs are held in
+        memory until the node has read them.
         """
-        with bench_for(self.workplace).cache.holding():
-            for _ in range(PATIENCE):
-                failed = self._make(starved.starved_of)
+        with tools_for(self.config).cache.holding():
+            for _ in range(REBUILD_TRIES):
+                failed = self._build_all(result.missing)
                 if failed:
                     return Result(FAILED, error=EncodeError("its input failed", {"task": failed}))
-                starved = self._try(task)
-                if starved.outcome != STARVED:
-                    return starved
+                result = self._do(task)
+                if result.outcome != MISSING_INPUTS:
+                    return result
         cache = self.project.cache.folder
         error = EncodeError("its inputs do not stay in the cache", {"cache": cache})
         return Result(FAILED, error=error)
 
-    def _make(self, tasks: Iterable[str]) -> str:
-        """Do nodes again, up to the first that fails, which is named."""
+    def _build_all(self, tasks: Iterable[str]) -> str:
+        """Build nodes again, up to the first that fails, and return its name."""
         for task in tasks:
             self.dirty.add(task)
-            result = self._try(task)
-            result = self.feed(task, result) if result.outcome == STARVED else result
-            self.take_in(task, result)
+            result = self._do(task)
+            if result.outcome == MISSING_INPUTS:
+                result = self.rebuild_inputs(task, result)
+            self.record(task, result)
             if result.outcome == FAILED:
                 return task
         return ""
 
-    def _try(self, task: str) -> Result:
+    def _do(self, task: str) -> Result:
         work = self.prepare(task)
         return do_job(work) if isinstance(work, Job) else work
 
-    def take_in(self, task: str, result: Result) -> None:
-        """Note what became of a node, and count it."""
-        tally = self._tally(task.partition(":")[0])
-        if result.outcome != RESTORED or tally.by_task.get(task) != BUILT:
-            tally.by_task[task] = result.outcome
-        if result.set_aside:
-            self.warnings += [f"damaged in the cache, set aside: {one}" for one in result.set_aside]
-        self.displaced += result.displaced
-        row = self.book.row(task)
-        if row is None or result.outcome in (FAILED, UNCHANGED):
-            return
-        if result.warnings:
-            self.warnings += [f"{task}: {line}" for line in result.warnings]
-        if result.report:
-            self.reports[task] = result.report
-        self._note(row, result, tally)
+    # After a node ran.
 
-    def _tally(self, stem: str) -> Tally:
-        if stem not in self.tallies:
-            self.tallies[stem] = Tally()
-        return self.tallies[stem]
+    def record(self, task: str, result: Result) -> NodeEvent:
+        """Save what became of a node, and add it to the log."""
+        event = NodeEvent(
+            task,
+            result.outcome,
+            self._reason_of.pop(task, None),
+            result.seconds,
+            result.cpu_seconds,
+            result.worker,
+            result.is_shared,
+            result.outputs,
+            result.warnings,
+            result.report,
+            result.error,
+            result.traceback,
+        )
+        self.log.add(event)
+        if result.damaged:
+            self.log.warnings += [f"damaged in the cache, set aside: {x}" for x in result.damaged]
+        self._displaced += result.displaced
+        row = self.nodes.row(task)
+        if row is not None and result.outcome not in (FAILED, UNCHANGED):
+            self._save(row, result)
+        return event
 
-    def telling_reports(self) -> dict[str, tuple[str, ...]]:
-        """Give the reports that a user wants to see: of the whole, and of assets where few are."""
-        planned = {task: self.book.planned(task) for task in self.reports}
-        of_assets = [task for task, one in planned.items() if one and one.asset]
-        hidden = of_assets if len(of_assets) > FEW_REPORTS else []
-        return {task: lines for task, lines in self.reports.items() if task not in hidden}
+    def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
+        """Add a node to the log that did not run because others failed."""
+        event = NodeEvent(task, NOT_BUILT, needs=tuple(sorted(needs)))
+        self.log.add(event)
+        return event
 
-    def _note(self, row: Row, result: Result, tally: Tally) -> None:
-        files = {one.path: one for one in result.made if one.path is not None}
-        tally.bytes_made += sum(one.size for one in files.values())
+    def _save(self, row: NodeRow, result: Result) -> None:
+        files = {one.path: one for one in result.outputs if one.path is not None}
         state = self.project.state
-        before = self._files_before(row.task)
-        last = Last(result.fingerprint, result.made)
+        before = self._owned_files(row.task)
+        last = LastBuild(result.fingerprint, result.outputs)
         with state.batch():
-            self._note_code(row.task)
+            self._save_code(row.task)
             self._mark_readers(row, last)
-            self.book.note_built(row, result.built, last)
-            state.set_products(
+            self.nodes.set_built(row, result.packed_build, last)
+            state.set_outputs(
                 (path, row.stem, row.task, one.size, one.sha) for path, one in files.items()
             )
-            self._note_owner(row.task)
-            # Before anything is committed: a kill must not leave a stale file that nobody minds.
+            self._add_owner(row.task)
+            # Before anything is committed: a kill must not leave a stale file that nobody knows.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
 
-    def _note_code(self, task: str) -> None:
-        planned = self.book.planned(task)
+    def _save_code(self, task: str) -> None:
+        """Keep the code table that the node was built with, so that a change can be explained."""
+        planned = self.nodes.planned(task)
         assert planned is not None
         encoder = planned.node.encoder
-        if encoder not in self._noted_code:
+        if encoder not in self._saved_code:
             key = self.evaluator.code_digest(encoder)
-            self.project.state.set_facts("code", {key: self.project.code.table(encoder)})
-            self._noted_code.add(encoder)
+            self.project.state.set_facts("code", {key: dict(self.project.code.table(encoder))})
+            self._saved_code.add(encoder)
 
-    def _mark_readers(self, row: Row, last: Last) -> None:
-        """Mark what reads this node's products as dirty, where these are not what they were."""
-        old, new = self.book.made(row.task), last.digests
-        if old is None:  # whoever reads a node that was never built is dirty already
+    def _mark_readers(self, row: NodeRow, last: LastBuild) -> None:
+        """Mark the readers of this node's changed outputs as out of date."""
+        old, new = self.nodes.digests(row.task), last.digests
+        if old is None:  # the readers of a node that was never built are out of date already
             return
         changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
-        name = row.task.partition(":")[2]
+        name = TaskName.parse(row.task).node
         roles = changed | {role.rpartition("/")[0] for role in changed} - {""}
         edges = [edge_of(Product(name, role)) for role in sorted(roles)]
-        for task in self.project.state.consumers(row.stem, edges):
-            reader = self.book.row(task)
+        for task in self.project.state.readers(row.stem, edges):
+            reader = self.nodes.row(task)
             if reader is not None and reader.clean:
-                self.book.note_dirty(reader)
+                self.nodes.set_dirty(reader)
             self.dirty.add(task)
 
-    def _remove(self, row: Row, stale: Mapping[str, str]) -> None:
-        """Remove files that a node made before and does not make now, unless another does."""
+    def _remove(self, row: NodeRow, stale: Mapping[str, str]) -> None:
+        """Remove files that a node wrote before and does not now, unless another node does."""
         state = self.project.state
-        if stale and self._claims is None:
-            self._claims = Claims(state, state.stems())
+        if stale and self._planned_files is None:
+            self._planned_files = PlannedFiles(state, state.stems())
         for path, sha in stale.items():
-            owner = self._claims.owner(path) if self._claims else None
-            if owner not in (None, row.task):
-                state.give_product(path, owner)
-                self._note_owner(owner)
+            planned = self._planned_files
+            producer = planned.reassign_if_produced(path, row.task) if planned else None
+            if producer is not None:
+                self._add_owner(producer)
                 continue
             warning = remove_output(self.project, self.evaluator, path, sha)
             if warning:
-                self.warnings.append(warning)
+                self.log.warnings.append(warning)
             else:
-                self.note_removed(row.stem, path)
+                self.add_removed(row.stem, path)
 
-    def note_removed(self, stem: str, path: str) -> None:
-        """Note that an output is no more."""
-        self._tally(stem).removed += 1
+    def add_removed(self, stem: str, path: str) -> None:
+        """Add a removed output to the log."""
+        self.log.removed.append((stem, path))
         self._stamps.setdefault(stem, {})[path] = None
 
+    # The end of the run.
+
     def close(self) -> None:
-        """Photograph the folders that were written to, so that the next glance finds them known."""
-        clear_bench()
-        self._tell_of_displaced()
+        """Save the listings of the folders that were written to, for the next fast path."""
+        close_tools()
+        self._warn_of_displaced()
         self.project.state.flush(now=True)
-        now_ns = self._rest()
-        with self.project.state.transaction():
+        now_ns = self._wait_for_clock()
+        state = self.project.state
+        with state.transaction():
             for stem, stamps in self._stamps.items():
-                self._photograph(stem, stamps, now_ns)
-            if not self.project.state.has_lost:  # else files are there that only the ledger knows
-                self.project.state.drop_facts(OPEN, self.project.state.facts(OPEN))
+                self._save_listings(stem, stamps, now_ns)
+            if not state.has_lost:  # otherwise files exist that only the ledger knows
+                state.drop_facts(BUILDING, state.facts(BUILDING))
         self._stamps = {}
 
-    def _rest(self) -> int:
-        """Give the file system's time, after the moment that makes the newest stamps trustworthy.
+    def _wait_for_clock(self) -> int:
+        """Wait until the newest stamps can be trusted, and return the file system's time.
 
-        Its clock ticks slowly and may be behind, so it is asked again until it says so.
+        Its clock ticks slowly and may be behind the machine's, so it is asked until it is later.
         """
         stamps = [s for one in self._stamps.values() for s in one.values() if s]
         newest = max((max(s[0], s[1]) for s in stamps), default=0)
-        for _ in range(MOST_NAPS):
+        for _ in range(CLOCK_TRIES):
             now_ns = self.project.lock.clock_ns()
             fresh_ns = newest + TICK_NS - now_ns
             if not 0 <= fresh_ns <= TICK_NS:
@@ -315,29 +322,33 @@ class Build:
             time.sleep(fresh_ns / 1e9 + 0.001)
         return now_ns
 
-    def _tell_of_displaced(self) -> None:
-        if self.displaced:
-            count, first = len(self.displaced), self.displaced[0]
+    def _warn_of_displaced(self) -> None:
+        if self._displaced:
+            count, first = len(self._displaced), self._displaced[0]
             where = first if count == 1 else f"below {PRIVATE}/{DISPLACED}, such as {first}"
             files = "file" if count == 1 else "files"
             moved = "of somebody else moved out of an output's place"
-            self.warnings.append(f"{count} {files} {moved}: now {where}")
-            self.displaced = []
+            self.log.warnings.append(f"{count} {files} {moved}: now {where}")
+            self._displaced = []
 
-    def _photograph(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
-        """Bring the listings of output folders up to date with our own writes, and no others."""
+    def _save_listings(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
+        """Bring the listings of output folders up to date with our own writes, and no others.
+
+        A file that somebody else changed meanwhile keeps its old stamp, so the next run sees it.
+        """
+        snapshot = self.project.snapshot
         folders: dict[str, dict[str, Stamp]] = {}
         for path, stamp in stamps.items():
             folder, name = posixpath.split(path)
             if folder not in folders:
-                folders[folder] = dict(self.project.tree.listing(folder) or {})
+                folders[folder] = dict(snapshot.listing(folder) or {})
             if stamp is None:
                 folders[folder].pop(name, None)
             else:
                 folders[folder][name] = stamp
         for folder in folders:
             parent, name = posixpath.split(folder)
-            if parent in folders and self.project.tree.listing(folder) is None:
+            if parent in folders and snapshot.listing(folder) is None:
                 folders[parent][name + "/"] = FOLDER
         for folder, listing in folders.items():
-            self.project.state.set_photo(stem, folder, without_fresh(listing, now_ns))
+            self.project.state.set_listing(stem, folder, without_fresh(listing, now_ns))

@@ -13,14 +13,14 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing import Pipe
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
+from pipeline.build.executor import Executor
+from pipeline.build.job import Job
 from pipeline.cache.local import Cache
-from pipeline.process.pool import Pool
 from pipeline.cache.shared.shared_cache import SharedCache
-from pipeline.build.work import Job
 
 AT_ONCE = 32
 # More nodes are let in than are looked up at once, so that there is always a next one.
@@ -29,10 +29,18 @@ LINGER_SECONDS = 0.01  # without news for so long, a batch is done as far as it 
 LEFT_OUT = 0  # the ticket of nobody: the server is left out
 
 
+class Waitable(Executor, Protocol):
+    """An executor that can be waited for together with something else."""
+
+    def answer_or_wake(self, wake: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where `wake` has something to read first."""
+        ...
+
+
 class LookUps:
     """Stands before a pool, or before this very process, and answers as a pool does."""
 
-    def __init__(self, shared: SharedCache, cache: Cache, pool: Pool | None) -> None:
+    def __init__(self, shared: SharedCache, cache: Cache, pool: Waitable | None) -> None:
         self._shared, self._cache, self._pool = shared, cache, pool
         self._ready: deque[tuple[Any, Any]] = deque()
         self._looking: dict[int, tuple[Any, Any]] = {}
@@ -58,7 +66,7 @@ class LookUps:
     def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:
         """Have a node done, after a look-up where the local cache does not have it."""
         call = key, (function, job)
-        is_asked = self._shared.is_on and not job.at.encode_again
+        is_asked = self._shared.is_on and not job.config.encode_again
         if not is_asked or self._cache.has_receipt(job.fingerprint):
             self._ready.append(call)
             return
@@ -108,7 +116,7 @@ class LookUps:
             self._hear_all()
             self._hand_on(self._pool)
             if self._pool.is_busy:
-                answer = self._pool.answer_unless(self._bell.reader)
+                answer = self._pool.answer_or_wake(self._bell.reader)
             else:
                 wait([self._bell.reader])
         return answer
@@ -141,7 +149,7 @@ class LookUps:
             self._ready.extend(self._looking.values())
             self._looking.clear()
 
-    def _hand_on(self, pool: Pool) -> None:
+    def _hand_on(self, pool: Waitable) -> None:
         while self._ready and pool.has_room:
             key, (function, job) = self._ready.popleft()
             pool.submit(key, function, job)

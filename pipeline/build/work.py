@@ -1,241 +1,182 @@
-"""Doing one node: restore it from the cache, or encode it, store it and put its files in place.
+"""Doing one node: restore it from the cache, or encode it, store it and write its files.
 
-This is all that runs in a worker process. It gets a description of the work and reads the
-inputs itself; nothing large ever travels between processes.
+This is all that runs in a worker process.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from functools import cache
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from time import perf_counter, thread_time
+from typing import TypeVar
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import REPORT, WARNINGS, Params, Place
-from pipeline.process.isolate import call_apart, is_apart, refuse_changed_code
-from pipeline.content.target_error import bug_in
-from pipeline.build.built import Output, freeze_built, placed
-from pipeline.cache.local import Cache
-from pipeline.content.code import load_function, loaded_texts
-from pipeline.build.deliver import deliver
-from pipeline.disk.file import read_if_there
-from pipeline.change.fingerprint import fingerprint
-from pipeline.state.ledger import Ledger
-from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED
-from pipeline.disk.listing import Stamp
-from pipeline.plan.place import broken_promise
+from encoders.kit.plan import REPORT, WARNINGS
+from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
+from pipeline.build.job import Input, Job, Result, RunConfig
+from pipeline.build.place_files import Tools, place_files
 from pipeline.build.purity import pure
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import Receipt, is_inline
+from pipeline.change.fingerprint import fingerprint
+from pipeline.content.code import load_function, loaded_texts
+from pipeline.content.target_error import target_error
+from pipeline.disk.file import read_if_there
+from pipeline.output import Output, compare_roles, with_paths
+from pipeline.process.isolate import call_isolated, must_isolate, refuse_changed_code
 from pipeline.process.worker import plain_error
-
-Outputs = tuple[Output, ...]
-
-
-class Input(NamedTuple):
-    """Where an input's bytes are: a source by path, or a product by digest.
-
-    A product may be a file too, and is named in the receipt of the task that made it.
-    """
-
-    path: str | None
-    sha: str | None
-    node: str | None = None
-    receipt: str = ""
-
-
-class Workplace(NamedTuple):
-    """What all jobs of a run have in common: where things are, and how to go about it."""
-
-    root: str
-    cache: str
-    scratch: str
-    ledger: str
-    encode_again: bool = False
-    lint: bool = False
-
-
-class Job(NamedTuple):
-    """Everything that a worker needs to know to do a node."""
-
-    task: str
-    encoder: str
-    code: Mapping[str, str]
-    params: Params
-    inputs: Mapping[str, Input]
-    outputs: Mapping[str, Place]
-    fixed: str
-    fingerprint: str
-    at: Workplace
-    code_digest: str = ""
-    known: tuple[str, ...] = ()  # the files that the node is known to have made
-    is_fetched: bool = False  # its receipt has just been written, perhaps by another process
-
-
-class Result(NamedTuple):
-    """What became of a job: facts alone, light enough to travel.
-
-    `built` is the record of the build as the state keeps it.
-    """
-
-    outcome: str
-    fingerprint: str = ""
-    built: bytes = b""
-    made: Outputs = ()
-    warnings: tuple[str, ...] = ()
-    report: tuple[str, ...] = ()
-    stamps: Mapping[str, Stamp] = {}
-    error: EncodeError | None = None
-    trace: str = ""
-    starved_of: tuple[str, ...] = ()
-    set_aside: tuple[str, ...] = ()
-    displaced: tuple[str, ...] = ()  # files of others that were in the way, where they are now
-
 
 Found = TypeVar("Found", Result, "Result | None")
 
 
 def do_job(job: Job) -> Result:
-    """Do a node; whatever goes wrong comes back as a result."""
-    return _guarded(job, _restore_or_encode)
+    """Do a node; whatever goes wrong is a result, too."""
+    began, cpu_began = perf_counter(), thread_time()
+    result = _guarded(job, _restore_or_encode)
+    return result._replace(
+        seconds=perf_counter() - began,
+        cpu_seconds=thread_time() - cpu_began,
+        worker=_process_name(),
+    )
+
+
+@cache
+def _process_name() -> str:
+    return f"process {os.getpid()}"
 
 
 def restore_job(job: Job) -> Result | None:
-    """Put a node's files in place from the cache alone; None where it does not hold them."""
+    """Write a node's files from the cache alone; None where the cache lacks them."""
     return _guarded(job, _restore)
 
 
-def _guarded(job: Job, action: Callable[[Job, Bench], Found]) -> Found | Result:
-    bench = bench_for(job.at)
+def _guarded(job: Job, action: Callable[[Job, Tools], Found]) -> Found | Result:
+    tools = tools_for(job.config)
     result: Found | Result
     try:
-        result = action(job, bench)
+        result = action(job, tools)
     except (Exception, SystemExit) as error:
         result = failure(job, error)
-    if result is not None and bench.cache.set_aside:
-        result = result._replace(set_aside=tuple(bench.cache.set_aside))
-        bench.cache.set_aside = []
+    if result is not None and tools.cache.set_aside:
+        result = result._replace(damaged=tuple(tools.cache.set_aside))
+        tools.cache.set_aside = []
     return result
 
 
 def failure(job: Job, error: BaseException) -> Result:
-    """Say what went wrong with a node, as its result."""
+    """Return the result of a node whose encoding raised an exception."""
     if isinstance(error, EncodeError):
         return Result(FAILED, error=plain_error(error))
     if isinstance(error, OSError):
-        path = str(error.filename2 or error.filename or job.task).removeprefix(f"{job.at.root}/")
+        path = str(error.filename2 or error.filename or job.task)
+        path = path.removeprefix(f"{job.config.root}/")
         return Result(FAILED, error=EncodeError(error.strerror or str(error), {"file": path}))
-    problem = bug_in("encoder", error, {"encoder": job.encoder})
+    problem = target_error("encoder", error, {"encoder": job.encoder})
     trace = "".join(traceback.format_exception(error))
-    return Result(FAILED, error=problem, trace=trace)
+    return Result(FAILED, error=problem, traceback=trace)
 
 
-class Bench:
-    """A process's own tools for the jobs of one workplace, opened once; threads may share it."""
-
-    def __init__(self, at: Workplace) -> None:
-        self.at = at
-        self.cache = Cache(at.cache)
-        self.ledger = Ledger(at.ledger)
+_tools: Tools | None = None
+_tools_lock = Lock()
 
 
-_bench: Bench | None = None
-_changing_bench = Lock()
+def tools_for(config: RunConfig) -> Tools:
+    """Return the open files for a run, and close those of an earlier one."""
+    global _tools  # noqa: PLW0603 - a process has one set of open files
+    with _tools_lock:
+        if _tools is None or _tools.config != config:
+            if _tools is not None:
+                _tools.close()
+            _tools = Tools(config)
+        return _tools
 
 
-def bench_for(at: Workplace) -> Bench:
-    """Give the bench of a workplace, in place of another that this process had."""
-    global _bench  # noqa: PLW0603 - a process has one pair of hands
-    with _changing_bench:
-        if _bench is None or _bench.at != at:
-            _close(_bench)
-            _bench = Bench(at)
-        return _bench
+def close_tools() -> None:
+    """Close the open files of this process; the run is over."""
+    global _tools  # noqa: PLW0603 - as above
+    with _tools_lock:
+        if _tools is not None:
+            _tools.close()
+        _tools = None
 
 
-def clear_bench() -> None:
-    """Close what the bench has open; the run is over."""
-    global _bench  # noqa: PLW0603 - as above
-    with _changing_bench:
-        _close(_bench)
-        _bench = None
+def _restore_or_encode(job: Job, tools: Tools) -> Result:
+    restored = None if job.config.encode_again else _restore(job, tools)
+    return restored or _encode(job, tools)
 
 
-def _close(bench: Bench | None) -> None:
-    if bench is not None:
-        bench.ledger.close()
-        bench.cache.close()
-
-
-def _restore_or_encode(job: Job, bench: Bench) -> Result:
-    restored = None if job.at.encode_again else _restore(job, bench)
-    return restored or _encode(job, bench)
-
-
-def _restore(job: Job, bench: Bench) -> Result | None:
-    cache = bench.cache
+def _restore(job: Job, tools: Tools) -> Result | None:
+    cache = tools.cache
     load = cache.load_receipt_of_other if job.is_fetched else cache.load_receipt
     receipt = load(job.fingerprint)
     if receipt is None:
         return None
-    made = placed(receipt.made, job)
-    private = (row for row, one in zip(receipt.made, made, strict=True) if one.path is None)
-    if not all(map(cache.has_output, private)):
+    outputs = with_paths(receipt.made, job.outputs)
+    # Outputs without a file are read later, by other nodes: they must be there all the same.
+    if not all(cache.has_output(one) for one in outputs if one.path is None):
         return None
-    rows = {row.role: row for row in receipt.made}
-    delivery = deliver(job, bench, made, lambda one: cache.load_output(receipt, rows[one.role]))
-    if delivery is None:
+    placed = place_files(
+        tools, outputs, lambda one: cache.load_output(receipt, one), job.known_files
+    )
+    if placed is None:
         return None
     digests = {name: one.sha for name, one in job.inputs.items()}
-    return _result(RESTORED, job, digests, receipt, made)._replace(
-        stamps=delivery.stamps, displaced=delivery.displaced
+    return _result(RESTORED, job, digests, receipt, outputs)._replace(
+        stamps=placed.stamps, displaced=placed.displaced, is_shared=job.is_fetched
     )
 
 
 def _result(
-    outcome: str, job: Job, digests: Mapping[str, str | None], receipt: Receipt, made: Outputs
+    outcome: str,
+    job: Job,
+    digests: Mapping[str, str | None],
+    receipt: Receipt,
+    outputs: tuple[Output, ...],
 ) -> Result:
-    same = all(digests[name] == one.sha for name, one in job.inputs.items())
-    actual = job.fingerprint if same else fingerprint(job.fixed, digests)
-    built = freeze_built(job, actual, digests, made)
-    return Result(outcome, actual, built, made, receipt.warnings, receipt.report)
+    is_same = all(digests[name] == one.sha for name, one in job.inputs.items())
+    actual = job.fingerprint if is_same else fingerprint(job.fixed, digests)
+    packed = job.pack_build(actual, digests, outputs)
+    return Result(outcome, actual, packed, outputs, receipt.warnings, receipt.report)
 
 
-def _encode(job: Job, bench: Bench) -> Result:
+def _encode(job: Job, tools: Tools) -> Result:
     inputs: dict[str, bytes] = {}
     digests: dict[str, str | None] = {}
-    starved = []
+    missing = []
     for name, one in sorted(job.inputs.items()):
-        data = read_input(job, one, bench.cache)
+        data = read_input(job, one, tools.cache)
         digests[name] = one.sha
         if data is not None:
             inputs[name] = data
-        if one.node is None:
+        if one.task is None:
             digests[name] = _digest_of_source(one, data)
         elif data is None:
-            starved.append(one.node)
-    if starved:
-        return Result(STARVED, starved_of=tuple(sorted(set(starved))))
-    receipt, outputs = encode(job, inputs)
-    made = placed(receipt.made, job)
-    result = _result(BUILT, job, digests, receipt, made)
-    bench.cache.store_result(result.fingerprint, receipt, outputs)
-    delivery = deliver(job, bench, made, lambda one: outputs[one.role])
-    assert delivery is not None
-    return result._replace(stamps=delivery.stamps, displaced=delivery.displaced)
+            missing.append(one.task)
+    if missing:
+        return Result(MISSING_INPUTS, missing=tuple(sorted(set(missing))))
+    receipt, made = encode(job, inputs)
+    outputs = with_paths(receipt.made, job.outputs)
+    result = _result(BUILT, job, digests, receipt, outputs)
+    tools.cache.store_result(result.fingerprint, receipt, made)
+    placed = place_files(tools, outputs, lambda one: made[one.role], job.known_files)
+    assert placed is not None
+    return result._replace(stamps=placed.stamps, displaced=placed.displaced)
 
 
 def _digest_of_source(one: Input, data: bytes | None) -> str | None:
-    """Digest what was read: the source may have been saved again since it was looked at."""
+    """Digest what was read: the source may have been saved again since it was planned."""
     if data is None and one.sha is not None:
         raise EncodeError("file went away while the build was running", {"file": one.path})
     return None if data is None else _sha(data)
 
 
 def encode(job: Job, inputs: Mapping[str, bytes]) -> tuple[Receipt, dict[str, bytes]]:
-    """Call a node's encoder and write down what it made, which is exactly what was promised."""
+    """Call a node's encoder; its outputs are exactly what the node promised, or it fails."""
     outputs = {role: _as_bytes(role, data) for role, data in _call(job, inputs).items()}
     return _receipt(job, outputs), outputs
 
@@ -245,35 +186,35 @@ def _sha(data: bytes) -> str:
 
 
 def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
-    """Read an input wherever it is; what another node made must have the bytes that it made."""
-    if one.node is None:
-        return read_if_there(f"{job.at.root}/{one.path}")
-    data = read_if_there(f"{job.at.root}/{one.path}") if one.path is not None else None
+    """Read an input wherever it is; another node's output must have the bytes that it made."""
+    if one.task is None:
+        return read_if_there(f"{job.config.root}/{one.path}")
+    data = read_if_there(f"{job.config.root}/{one.path}") if one.path is not None else None
     if data is not None and _sha(data) == one.sha:
         return data
-    receipt = cache.load_receipt_of_other(one.receipt)
-    for made in receipt.made if receipt else ():
-        if receipt and made.sha == one.sha:
-            return cache.load_output(receipt, made)
+    receipt = cache.load_receipt_of_other(one.fingerprint)
+    for output in receipt.made if receipt else ():
+        if receipt and output.sha == one.sha:
+            return cache.load_output(receipt, output)
     return cache.load_object(one.sha or "")
 
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     function = load_function(job.encoder)
     refuse_changed_code(job.code)
-    if is_apart(function):
-        made: dict[str, bytes] = call_apart(job.encoder, inputs, job.params, code=job.code)
+    if must_isolate(function):
+        made: dict[str, bytes] = call_isolated(job.encoder, inputs, job.params, code=job.code)
         return made
     count = len(loaded_texts)
-    with pure() if job.at.lint else nullcontext():
+    with pure() if job.config.lint else nullcontext():
         outputs: dict[str, bytes] = function(inputs, job.params)
-    if len(loaded_texts) > count:  # it has imported more
+    if len(loaded_texts) > count:  # it has imported more modules
         refuse_changed_code(job.code)
     return outputs
 
 
 def _as_bytes(role: str, data: object) -> bytes:
-    """Give an output as bytes, whatever kind of buffer the encoder made."""
+    """Return an output as bytes, whatever kind of buffer the encoder returned."""
     if type(data) is bytes:
         return data
     try:
@@ -283,14 +224,13 @@ def _as_bytes(role: str, data: object) -> bytes:
 
 
 def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
-    """Check that exactly what was promised was made, and write it down."""
     roles = sorted(set(outputs) - {WARNINGS, REPORT})
-    missing, extra = broken_promise(roles, job.outputs)
+    missing, extra = compare_roles(roles, job.outputs)
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
-    made = tuple(Made(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
-    inline = {one.role: outputs[one.role] for one in made if one.is_inline}
-    return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
+    rows = tuple(Output(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
+    inline = {one.role: outputs[one.role] for one in rows if is_inline(one)}
+    return Receipt(rows, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
 
 def _lines(outputs: Mapping[str, bytes], role: str) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pipeline.cache.bundle import Bundles
-from pipeline.cache.receipt import Made, Receipt, pack_receipt, unpack_receipt
+from pipeline.cache.receipt import Receipt, is_inline, pack_receipt, unpack_receipt
 from pipeline.disk.file import is_there, read_if_there, write_whole
+from pipeline.output import Output
 
 OBJECTS, RECEIPTS, BUNDLES = "objects", "receipts", "bundles"
 DAMAGED, SCRATCH = "damaged", "tmp"
@@ -60,14 +61,14 @@ class Cache:
         if read_if_there(path) != data:
             write_whole(path, data, self.scratch)
 
-    def load_output(self, receipt: Receipt, one: Made) -> bytes | None:
+    def load_output(self, receipt: Receipt, one: Output) -> bytes | None:
         """Give the bytes of an output that a receipt names, or None where they are lost."""
         data = receipt.inline.get(one.role)
         return self.load_object(one.sha) if data is None else data
 
-    def has_output(self, one: Made) -> bool:
+    def has_output(self, one: Output) -> bool:
         """Tell whether the bytes of an output of a receipt at hand are there, unread."""
-        return one.is_inline or self.has_object(one.sha)
+        return is_inline(one) or self.has_object(one.sha)
 
     def put_in_place(self, sha: str, data: bytes, path: str, scratch: str) -> None:
         """Make an output of an object: sharing its blocks where the file system can, else a copy.
@@ -115,7 +116,7 @@ class Cache:
     ) -> None:
         """Keep the outputs of a node, then the receipt that names them."""
         for one in receipt.made:
-            if not one.is_inline:
+            if not is_inline(one):
                 self.store_object(one.sha, outputs[one.role])
             if self._held is not None:
                 self._held[one.sha] = outputs[one.role]

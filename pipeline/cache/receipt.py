@@ -10,28 +10,22 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pipeline.output import Output
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 INLINE_BYTES = 1 << 14
 DIGITS = 64
 
 
-class Made(NamedTuple):
-    """One output: its role (with the member, in a family), its size and its SHA-256."""
-
-    role: str
-    size: int
-    sha: str
-
-    @property
-    def is_inline(self) -> bool:
-        """Tell whether the bytes are kept in the receipt itself."""
-        return self.size <= INLINE_BYTES
+def is_inline(one: Output) -> bool:
+    """Tell whether the bytes of an output are kept in the receipt itself."""
+    return one.size <= INLINE_BYTES
 
 
 class Receipt(NamedTuple):
     """All outputs of one run of an encoder, with its warnings and its report."""
 
-    made: tuple[Made, ...]
+    made: tuple[Output, ...]
     warnings: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     inline: Mapping[str, bytes] = {}
@@ -45,7 +39,7 @@ def pack_receipt(receipt: Receipt) -> bytes:
         receipt.report,
     ]
     text = _encode(facts).encode()
-    small = (receipt.inline[one.role] for one in receipt.made if one.is_inline)
+    small = (receipt.inline[one.role] for one in receipt.made if is_inline(one))
     body = b"%d\n%b%b" % (len(text), text, b"".join(small))
     return hashlib.sha256(body).hexdigest().encode() + body
 
@@ -58,10 +52,10 @@ def unpack_receipt(data: bytes) -> Receipt | None:
     count, _, rest = body.partition(b"\n")
     end = int(count)
     rows, warnings, report = json.loads(rest[:end])
-    made = tuple(Made(role, size, sha) for role, size, sha in rows)
+    made = tuple(Output(role, size, sha) for role, size, sha in rows)
     inline = {}
     for one in made:
-        if one.is_inline:
+        if is_inline(one):
             inline[one.role] = rest[end : end + one.size]
             end += one.size
     return Receipt(made, tuple(warnings), tuple(report), inline)

@@ -1,31 +1,32 @@
-"""Whether what was built still holds: one question, asked in one place.
+"""Whether a node is up to date: one question, answered in one place.
 
-A node holds when its fingerprint, computed from what is there now, is the one that it was built
-with, and its files still have the bytes that it made.
+A node is up to date when the fingerprint of what is there now is the one that it was built with,
+and its files still have the bytes that it made.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import xxhash
 
 from encoders.kit.plan import Family, Node, Source
-from pipeline.build.built import Made
 from pipeline.change.fingerprint import digest_code, fingerprint, fixed_part
 from pipeline.content.code import Code
 from pipeline.disk.file import read_if_there
-from pipeline.plan.place import place_of
-from pipeline.plan.planned_node import BROKEN
-from pipeline.state.record import freeze
+from pipeline.output import output_path
+from pipeline.state.node_table import RoleDigests
+from pipeline.state.record import BROKEN, BuildRecord
+from pipeline.state.serial import freeze
+
+DigestsByNode = Callable[[str], "RoleDigests | None"]
 
 
 def input_digests(
-    node: Node, source_sha: Callable[[str], str | None], made: Callable[[str], Made | None]
+    node: Node, source_sha: Callable[[str], str | None], made: DigestsByNode
 ) -> dict[str, str | None] | None:
-    """Give the SHA-256 of each input by name; None when a node that it needs was never built."""
+    """Return the SHA-256 of each input by name; None when a node that it reads was never built."""
     digests: dict[str, str | None] = {}
     for name, one in node.inputs.items():
         if isinstance(one, Source):
@@ -37,17 +38,17 @@ def input_digests(
         if one.role in roles:
             digests[name] = roles[one.role]
         else:
-            digests.update(_members(name, one.role, roles))
+            digests.update(_family_members(name, one.role, roles))
     return digests
 
 
-def _members(name: str, role: str, roles: Made) -> dict[str, str]:
+def _family_members(name: str, role: str, roles: RoleDigests) -> dict[str, str]:
     prefix = role + "/"
     return {name + one[len(role) :]: sha for one, sha in roles.items() if one.startswith(prefix)}
 
 
 class Evaluator:
-    """Computes fingerprints of nodes as things are now."""
+    """Computes fingerprints from what is there now, and compares them with the last build."""
 
     def __init__(self, root: str, code: Code, source_sha: Callable[[str], str | None]) -> None:
         self._root, self._code, self.source_sha = root, code, source_sha
@@ -55,52 +56,62 @@ class Evaluator:
         self._fixed: dict[bytes, str] = {}
 
     def code_digest(self, encoder: str) -> str:
-        """Digest the code and the libraries of an encoder."""
+        """Return the digest of an encoder's code and libraries."""
         if encoder not in self._digests:
             self._digests[encoder] = digest_code(self._code.table(encoder))
         return self._digests[encoder]
 
     def code_table(self, encoder: str) -> Mapping[str, str]:
-        """Give the code and the libraries of an encoder, by name."""
+        """Return an encoder's code and libraries, by name."""
         return self._code.table(encoder)
 
     def fixed(self, node: Node) -> str:
-        """Digest what a node's fingerprint has beside its inputs, once for all nodes alike."""
+        """Return the digest of a fingerprint's parts beside its inputs.
+
+        Nodes of one kind often differ in their inputs alone, so it is computed once for all.
+        """
         families = [type(place) is Family for place in node.outputs.values()]
         record = freeze([node.encoder, node.params, list(node.outputs), families])
-        alike = xxhash.xxh3_128_digest(record)
-        if alike not in self._fixed:
-            self._fixed[alike] = fixed_part(node, self.code_digest(node.encoder))
-        return self._fixed[alike]
+        key = xxhash.xxh3_128_digest(record)
+        if key not in self._fixed:
+            self._fixed[key] = fixed_part(node, self.code_digest(node.encoder))
+        return self._fixed[key]
 
-    def fingerprint(self, node: Node, made: Callable[[str], Made | None]) -> str | None:
-        """Give the fingerprint of a node, or None when a node that it needs was never built."""
+    def fingerprint(self, node: Node, made: DigestsByNode) -> str | None:
+        """Return a node's fingerprint, or None when a node that it reads was never built."""
         digests = input_digests(node, self.source_sha, made)
         return None if digests is None else fingerprint(self.fixed(node), digests)
 
-    def holds(
-        self, node: Node, built: Mapping[str, Any] | None, made: Callable[[str], Made | None]
+    def is_current(
+        self,
+        node: Node,
+        built: BuildRecord | None,
+        made: DigestsByNode,
+        altered: set[str] | None = None,
     ) -> bool:
-        """Tell whether a node was built from what is there now, for the files it has now."""
+        """Tell whether a node's last build is up to date.
+
+        `altered` names the files that must be read and compared; None means all of the node's.
+        """
+        if built is None or not self._is_built_from(node, built, made):
+            return False
+        return self.are_intact(built.files, None if altered is None else altered & set(built.files))
+
+    def _is_built_from(self, node: Node, built: BuildRecord, made: DigestsByNode) -> bool:
         return (
-            built is not None
-            and node.encoder != BROKEN
-            and built["fingerprint"] == self.fingerprint(node, made)
-            and all(place_of(role, node.outputs) == path for role, _, _, path in built["made"])
+            node.encoder != BROKEN
+            and built.fingerprint == self.fingerprint(node, made)
+            and all(output_path(one.role, node.outputs) == one.path for one in built.outputs)
         )
 
-    def files_hold(self, files: Mapping[str, str], only: Iterable[str] | None = None) -> bool:
+    def are_intact(self, files: Mapping[str, str], only: Iterable[str] | None = None) -> bool:
         """Tell whether files (all, or only some of them) have the bytes that were made."""
-        return all(
-            self.file_holds(path, files[path])
-            for path in (files if only is None else only)
-            if path in files
-        )
+        return all(self.is_intact(path, files[path]) for path in (files if only is None else only))
 
-    def file_holds(self, path: str, sha: str) -> bool:
+    def is_intact(self, path: str, sha: str) -> bool:
         """Tell whether a file has the bytes of a digest."""
         try:
             data = read_if_there(f"{self._root}/{path}")
-        except OSError:  # whoever has to put another in its place will say why that can't be
+        except OSError:  # whoever writes another in its place reports why that fails
             return False
         return data is not None and hashlib.sha256(data).hexdigest() == sha

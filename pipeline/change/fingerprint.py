@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 
 from encoders.kit.plan import Family, Node
-from pipeline.state.record import canonical
+from pipeline.state.serial import canonical
 
 
 def digest_code(table: Mapping[str, str]) -> str:

@@ -1,19 +1,31 @@
-"""Why a node is built, as data: one of five words, and its detail."""
+"""Why a node is built, as data: one of five words and its detail.
+
+A reason compares what the node was last built from with what is there now.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
+from encoders.kit.plan import Node, Product, Source
+from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.manifest.mistake import show
+from pipeline.output import output_path
+from pipeline.state.node_table import NodeTable
+from pipeline.state.record import BROKEN, BuildRecord
+from pipeline.task_name import TaskName, stem_of
 
 NEW = "new"
 SOURCE = "source changed"
 CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
+
+NOT_READ = "not read"  # stands for the digest of an input that a node does not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +39,101 @@ class Reason:
         return f"{self.word}: {self.detail}" if self.detail else self.word
 
 
-def changed_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
-    """Name the modules and libraries that are not what they were."""
+class ReasonFinder:
+    """Finds the reasons of nodes that are out of date, and of those downstream of them."""
+
+    def __init__(self, nodes: NodeTable, evaluator: Evaluator) -> None:
+        self._nodes, self._evaluator = nodes, evaluator
+
+    def reasons(self, dirty: set[str], needs: Mapping[str, Sequence[str]]) -> dict[str, Reason]:
+        """Return the reason of every task that is out of date or downstream of one that is."""
+        found: dict[str, Reason] = {}
+        for task in TopologicalSorter(needs).static_order():
+            if task in dirty:
+                found[task] = self.reason(task)
+            else:
+                through = next(one for one in needs[task] if one in found)
+                first = found[through]
+                cause = first.detail.partition(", through ")[0]
+                detail = f"{cause}, through {through}" if cause else through
+                found[task] = Reason(first.word, detail)
+        return dict(sorted(found.items()))
+
+    def reason(self, task: str) -> Reason:
+        """Return why a node is out of date; the first that applies of code, option, source."""
+        row, planned = self._nodes.row(task), self._nodes.planned(task)
+        built = row.built if row else None
+        if planned is None or built is None:
+            return Reason(NEW)
+        checks = (self._code_change, self._option_change, self._source_change, self._output_change)
+        found = (check(task, planned.node, built) for check in checks)
+        return next((reason for reason in found if reason), Reason(NEW))
+
+    def _code_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
+        if node.encoder == BROKEN:
+            return None
+        if node.encoder != built.encoder:
+            return Reason(CODE, f"{built.encoder} -> {node.encoder}")
+        if self._evaluator.code_digest(node.encoder) == built.code:
+            return None
+        old = self._nodes.state.fact("code", built.code) or {}
+        return _describe_code(old, self._evaluator.code_table(node.encoder))
+
+    def _option_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
+        if node.encoder == BROKEN:
+            return None
+        if node.params != built.params:
+            return _describe_options(built.params, node.params)
+        for one in built.outputs:
+            path = output_path(one.role, node.outputs)
+            if path != one.path:
+                return Reason(OPTION, f"file {one.path} -> {path}")
+        return None
+
+    def _source_change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
+        stem, old = stem_of(task), built.inputs
+        now = input_digests(node, self._evaluator.source_sha, self._nodes.digests_in(stem))
+        if now is None:  # a node that it reads was never built: at least that one is new
+            unknown = (name for name in node.inputs if not self._was_known(stem, node, name, old))
+            now = {name: sha for name, sha in old.items() if _input_of(node, name)}
+            now |= dict.fromkeys(unknown, "")
+        # A missing file has the digest None, which is not the same as an input that is not read.
+        changed = (
+            name for name in {*now, *old} if now.get(name, NOT_READ) != old.get(name, NOT_READ)
+        )
+        names = sorted(changed, key=lambda name: (_input_of(node, name) is None, name))
+        shown = dict.fromkeys(_display_name(stem, node, built, name) for name in names)
+        return Reason(SOURCE, ", ".join(shown)) if shown else None
+
+    def _was_known(self, stem: str, node: Node, name: str, old: Mapping[str, str | None]) -> bool:
+        """Tell whether an input was read before, or comes from a node that was built before."""
+        one = node.inputs[name]
+        if isinstance(one, Source):
+            return name in old
+        return self._nodes.digests(str(TaskName(stem, one.node))) is not None
+
+    def _output_change(self, _: str, __: Node, built: BuildRecord) -> Reason | None:
+        is_intact = self._evaluator.is_intact
+        altered = [path for path, sha in built.files.items() if not is_intact(path, sha)]
+        return Reason(OUTPUT, ", ".join(altered)) if altered else None
+
+
+def _input_of(node: Node, name: str) -> Source | Product | None:
+    """Return the input of a name: its own, or that of the family it is a member of."""
+    return node.inputs.get(name) or node.inputs.get(name.rpartition("/")[0])
+
+
+def _display_name(stem: str, node: Node, built: BuildRecord, name: str) -> str:
+    """Return an input as the user knows it: a path, or the task that makes it."""
+    one = _input_of(node, name)
+    if one is None:
+        path = built.sources.get(name) or f"input {name}"
+        return path if Source(path) in node.inputs.values() else f"{path} (no longer read)"
+    return one.path if isinstance(one, Source) else str(TaskName(stem, one.node))
+
+
+def _describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
+    """Name the modules and libraries that changed."""
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     details = [_version_step(name, old.get(name), new.get(name)) for name in names]
     return Reason(CODE, ", ".join(details))
@@ -39,8 +144,8 @@ def _version_step(name: str, old: str | None, new: str | None) -> str:
     return name if is_module else f"{name} {old or 'absent'} -> {new or 'absent'}"
 
 
-def changed_option(old: Mapping[str, Any], new: Mapping[str, Any]) -> Reason:
-    """Name the first option that is not what it was, from and to."""
+def _describe_options(old: Mapping[str, Any], new: Mapping[str, Any]) -> Reason:
+    """Name the options that changed, from and to."""
     details = [
         f"`{name}` {_shown(old, name)} -> {_shown(new, name)}"
         for name in sorted({*old, *new})

@@ -1,27 +1,28 @@
-"""The graph as doit gets it: tasks, what comes before each, and how they stand."""
+"""The graph as doit gets it: tasks to run, and tasks to list."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from encoders.kit.plan import Source
-from pipeline.build.built import files_of
 from pipeline.plan.graph import needed_nodes
-from pipeline.state.database import Row, StateDamagedError
-from pipeline.state.node_table import Book
+from pipeline.state.database import StateDamagedError
+from pipeline.state.node_table import NodeTable
+from pipeline.state.state import NodeRow
+from pipeline.task_name import TaskName, stem_of
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """A task to hand to doit: its name and the tasks that come before it."""
+class TaskItem:
+    """A task to run: its name, and the tasks that come before it."""
 
     task: str
     needs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A node of the whole graph: what comes before it, what it reads and makes, how it stands."""
+class TaskInfo:
+    """A task to list: what comes before it, what it reads and writes, whether it is up to date."""
 
     task: str
     needs: tuple[str, ...]
@@ -30,25 +31,26 @@ class Part:
     clean: bool
 
     @staticmethod
-    def of(book: Book, row: Row) -> Part:
+    def of(nodes: NodeTable, row: NodeRow) -> TaskInfo:
         """Describe a node."""
-        planned = book.planned(row.task)
+        planned, built = nodes.planned(row.task), row.built
         inputs = planned.node.inputs.values() if planned else ()
-        return Part(
+        return TaskInfo(
             row.task,
-            tuple(needs_of(book, row.task)),
+            tuple(needed_tasks(nodes, row.task)),
             tuple(one.path for one in inputs if isinstance(one, Source)),
-            tuple(sorted(files_of(row.built))) if row.built else (),
+            tuple(sorted(built.files)) if built else (),
             row.clean,
         )
 
 
-def needs_of(book: Book, task: str) -> list[str]:
-    """Name the tasks that come before a task."""
-    planned = book.planned(task)
+def needed_tasks(nodes: NodeTable, task: str) -> list[str]:
+    """Return the tasks that come before a task."""
+    planned = nodes.planned(task)
     if planned is None:
         raise StateDamagedError("an edge leads to no node")
     names = {*needed_nodes(planned.node), *planned.needs}
     if not names:
         return []
-    return sorted(f"{task.partition(':')[0]}:{name}" for name in names)
+    stem = stem_of(task)
+    return sorted(str(TaskName(stem, name)) for name in names)

@@ -22,32 +22,24 @@ from typing import Any
 
 import xxhash
 
-PACKAGE = "encoders"
+from pipeline.content.module import PACKAGE, Module, is_ours, packages_of
+
 DECLARATION = "target"  # the module of a target's folder that declares it
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-# Asking all packages who owns a module takes long.
+# Asking every installed distribution which modules it has takes long.
 DISTRIBUTIONS = {"PIL": "pillow", "astc_encoder": "astc-encoder-py"}
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
-    """One encoder module: digests of its syntax tree and of its text, and what it imports."""
-
-    digest: str
-    text: str
-    imports: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Closure:
-    """What decides an encoder's behaviour, and all names that were asked for to find it."""
+    """What decides an encoder's behaviour, and all module names that were looked up for it."""
 
     table: Mapping[str, str]
     asked: frozenset[str]
 
 
 class Code:
-    """The `encoders` package as it lies on disk; `remembered` holds digests by path and stamp."""
+    """The `encoders` package on disk; `remembered` gives digests of files that did not change."""
 
     def __init__(
         self, remembered: Callable[[str], Module | None], note: Callable[[str, Module], None]
@@ -61,15 +53,15 @@ class Code:
         self.paths: dict[str, str] = {}
 
     def table(self, encoder: str) -> Mapping[str, str]:
-        """Give what decides an encoder's behaviour: modules by digest, libraries by version."""
+        """Return what decides an encoder's behaviour: modules by digest, libraries by version."""
         return self._closure(encoder).table
 
     def files(self, encoder: str) -> set[str]:
-        """Name the files that decide the table, with those that would if they were there."""
+        """Return the files of the table, and those that would be taken instead if they appeared."""
         return {path for name in self._closure(encoder).asked for path in self._looked_at[name]}
 
     def texts(self, encoder: str) -> Mapping[str, str]:
-        """Give the digests of the texts that the table was made from, by module."""
+        """Return the digests of the modules' texts that the table was made from."""
         start = encoder.partition(":")[0]
         if start not in self._texts:
             found = {name: self._modules.get(name) for name in self.table(encoder)}
@@ -126,17 +118,6 @@ class Code:
         return module
 
 
-def packages_of(name: str) -> list[str]:
-    """Name the packages that a module lies in, which run before it."""
-    parts = name.split(".")
-    return [".".join(parts[:count]) for count in range(1, len(parts))]
-
-
-def is_ours(name: str) -> bool:
-    """Tell whether a dotted name is one of the `encoders` package."""
-    return name == PACKAGE or name.startswith(PACKAGE + ".")
-
-
 def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
     """Find the file of an `encoders` module as Python does, without importing it.
 
@@ -165,12 +146,12 @@ def _module_at(base: str, looked_at: list[str]) -> str | None:
 
 
 def package_folders() -> Sequence[str]:
-    """Give the folders in which targets are found: our own, then the project's."""
+    """Return the folders in which targets are found: our own, then the project's."""
     return list(importlib.import_module(PACKAGE).__path__)
 
 
 def add_project_encoders(root: str) -> None:
-    """Let a project bring targets of its own in `encoders/`, beside those of the package."""
+    """Add the project's own `encoders/` folder to the package, so that its targets are found."""
     _put_ours_first()
     folder = os.path.join(root, PACKAGE)
     path = importlib.import_module(PACKAGE).__path__
@@ -181,7 +162,7 @@ def add_project_encoders(root: str) -> None:
 
 
 def _put_ours_first() -> None:
-    """Let the package have our own folder, whoever found it.
+    """Put our own folder first in the package's path.
 
     Where Cartwright is installed from a checkout, the project's folder of the same name may come
     first, and Python takes that for all of the package.
@@ -194,7 +175,7 @@ def _put_ours_first() -> None:
 
 
 def target_names() -> list[str]:
-    """Name the targets that there are: every module or folder in `encoders` but for the kit."""
+    """Return the names of all targets: every module or folder in `encoders` but the kit."""
     names = set()
     for folder in package_folders():
         for entry in os.scandir(folder):
@@ -207,13 +188,13 @@ def target_names() -> list[str]:
 
 
 def target_module(name: str) -> str:
-    """Name the module that declares a target: `target.py` in its folder, or its only module."""
+    """Return the module that declares a target: `target.py` in its folder, or its only module."""
     dotted = f"{PACKAGE}.{name}.{DECLARATION}"
     return dotted if find_source(dotted) else f"{PACKAGE}.{name}"
 
 
 def library_versions(names: set[str]) -> dict[str, str]:
-    """Give the versions of what is imported from outside, and Python's own."""
+    """Return the versions of imported libraries, and Python's."""
     outside = sorted(one for one in names if one and one not in sys.stdlib_module_names)
     return {"python": PYTHON, **{name: _version(name) for name in outside}}
 
@@ -269,5 +250,5 @@ def load_function(dotted: str) -> Callable[..., Any]:
 
 
 def changed_since(texts: Mapping[str, str]) -> list[str]:
-    """Name the modules that were loaded from another text than the one that was digested."""
+    """Return the modules that were loaded from another text than the digested one."""
     return [name for name, text in texts.items() if loaded_texts.get(name, text) != text]

@@ -1,4 +1,4 @@
-"""Sources by content: each is read again only when its stamp is new or was too fresh to trust.
+"""Sources by content: a file is read again only when its stamp is new or was too fresh to trust.
 
 xxh3-128 tells whether a source changed; SHA-256, taken only then, goes into cache keys.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import xxhash
 
 from pipeline.disk.file import read_if_there
-from pipeline.disk.listing import UNKNOWN, Stamp, Tree, is_trusted
-from pipeline.state.database import State
+from pipeline.disk.listing import UNKNOWN, Snapshot, Stamp, is_trusted
+from pipeline.state.state import State
 
 
 def _stamp_text(stamp: Stamp) -> str:
@@ -20,7 +20,7 @@ def _stamp_text(stamp: Stamp) -> str:
 
 
 class Digest(NamedTuple):
-    """A source's content, twice digested."""
+    """Two digests of a source's content."""
 
     xxh: str
     sha: str
@@ -29,31 +29,31 @@ class Digest(NamedTuple):
 class Sources:
     """Digests of the project's files, remembered between runs."""
 
-    def __init__(self, root: str, tree: Tree, state: State, now_ns: int) -> None:
-        self._root, self._tree, self._state, self._now_ns = root, tree, state, now_ns
+    def __init__(self, root: str, snapshot: Snapshot, state: State, now_ns: int) -> None:
+        self._root, self._snapshot, self._state, self._now_ns = root, snapshot, state, now_ns
         self._known: dict[str, Digest | None] = {}
         self._facts: dict[str, str] | None = None
         self._new: dict[str, str] = {}
         self._touched: dict[str, str] = {}
 
     def load_all(self) -> None:
-        """Read all that is remembered at once, which is quicker when most of it will be asked."""
+        """Read all remembered digests in one query, which is faster when most are needed."""
         if self._facts is None:
             self._facts = self._state.facts("source")
 
     def digest(self, path: str) -> Digest | None:
-        """Give the digest of a file as it is now, or None where there is no such file."""
+        """Return the digest of a file as it is now, or None where there is no such file."""
         if path not in self._known:
-            self._known[path] = self._look(path)
+            self._known[path] = self._find(path)
         return self._known[path]
 
     def sha(self, path: str) -> str | None:
-        """Give the SHA-256 of a file as it is now, or None where there is no such file."""
+        """Return the SHA-256 of a file as it is now, or None where there is no such file."""
         digest = self.digest(path)
         return digest.sha if digest else None
 
-    def _look(self, path: str) -> Digest | None:
-        stamp = self._tree.stamp(path)
+    def _find(self, path: str) -> Digest | None:
+        stamp = self._snapshot.stamp(path)
         if stamp is None:
             return None
         known, xxh, sha = self._remembered(path)
@@ -61,7 +61,7 @@ class Sources:
             return Digest(xxh, sha)
         try:
             data = read_if_there(f"{self._root}/{path}")
-        except OSError:  # whoever has to read it will say why that can't be
+        except OSError:  # the node that has to read it reports why it can't
             data = None
         if data is None:
             return None
@@ -73,7 +73,7 @@ class Sources:
         return digest
 
     def _remembered(self, path: str) -> list[str]:
-        """Give what is remembered of a file: its stamp and both digests, as texts."""
+        """Return the stamp and both digests that are remembered of a file, as texts."""
         if self._facts is not None:
             fact = self._facts.get(path)
         else:
@@ -81,10 +81,10 @@ class Sources:
         return fact.rsplit(" ", 2) if fact else ["", "", ""]
 
     def save(self, new_stamps: bool) -> None:
-        """Remember what was found out, in the caller's transaction.
+        """Keep new digests, in the caller's transaction.
 
-        New stamps of old content may be left out: who has a photograph does not need them, and
-        who has none only reads the files once more.
+        New stamps of old content may be left out: where the folder's listing is kept they are
+        not needed, and elsewhere the file is only read once more.
         """
         self._state.set_facts("source", self._new | (self._touched if new_stamps else {}))
         self._new, self._touched = {}, {}

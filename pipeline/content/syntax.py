@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import xxhash
 
-from pipeline.content.code import Module, is_ours, packages_of
+from pipeline.content.module import Module, is_ours, packages_of
 
 
 def digest_source(source: bytes, name: str, is_package: bool) -> Module:
@@ -50,7 +50,7 @@ def _imported_names(tree: ast.AST, package: str) -> list[str]:
 
 
 def _used_names(tree: ast.AST, origins: Mapping[str, str]) -> list[str]:
-    """Name what is reached through a package: who has `encoders` has `encoders.kit.error` too."""
+    """Return modules used as attributes: `encoders.kit.error` needs no import of its own."""
     chains = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
     return [name for chain in chains if is_ours(name := dotted_name(chain, origins))]
 
@@ -63,7 +63,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def origins_of(tree: ast.AST, absolute: Callable[[ast.ImportFrom], str]) -> dict[str, str]:
-    """Say for each name that an import gives where it comes from, by its whole dotted name."""
+    """Return the full dotted name of everything that the module imports, by its local name."""
     origins: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -77,7 +77,7 @@ def origins_of(tree: ast.AST, absolute: Callable[[ast.ImportFrom], str]) -> dict
 
 
 def dotted_name(node: ast.expr, origins: Mapping[str, str]) -> str:
-    """Give the whole dotted name of what an expression names, or nothing where it names none."""
+    """Return the full dotted name that an expression refers to, or nothing."""
     if isinstance(node, ast.Name):
         return origins.get(node.id, "")
     if isinstance(node, ast.Attribute):

@@ -1,7 +1,6 @@
-"""A mistake in a target's code, told like everything that goes wrong: as an error with facts.
+"""Exceptions from a target's code, described as errors with facts like every other failure.
 
-Whoever wrote the target finds the line; whoever only uses it learns that no file of theirs is
-to blame, and everything else is built.
+The author of the target gets file and line; the user learns that no source of theirs is wrong.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from collections.abc import Mapping
 from encoders.kit.error import EncodeError, text_of
 
 
-def bug_in(what: str, error: BaseException, facts: Mapping[str, object]) -> EncodeError:
-    """Describe an exception that a target's code should never have let out."""
-    at = place_of_error(error)
+def target_error(what: str, error: BaseException, facts: Mapping[str, object]) -> EncodeError:
+    """Return the error for an exception that a target's code should not have raised."""
+    at = error_location(error)
     return EncodeError(
-        words_of(error),
+        describe_error(error),
         {**facts, "raised": at} if at else facts,
         f"This is a mistake in the {what}, not in your files.",
     )
 
 
-def words_of(error: BaseException) -> str:
-    """Say what kind of error it is and what it says."""
+def describe_error(error: BaseException) -> str:
+    """Return the type and the message of an exception."""
     said = error.msg if isinstance(error, SyntaxError) else text_of(error)
     return f"{type(error).__name__}: {said}"
 
 
-def place_of_error(error: BaseException) -> str:
-    """Say in which file and line an error came up, or nothing where that can't be told."""
+def error_location(error: BaseException) -> str:
+    """Return file and line where an exception was raised, or nothing where that is unknown."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{os.path.basename(error.filename)}, line {error.lineno or 1}"
     walked = traceback.extract_tb(error.__traceback__)

@@ -27,14 +27,14 @@ _cannot_share: set[str] = set()
 
 
 def unique_name() -> str:
-    """Give a name that no other process has given, and this one never gives again."""
+    """Return a name that no other call, in any process or machine, returns."""
     return f"{os.getpid()}-{_process}-{next(_serial)}"
 
 
 def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -> None:
-    """Make `path` hold `data`, at once: readers see the old file, the new one, or none.
+    """Write a file by rename: readers see the old file, the new one, or none.
 
-    `twin` is a file with the same bytes, whose blocks are shared where that is possible.
+    `twin` is a file with the same bytes, whose blocks are shared where the file system can.
     """
     name = unique_name()
     try:
@@ -58,7 +58,7 @@ def _write_and_rename(temporary: str, path: str, data: bytes, twin: str | None) 
 
 
 def _clone(twin: str, path: str) -> bool:
-    """Share the blocks of a file (a reflink), where the file system has such a thing."""
+    """Make a copy that shares blocks (a reflink); False where the file system has none."""
     if not sys.platform.startswith("linux") or os.path.dirname(path) in _cannot_share:
         return False
     import fcntl
@@ -96,7 +96,7 @@ def _rename(temporary: str, path: str) -> None:
 
 
 def read_file(path: str) -> bytes:
-    """Read a whole file, in as few calls as it takes: every small node waits for several."""
+    """Read a whole file in as few system calls as possible: a small node reads several."""
     handle = os.open(path, _READ)
     try:
         stat = os.fstat(handle)
@@ -119,7 +119,7 @@ def _no_file(path: str, mode: int) -> OSError:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """Read a whole file, or give None where there is none, or something that is no file."""
+    """Read a whole file, or return None where there is no plain file."""
     try:
         return read_file(path)
     except OSError as error:
@@ -129,12 +129,12 @@ def read_if_there(path: str) -> bytes | None:
 
 
 def is_there(path: str) -> bool:
-    """Tell whether there is a file in reach, at less cost than the error of opening it."""
+    """Tell whether a path exists, which costs less than a failed open."""
     return os.access(path, os.F_OK)
 
 
 def remove_empty_folders(path: str, stop: str) -> None:
-    """Remove the folder and those above it while they are empty, up to `stop` and without it."""
+    """Remove the folder and its parents while they are empty, but never `stop`."""
     while path.startswith(stop + "/"):
         try:
             os.rmdir(path)
@@ -144,6 +144,11 @@ def remove_empty_folders(path: str, stop: str) -> None:
 
 
 def leads_out(path: str, root: str) -> bool:
-    """Tell whether links take the path out of the project."""
+    """Tell whether symbolic links lead the path out of the project."""
     real = os.path.realpath(path)
     return real != root and not real.startswith(root + os.sep)
+
+
+def project_path(root: str, name: str) -> str:
+    """Return a path below the root as manifests spell it, however the user wrote it."""
+    return os.path.normpath(name.removeprefix(f"{root}/")).replace(os.sep, "/")

@@ -1,8 +1,8 @@
-"""Photographs of folders: who is in them, and a stamp of each file.
+"""Listings of folders: the names in them, and a stamp of each file.
 
 A stamp (mtime_ns, ctime_ns, size, inode) is only a shortcut past reading: two equal stamps mean
 equal content provided that the first was taken when the file had been at rest for a while. So
-a photograph that is kept leaves out the stamps that were too fresh to trust.
+a listing that is kept leaves out the stamps that were too fresh to trust.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WHOLE_SECONDS_NS = 2_100_000_000
 
 
 def is_text(name: str) -> bool:
-    """Tell whether a name can be written down: a file system may have names that are no UTF-8."""
+    """Tell whether a name is UTF-8; a file system may have names that are not."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -40,12 +40,12 @@ def is_text(name: str) -> bool:
 
 
 def shown_name(name: str) -> str:
-    """Give a name so that it can be shown, with marks for what is no text."""
+    """Return a name that can be printed, with question marks for what is not UTF-8."""
     return name.encode(errors="replace").decode()
 
 
 def take_listing(folder: str) -> Listing | None:
-    """List a folder with the stamp of every file, or give None where there is no such folder."""
+    """List a folder with the stamp of every file, or return None where there is no such folder."""
     try:
         if os.scandir not in os.supports_fd:
             with os.scandir(folder) as entries:
@@ -64,13 +64,13 @@ def take_listing(folder: str) -> Listing | None:
 
 
 def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
-    """Stamp entries, all in one loop: every run passes here with every file there is."""
+    """Stamp all entries in one loop, because every run stamps every file here."""
     listing: Listing = {}
     for entry in entries:
         if entry.is_file(follow_symlinks=False):
             try:
                 stat = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # it went this moment, which says nothing of the folder
+            except FileNotFoundError:  # it was removed a moment ago; the rest is still listed
                 continue
             listing[entry.name] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
         elif _is_folder(entry):
@@ -83,12 +83,12 @@ def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle, through a file, or longer than a path can be
+    except OSError:  # a circular link, one through a file, or a path that is too long
         return False
 
 
 def _link_stamp(entry: os.DirEntry[str]) -> Stamp | None:
-    """Stamp what a link leads to; None for a pipe, a device and all else that is no file."""
+    """Stamp the target of a link; None for a pipe, a device and anything else that is no file."""
     try:
         stat = entry.stat()
     except OSError:  # a link to nothing
@@ -99,12 +99,12 @@ def _link_stamp(entry: os.DirEntry[str]) -> Stamp | None:
 
 
 def is_link(stamp: Stamp) -> bool:
-    """Tell whether a file was reached through a link, which its stamp shows by its sign."""
+    """Tell whether a stamp is that of a link: the inode is negative then."""
     return stamp[3] < 0
 
 
 def take_stamp(path: str) -> Stamp:
-    """Stamp one file; one that is not there gets a stamp that equals none."""
+    """Stamp one file; a missing one gets a stamp that equals no other."""
     try:
         stat = os.lstat(path)
         sign = 1
@@ -116,7 +116,7 @@ def take_stamp(path: str) -> Stamp:
 
 
 def pack_listing(listing: Listing | None) -> bytes:
-    """Serialise a listing in one canonical form, so that equal listings have equal bytes."""
+    """Serialise a listing so that equal listings have equal bytes."""
     names = sorted(listing) if listing is not None else None
     stamps = [listing[name] for name in names or ()] if listing is not None else None
     # Version 0 of marshal has no references and no marks for interned strings.
@@ -142,7 +142,7 @@ def is_trusted(stamp: Stamp, now_ns: int) -> bool:
 
 
 def without_fresh(listing: Listing | None, now_ns: int) -> Listing | None:
-    """Replace the stamps that are too fresh to trust by one that will not match again."""
+    """Replace stamps that are too fresh to trust by one that never matches."""
     if listing is None or all(is_trusted(stamp, now_ns) for stamp in listing.values()):
         return listing
     return {
@@ -151,7 +151,7 @@ def without_fresh(listing: Listing | None, now_ns: int) -> Listing | None:
 
 
 def differing_names(old: Listing | None, new: Listing | None) -> Iterator[str]:
-    """Name what appeared, went away or bears another stamp."""
+    """Yield the names that appeared, disappeared or have another stamp."""
     old, new = old or {}, new or {}
     for name, stamp in new.items():
         if old.get(name) != stamp or stamp == UNKNOWN:
@@ -161,8 +161,8 @@ def differing_names(old: Listing | None, new: Listing | None) -> Iterator[str]:
             yield name
 
 
-class Tree:
-    """The project's folders as they are now; each is looked at once, when first asked for."""
+class Snapshot:
+    """The project's folders as they are now; each is listed once, when first asked for."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -172,14 +172,14 @@ class Tree:
         self._links = {"": ""}
 
     def digest(self, folder: str) -> bytes:
-        """Give the digest of a folder's listing; one that can't be listed equals none."""
+        """Return the digest of a folder's listing; empty where it can't be listed."""
         if folder not in self._digests:
             packed = pack_listing(self.listing(folder))
             self._digests[folder] = b"" if folder in self._errors else digest_listing(packed)
         return self._digests[folder]
 
     def listing(self, folder: str) -> Listing | None:
-        """Give the listing of a folder of the project; None where there is none to be had."""
+        """Return a folder's listing; None where it is missing or can't be listed."""
         if folder not in self._listings:
             path = f"{self.root}/{folder}" if folder else self.root
             try:
@@ -189,12 +189,12 @@ class Tree:
         return self._listings[folder]
 
     def error(self, folder: str) -> OSError | None:
-        """Say why a folder that is there can't be listed; None where it can."""
+        """Return why an existing folder can't be listed, or None."""
         self.listing(folder)
         return self._errors.get(folder)
 
     def link_to(self, folder: str) -> str:
-        """Name the link through which a folder is reached; "" where there are only folders."""
+        """Return the link on the way to a folder; "" where there are only real folders."""
         if folder not in self._links:
             link = self.link_to(folder.rpartition("/")[0])
             is_one = not link and os.path.islink(f"{self.root}/{folder}")
@@ -202,6 +202,6 @@ class Tree:
         return self._links[folder]
 
     def stamp(self, path: str) -> Stamp | None:
-        """Give the stamp of a file of the project, or None where there is no such file."""
+        """Return the stamp of a file of the project, or None where there is no such file."""
         folder, _, name = path.rpartition("/")
         return (self.listing(folder) or {}).get(name)

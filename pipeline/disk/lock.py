@@ -30,7 +30,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _holder(handle: int) -> str:
-    """Say which process has the lock; Windows does not let others read a locked file."""
+    """Return the process that has the lock; Windows does not let others read a locked file."""
     if sys.platform == "win32":
         return ""
     return os.pread(handle, 32, 1).decode(errors="replace").strip()
@@ -50,7 +50,7 @@ class Lock:
         return self._handle is not None
 
     def acquire(self) -> bool:
-        """Take the lock; where somebody has it, say who and wait. Tells whether it had to."""
+        """Take the lock, waiting while another process has it; tell whether it had to wait."""
         if self.is_held:
             return False
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -66,7 +66,7 @@ class Lock:
         return waited
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -18,7 +18,6 @@ from pipeline.disk.mirror import NotOursError, mirror
 from pipeline.doit_plugin.command import PlainCommand
 from pipeline.doit_plugin.loader import say_waiting
 from pipeline.doit_plugin.run import Run
-from pipeline.plan.planned_node import unpack_planned
 from pipeline.project import PRIVATE, Project
 
 opt_into = {
@@ -69,8 +68,8 @@ def outputs_of(project: Project, stem: str) -> dict[str, str]:
     record = project.state.manifest(stem)
     if record is None:
         raise InvalidCommand(f"cargo: {stem} is no manifest, but perhaps a target or a task")
-    skipped = len(record["output"]) + 1
-    paths = project.state.products_in(stem)
+    skipped = len(record.output) + 1
+    paths = project.state.output_paths(stem)
     return {path[skipped:]: f"{project.root}/{path}" for path in paths}
 
 
@@ -80,23 +79,23 @@ def watched(project: Project, stem: str) -> list[str]:
     Cargo looks through folders to their depths, so one that outputs or caches lie in would
     always be new; new files there are seen only by a plain `doit`.
     """
-    record = project.state.manifest(stem)
-    busy = [record["output"], PRIVATE, "cache"]
+    record = project.state.planned_manifest(stem)
+    busy = [record.output, PRIVATE, "cache"]
     folders = [
         one
-        for one in record["inputs"]
+        for one in record.inputs
         if one and not any(f"{path}/".startswith(f"{one}/") for path in busy)
     ]
-    manifest = project.manifest_file(stem)
+    manifest = project.manifests.file(stem)
     inside = {*PROJECT_FILES, manifest, *folders, *_sources(project, stem)}
-    modules = {path for path, _ in record["modules"]}
+    modules = {path for path, _ in record.modules}
     paths = {f"{project.root}/{path}" for path in inside} | modules
     return [f"cargo:rerun-if-changed={path}" for path in sorted(paths) if os.path.exists(path)]
 
 
 def _sources(project: Project, stem: str) -> Iterable[str]:
     for row in project.state.rows(stem):
-        for one in unpack_planned(row.task, row.plan).node.inputs.values():
+        for one in row.planned.node.inputs.values():
             if isinstance(one, Source):
                 yield one.path
 
@@ -105,7 +104,8 @@ def warnings_of(project: Project, stem: str) -> list[str]:
     """Give the warnings of a manifest's nodes in a form that cargo shows."""
     lines: list[str] = []
     for row in sorted(project.state.rows(stem), key=lambda row: row.task):
-        receipt = project.cache.load_receipt(row.built["fingerprint"]) if row.built else None
+        built = row.built
+        receipt = project.cache.load_receipt(built.fingerprint) if built else None
         warnings = receipt.warnings if receipt else ()
         lines += [f"cargo:warning={row.task}: {warning}" for warning in warnings]
     return lines

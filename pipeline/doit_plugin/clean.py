@@ -7,7 +7,7 @@ from typing import Any
 
 from doit.cmd_clean import Clean as DoitClean
 
-from pipeline.build.sweep import reason_to_stay
+from pipeline.build.stale import reason_to_keep
 from pipeline.change.evaluate import Evaluator
 from pipeline.doit_plugin.loader import NODE, speaking_plainly
 from pipeline.project import Project
@@ -20,7 +20,7 @@ class Clean(DoitClean):  # type: ignore[misc] # doit has no types
         """Clean tasks, each once; of nodes only the files that nobody altered."""
         project: Project = self.loader.session.project
         with speaking_plainly():
-            made = {path: sha for _, _, path, sha in project.state.all_products()}
+            made = {output.path: output.sha for output in project.state.all_outputs()}
             for task in tasks:
                 if task.meta is NODE:
                     task.targets = removable(project, task, made)
@@ -32,7 +32,7 @@ def removable(project: Project, task: Any, made: Mapping[str, str]) -> list[str]
     evaluator = Evaluator(project.root, project.code, project.sources.sha)
     files = []
     for path in task.targets:
-        reason = reason_to_stay(project, evaluator, path, made.get(path, ""))
+        reason = reason_to_keep(project, evaluator, path, made.get(path, ""))
         if reason:
             print(f"{task.name} - leaving '{path}': {reason}")
         else:

@@ -37,7 +37,7 @@ def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
         address = _find_scheduler(session.project.root, executor, scheduler)
         if address is None or session.build is None:
             return None
-        return _connect(session, address, session.build.warnings)
+        return _connect(session, address, session.build.log.warnings)
     except SettingError as error:
         if session.build is not None:
             session.build.close()

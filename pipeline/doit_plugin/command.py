@@ -13,7 +13,7 @@ from doit.cmd_base import Command
 from doit.exceptions import InvalidDodoFile
 
 from pipeline.report.output_stream import INTERRUPTED, heard_or_not, open_closed_streams
-from pipeline.state.damage import OutOfReachError
+from pipeline.state.database import StateUnavailableError
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def telling_of_reach() -> Iterator[None]:
     """Turn a state that is out of reach half-way into one of doit's plain errors."""
     try:
         yield
-    except OutOfReachError as error:
+    except StateUnavailableError as error:
         raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
 
 

@@ -32,7 +32,7 @@ class Explain(PlainCommand):
         try:
             in_parallel = survey_in_parallel(session.project.root)
             with speaking_plainly():
-                explained = session.safely(lambda: session.explain(pos_args, in_parallel))
+                explained = session.retry_if_damaged(lambda: session.explain(pos_args, in_parallel))
         except UnknownTaskError as error:
             raise InvalidCommand(not_found=str(error)) from None
         finally:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.build.built import made_by
-from pipeline.build.sweep import adopt_ledger
 from pipeline.cache.trim import GRACE_S, clear_litter, trim_cache
+from pipeline.change.owner import adopt_ledger
 from pipeline.doit_plugin.command import PlainCommand
 from pipeline.doit_plugin.loader import say_waiting, speaking_plainly
 from pipeline.project import Project
-from pipeline.report.message import human_bytes
 from pipeline.session import Session
+from pipeline.size import format_bytes, parse_bytes
 from pipeline.state.ledger import Ledger
-
-UNITS = ("", "K", "M", "G", "T")
 
 opt_max_size = {
     "name": "max_size",
@@ -50,15 +46,15 @@ class Gc(PlainCommand):
             project = session.project
             with project.lock:
                 project.own_state()
-                keep = session.safely(lambda: needed(project))
-                session.safely(lambda: shorten_ledger(project))
+                keep = session.retry_if_damaged(lambda: needed(project))
+                session.retry_if_damaged(lambda: shorten_ledger(project))
                 now = time.time()
                 trimmed = trim_cache(project.cache, limit, keep, now)
                 cleared = clear_litter(project.scratch, now - GRACE_S)
             project.close()
         files = trimmed.removed_files + cleared.removed_files
-        size = human_bytes(trimmed.removed_bytes + cleared.removed_bytes)
-        print(f"removed {files:,} files ({size}), kept {human_bytes(trimmed.kept_bytes)}")
+        size = format_bytes(trimmed.removed_bytes + cleared.removed_bytes)
+        print(f"removed {files:,} files ({size}), kept {format_bytes(trimmed.kept_bytes)}")
         return 0
 
 
@@ -66,7 +62,7 @@ def shorten_ledger(project: Project) -> None:
     """List every output once; what only the ledger knows as one is learnt from it first."""
     ledger = Ledger(project.ledger)
     adopt_ledger(project, ledger)
-    made = ((path, sha) for _, _, path, sha in project.state.all_products())
+    made = ((output.path, output.sha) for output in project.state.all_outputs())
     ledger.rewrite(made, project.scratch)
 
 
@@ -75,14 +71,14 @@ def needed(project: Project) -> set[str]:
     found: set[str] = set()
     for stem in project.state.stems():
         for row in project.state.rows(stem):
-            if row.built is not None:
-                found |= {row.built["fingerprint"], *made_by(row.built).values()}
+            if (built := row.built) is not None:
+                found |= {built.fingerprint, *built.digests.values()}
     return found
 
 
 def parse_size(text: str) -> int:
     """Read a size such as 500M, 10G or 10GiB."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B?", text.strip().upper())
-    if match is None:
+    size = parse_bytes(text)
+    if size is None:
         raise InvalidCommand(f"gc: found --max-size {text}; allowed: a size such as 500M or 10G")
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** UNITS.index(match[2] or ""))
+    return size

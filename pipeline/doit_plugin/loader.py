@@ -21,7 +21,8 @@ from pipeline.doit_plugin.command import calm
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.project import Project
 from pipeline.report.output_stream import INTERRUPTED
-from pipeline.session import Session, stem_of
+from pipeline.session import Session
+from pipeline.task_name import is_node_name, stem_of
 
 NODE = {"cartwright": True}
 SELDOM = (20_000, 50, 100)  # a build makes many objects that stay, and few in circles
@@ -101,7 +102,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         gc.disable()  # what is loaded stays: looking through it again and again takes a tenth
         try:
             with speaking_plainly():
-                nodes = session.safely(
+                nodes = session.retry_if_damaged(
                     lambda: (
                         self._run_tasks(names, references_of(own))
                         if cmd.execute_tasks
@@ -115,8 +116,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             gc.freeze()
             gc.set_threshold(*SELDOM)
             gc.enable()
-        stems = set(session.standings)
-        backend.is_node = lambda task: stem_of(task) in stems and ":" in task
+        stems = set(session.statuses)
+        backend.is_node = lambda task: stem_of(task) in stems and is_node_name(task)
         if cmd.name in ("forget", "clean"):
             backend.forget_node, backend.let_go = session.forget, session.project.close
         return [*own, *nodes]
@@ -133,7 +134,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         tasks = [_node_task(one.task, one.needs, files=files.get(one.task, ())) for one in items]
         tasks += [
             _node_task(task, (), up_to_date=True, files=files.get(task, ()))
-            for task in session.resting(asked, active)
+            for task in session.current_among(asked, active)
         ]
         groups = _groups(session, stems, [task.name for task in tasks])
         return [*groups, *tasks, *_elsewhere(session, {one.name for one in groups}, own.tasks)]
@@ -141,11 +142,11 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     def _all_tasks(self) -> list[Task]:
         session = self.session
         assert session is not None
-        parts = session.whole_graph(survey_in_parallel(session.project.root))
+        infos = session.whole_graph(survey_in_parallel(session.project.root))
         tasks = [
-            _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in parts
+            _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in infos
         ]
-        return [*_groups(session, sorted(session.standings), [t.name for t in tasks]), *tasks]
+        return [*_groups(session, sorted(session.statuses), [t.name for t in tasks]), *tasks]
 
 
 def _files_by_task(session: Session, names: Iterable[str], own: References) -> dict[str, list[str]]:
@@ -153,7 +154,7 @@ def _files_by_task(session: Session, names: Iterable[str], own: References) -> d
     files = session.outputs_by_task() if own.anything and session.build else {}
     # Where nothing is built, every output that a task reads is there already.
     named = {*names, *own.files} if session.build else set(names)
-    for name, maker in session.makers_of(named).items() if named else ():
+    for name, maker in session.producers_of(named).items() if named else ():
         known = files.setdefault(maker, [])
         known += [] if name in known else [name]
     return files
@@ -164,7 +165,7 @@ def _elsewhere(session: Session, groups: set[str], names: Iterable[str]) -> list
     targets = session.targets() if names else {}
     others = {*targets, *targets.values()} - groups
     return [
-        _node_task(name, (), up_to_date=True) if ":" in name else _group_task(name, (), "")
+        _node_task(name, (), up_to_date=True) if is_node_name(name) else _group_task(name, (), "")
         for name in names
         if stem_of(name) in others
     ]
@@ -196,7 +197,7 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
     members: dict[str, list[str]] = {stem: [] for stem in stems}
     for task in tasks:
         members[stem_of(task)].append(task)
-    titles = {stem: f"{session.standings[stem].nodes} nodes" for stem in members}
+    titles = {stem: f"{session.statuses[stem].node_count} nodes" for stem in members}
     for stem, target in session.targets().items():
         if stem in titles and target != stem:
             members.setdefault(target, []).append(stem)

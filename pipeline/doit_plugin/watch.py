@@ -15,11 +15,12 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.content.code import PACKAGE
+from pipeline.content.module import PACKAGE
 from pipeline.doit_plugin.command import PlainCommand
 from pipeline.doit_plugin.loader import say_waiting
 from pipeline.project import PRIVATE, Project
-from pipeline.session import Session, stem_of
+from pipeline.session import Session
+from pipeline.task_name import stem_of
 
 SETTLE_MS = 200  # editors and exporters write in several steps
 
@@ -70,7 +71,7 @@ def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str
     changed = [path for path in paths if not is_private(path)]
     with closing(Project(root, say_waiting)) as project:
         session = Session(project)
-        if changed and not names and set(project.state.stems()) - set(project.stems()):
+        if changed and not names and set(project.state.stems()) - set(project.manifests.stems()):
             return []  # a manifest is no more, and only a run for all removes its outputs
         known = {*session.targets(), *session.targets().values()}
         left = [name for name in names if stem_of(name) in known]
@@ -100,15 +101,15 @@ def is_concerned(project: Project, stem: str, changed: Iterable[str]) -> bool:
     since may wait for any file but an output.
     """
     record = project.state.manifest(stem)
-    if record is None or record["digest"] != project.manifest_digest(stem):
+    if record is None or record.digest != project.manifests.digest(stem):
         return bool(without_outputs(project, changed))
-    files = {path.removeprefix(f"{project.root}/") for path, _ in record["modules"]}
-    files.add(project.manifest_file(stem))
+    files = {path.removeprefix(f"{project.root}/") for path, _ in record.modules}
+    files.add(project.manifests.file(stem))
     return any(
         path in files
         or is_own_code(path)
-        or posixpath.dirname(path) in record["inputs"]
-        or any(f"{folder}/".startswith(f"{path}/") for folder in record["inputs"])
+        or posixpath.dirname(path) in record.inputs
+        or any(f"{folder}/".startswith(f"{path}/") for folder in record.inputs)
         for path in changed
     )
 
@@ -120,6 +121,6 @@ def is_own_code(path: str) -> bool:
 
 def without_outputs(project: Project, paths: Iterable[str]) -> list[str]:
     """Leave out what lies in output folders."""
-    records = map(project.state.manifest, project.state.stems())
-    folders = tuple(f"{record['output']}/" for record in records)
+    records = map(project.state.planned_manifest, project.state.stems())
+    folders = tuple(f"{record.output}/" for record in records)
     return [path for path in paths if not f"{path}/".startswith(folders)]

@@ -1,4 +1,4 @@
-"""From entries to assets: which files a manifest means, and with which options.
+"""From a manifest's entries to assets: which files they match, with which options.
 
 Entries that match the same source make one asset, where later ones win; entries that give it
 explicit and different ids make one asset each.
@@ -20,7 +20,7 @@ from pipeline.manifest.schema import Entry, Manifest, complete
 
 @dataclass(slots=True)
 class Finding:
-    """What a manifest's entries came to: assets in order, and warnings."""
+    """The assets of a manifest in order, and warnings."""
 
     assets: list[Asset]
     warnings: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ def find_assets(
     check: Check,
     outputs: Collection[str] = (),
 ) -> Finding:
-    """Find every asset of a manifest; what lies in a folder of `outputs` is no source."""
+    """Find every asset of a manifest; files in the folders `outputs` are no sources."""
     finding = Finding([])
     search = Search(target, lister, check, outputs, finding.warnings)
     matched: dict[str, list[Entry]] = {}
@@ -46,16 +46,16 @@ def find_assets(
         for source in sources:
             matched.setdefault(source, []).append(entry)
         _check_options(entry, target, sources, check)
-    choices = Choices(manifest, target)
+    merger = EntryMerger(manifest, target)
     for source, entries in matched.items():
-        finding.assets += _assets_of(choices, source, entries)
+        finding.assets += _assets_of(merger, source, entries)
     finding.assets = _distinct_names(finding.assets)
     return finding
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search for the files that entries name; mistakes and warnings are noted as they come."""
+    """Finds the files that entries name; collects mistakes and warnings on the way."""
 
     target: Target
     lister: Lister
@@ -117,7 +117,7 @@ def _suffixes(target: Target, entry: Entry) -> list[str]:
 
 
 def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[str, ...]:
-    """Name the kinds that read a source: those that an entry asks for, or know its suffix."""
+    """Return the kinds that read a source: those that an entry asks for, or all of its suffix."""
     kinds = {name: kind for name, kind in target.kinds.items() if kind.table == "asset"}
     known = tuple(name for name, kind in kinds.items() if suffix_of(source) in kind.suffixes)
     any_file = tuple(name for name, kind in kinds.items() if ANY in kind.suffixes)
@@ -127,7 +127,7 @@ def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[s
 
 
 def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: Check) -> None:
-    """Note options that none of the matched sources has a use for."""
+    """Report options that apply to none of the matched sources."""
     one_each = {suffix_of(source): source for source in sources}.values()
     kinds = {kind for source in one_each for kind in _kinds_of(target, source, entry.kinds)}
     known = {name for kind in kinds for name in target.kinds[kind].options}
@@ -137,51 +137,51 @@ def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What entries come to for a source: an explicit id or None, the kinds, the options."""
+class MergedEntry:
+    """What entries say of a source: an explicit id or None, the kinds, the options."""
 
     id: str | None
     kinds: tuple[str, ...]
     options: dict[str, Value]
 
 
-class Choices:
-    """What entries come to: worked out once for all sources of a suffix that they match."""
+class EntryMerger:
+    """Merged entries, computed once for all sources of a suffix that the same entries match."""
 
     def __init__(self, manifest: Manifest, target: Target) -> None:
         self.manifest, self.target = manifest, target
-        self._known: dict[tuple[str, ...], list[Choice]] = {}
+        self._known: dict[tuple[str, ...], list[MergedEntry]] = {}
 
-    def of(self, source: str, entries: Sequence[Entry]) -> list[Choice]:
-        """Give the choices for a source, one for each asset that it becomes."""
+    def merge(self, source: str, entries: Sequence[Entry]) -> list[MergedEntry]:
+        """Return what entries say of a source, once for each asset that it becomes."""
         key = (suffix_of(source), *(entry.key for entry in entries))
         if key not in self._known:
             self._known[key] = list(self._work_out(source, entries))
         return self._known[key]
 
-    def _work_out(self, source: str, entries: Sequence[Entry]) -> Iterator[Choice]:
+    def _work_out(self, source: str, entries: Sequence[Entry]) -> Iterator[MergedEntry]:
         ids: list[str | None] = list(dict.fromkeys(entry.id for entry in entries if entry.id))
         for one in ids or [None]:
             chosen = [entry for entry in entries if entry.id in (None, one)]
             asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
             kinds = _kinds_of(self.target, source, asked)
             given = [entry.options for entry in chosen]
-            yield Choice(one, kinds, _options(self.manifest, self.target, kinds, given))
+            yield MergedEntry(one, kinds, _options(self.manifest, self.target, kinds, given))
 
 
-def _assets_of(choices: Choices, source: str, entries: Sequence[Entry]) -> list[Asset]:
-    folder, _, base = _below(source, choices.manifest.source_root).rpartition("/")
+def _assets_of(merger: EntryMerger, source: str, entries: Sequence[Entry]) -> list[Asset]:
+    folder, _, base = _below(source, merger.manifest.source_root).rpartition("/")
     assets = []
-    for choice in choices.of(source, entries):
-        name = choice.id or posixpath.splitext(base)[0]
+    for entry in merger.merge(source, entries):
+        name = entry.id or posixpath.splitext(base)[0]
         place = f"{folder}/{name}" if folder else name
-        asset = Asset(_speakable(place), name, (source,), choice.kinds, choice.options, place)
+        asset = Asset(_speakable(place), name, (source,), entry.kinds, entry.options, place)
         assets.append(asset)
     return assets
 
 
 def _speakable(name: str) -> str:
-    """Spell a name so that doit can have it on its command line, where `=` sets a variable."""
+    """Escape `=`, which sets a variable on doit's command line."""
     return name.replace("=", "%3D")
 
 
@@ -211,7 +211,7 @@ def _below(path: str, root: str) -> str:
 
 
 def _distinct_names(assets: list[Asset]) -> list[Asset]:
-    """Tell sources of one name apart by their suffix, or by all of their files' names."""
+    """Add the suffix to names that several sources share, or the file name where that is shared."""
     for more in (suffix_of, lambda path: "." + posixpath.basename(path)):
         count = Counter(asset.name for asset in assets)
         if len(count) == len(assets):

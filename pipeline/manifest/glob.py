@@ -24,7 +24,7 @@ def has_magic(pattern: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def suffix_of(path: str) -> str:
-    """Give a file's suffix in lower case, as `posixpath.splitext` has it, only quicker."""
+    """Return a file's suffix in lower case, like `posixpath.splitext` but faster."""
     name = path[path.rfind("/") + 1 :].lstrip(".")
     dot = name.rfind(".")
     return name[dot:].lower() if dot >= 0 else ""

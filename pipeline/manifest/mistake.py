@@ -1,4 +1,4 @@
-"""What is wrong in a manifest, said once for all: file, key, what was found, what is allowed."""
+"""Mistakes in manifests: file, key, what was found, what is allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATHS = Text(text="a path, a pattern, or a list of them")
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing that is wrong in a manifest, in words: where, what was found, what is allowed."""
+    """One mistake: where it is, and what is wrong there."""
 
     file: str
     key: str
@@ -48,11 +48,11 @@ class Check:
     mistakes: list[Mistake] = field(default_factory=list)
 
     def add(self, key: str, problem: str) -> None:
-        """Note a mistake."""
+        """Add a mistake."""
         self.mistakes.append(Mistake(self.file, key, problem))
 
     def unknown(self, key: str, name: str, known: Iterable[str], what: str = "key") -> None:
-        """Note a key (or something else) that nothing knows, with the nearest that is known."""
+        """Add a mistake for an unknown key (or something else), with the nearest known one."""
         choices = sorted(known)
         near = nearest(name, choices)
         hint = f'did you mean "{near}"?' if near else f"known here: {', '.join(choices)}"
@@ -66,7 +66,7 @@ class Check:
         return False
 
     def path(self, key: str, found: object) -> str:
-        """Check a path of the project, and give it in its plain form; nothing if it is refused."""
+        """Check a path of the project and return it normalised; nothing if it is refused."""
         if not isinstance(found, str) or not found:
             self.add(key, f"found {show(found)}; allowed: {PATHS.text}")
             return ""
@@ -77,7 +77,7 @@ class Check:
         return posixpath.normpath(found)
 
     def paths(self, key: str, found: object) -> tuple[str, ...]:
-        """Check a path, a pattern, or a list of them, and give those that are not refused."""
+        """Check a path, a pattern, or a list of them, and return those that are allowed."""
         if isinstance(found, list):
             paths = [self.path(f"{key}[{i}]", one) for i, one in enumerate(found, 1)]
         else:
@@ -86,14 +86,14 @@ class Check:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find what was meant by a name with a slip; one in upper and lower case is the smallest."""
+    """Return the known name that is closest to a misspelled one; case does not matter."""
     folded = {one.casefold(): one for one in known}
     near = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)
     return folded[near[0]] if near else None
 
 
 def path_problem(path: str) -> str:
-    """Say why a path is refused, or nothing."""
+    """Return why a path is refused, or nothing."""
     if path.startswith("/") or path[1:2] == ":":
         return "paths are relative to the project's root, not absolute"
     if "\\" in path:

@@ -48,7 +48,7 @@ class Manifest:
 
 
 def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
-    """Read TOML, or note what is wrong with it."""
+    """Parse TOML, or report what is wrong with it."""
     try:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
     except ValueError as error:
@@ -59,7 +59,7 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
 
 
 def target_of(document: Mapping[str, Any], known: Sequence[str], check: Check) -> str | None:
-    """Say which target a manifest is for, or note why that can't be told."""
+    """Return the target of a manifest, or report that it is missing or unknown."""
     found = document.get("target")
     if isinstance(found, str) and found in known:
         return found
@@ -118,7 +118,7 @@ def overlap(one: str, other: str) -> bool:
 def list_of_tables(
     document: Mapping[str, Any], key: str, check: Check
 ) -> Sequence[Mapping[str, Any]]:
-    """Give an array of tables, or note that it is something else."""
+    """Return an array of tables, or report that it is something else."""
     found = document.get(key, [])
     if isinstance(found, list) and all(isinstance(one, dict) for one in found):
         return found
@@ -129,7 +129,7 @@ def list_of_tables(
 def read_options(
     key: str, found: Mapping[str, Any], known: Mapping[str, Option], check: Check
 ) -> dict[str, Value]:
-    """Take the options out of a table, checked."""
+    """Return the options of a table whose values are allowed, and report the others."""
     return {
         name: value
         for name, value in found.items()
@@ -227,7 +227,7 @@ def read_table(name: str, table: Table, found: object, check: Check) -> Sequence
 def require(
     key: str, options: Mapping[str, Option], found: Mapping[str, Any], check: Check
 ) -> None:
-    """Note the options that have to be given and are not."""
+    """Report required options that are missing."""
     for name, option in options.items():
         if option.required and name not in found:
             check.add(f"{key}{name}", f"missing; allowed: {option.rule.text}")

@@ -15,23 +15,23 @@ from pipeline.manifest.mistake import path_problem
 
 
 def graph_problems(stem: str, nodes: Mapping[str, Node]) -> list[str]:
-    """Say everything that keeps the nodes of one manifest from being a graph."""
+    """Return every reason why the nodes of one manifest are no sound graph."""
     problems = [*_dangling(stem, nodes), *_strays(stem, nodes), *_foreign(stem, nodes)]
     return problems or list(_cycles(stem, nodes))
 
 
 def needed_nodes(node: Node) -> list[str]:
-    """Name the nodes whose products a node reads."""
+    """Return the nodes whose outputs a node reads."""
     return sorted({one.node for one in node.inputs.values() if type(one) is Product})
 
 
 def edge_of(one: Source | Product) -> str:
-    """Name what an input stands on: a path, or a role of a node, which no path is called like."""
+    """Return the key of an input in the graph: a path, or `:node:role`."""
     return one.path if isinstance(one, Source) else f":{one.node}:{one.role}"
 
 
 def edges_from(node: Node) -> list[str]:
-    """Name all that others may have from a node; the empty role stands for its success."""
+    """Return the keys of all that others can read of a node; the empty role is its success."""
     return [edge_of(Product(node.name, role)) for role in ("", *node.outputs)]
 
 
@@ -68,7 +68,7 @@ Claim = tuple[str, str | Family]
 
 
 def claims_of(stem: str, nodes: Mapping[str, Node]) -> list[Claim]:
-    """List the files that each task of a manifest would write."""
+    """Return the files that each task of a manifest would write."""
     claims: list[Claim] = []
     for node in nodes.values():
         for place in node.outputs.values():

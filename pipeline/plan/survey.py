@@ -1,13 +1,12 @@
-"""Surveys: what must be known of the sources before planning, for new content only.
+"""Surveys: what must be known of the sources before planning, computed for new content only.
 
-A survey is followed through the files that a source refers to. One that fails spoils only the
-assets that lead to it.
+References to other files are followed. A survey that fails fails only the assets that lead to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -17,23 +16,23 @@ from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.survey import SURVEYS
 from pipeline.content.code import Code
 from pipeline.content.source import Sources
-from pipeline.content.target_error import bug_in
+from pipeline.content.target_error import target_error
 from pipeline.disk.file import leads_out, read_file
-from pipeline.disk.listing import Tree, is_link, is_text, shown_name
+from pipeline.disk.listing import Snapshot, is_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
-from pipeline.state.database import State
-from pipeline.state.record import canonical, plain
+from pipeline.state.serial import canonical, plain
+from pipeline.state.state import State
 
-MANY_OLD = 5000
-MANY = 256  # from so many new sources on, worker processes are worth their start
+UNUSED_KEPT = 5000  # how many surveys of old content are remembered
+PARALLEL_FROM = 256  # from so many new sources on, starting worker processes pays
 MISTAKEN = "This is a mistake in the survey, not in your files."
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
 
 
-class SurveyBook(Mapping[str, Survey]):
-    """Surveys by path; asking for one that failed raises its error."""
+class SurveyResults(Mapping[str, Survey]):
+    """Surveys by path; getting one that failed raises its error."""
 
     def __init__(self, found: dict[str, Survey | EncodeError]) -> None:
         self._found = found
@@ -51,36 +50,50 @@ class SurveyBook(Mapping[str, Survey]):
         return len(self._found)
 
     def digest(self, path: str) -> str:
-        """Digest what a plan may have seen of a source."""
+        """Return a digest of all that a plan can know of a source."""
         survey = self._found.get(path)
         if survey == {}:
             return NOTHING_SEEN
-        seen = error_record(survey) if isinstance(survey, EncodeError) else survey
+        seen = error_fields(survey) if isinstance(survey, EncodeError) else survey
         return xxhash.xxh3_128_hexdigest(canonical(seen))
 
 
-def error_record(error: EncodeError) -> dict[str, Any]:
-    """Give an error as data."""
+def error_fields(error: EncodeError) -> dict[str, Any]:
+    """Return an error as plain data."""
     return {"problem": error.problem, "facts": error.facts, "hint": error.hint}
 
 
-def survey_file(path: str, name: str, dotted: str) -> dict[str, Any]:
-    """Read one source and survey it; an error comes back as data, `of` says of which content."""
+class SurveyRecord(NamedTuple):
+    """The survey of one content, or the fields of its error; `content` digests what was read."""
+
+    content: str
+    survey: Survey | None
+    error: dict[str, Any] | None = None
+
+    def result(self) -> Survey | EncodeError:
+        """Return the survey or the error."""
+        return EncodeError(**self.error) if self.survey is None else self.survey  # type: ignore[arg-type]
+
+
+def survey_file(path: str, name: str, dotted: str) -> SurveyRecord:
+    """Read one source and survey it; an error is a result as well."""
     try:
         data = read_file(path)
     except OSError as error:
-        return {"error": error_record(EncodeError(error.strerror or "", {"file": name})), "of": ""}
-    of = xxhash.xxh3_128_hexdigest(data)
+        problem = EncodeError(error.strerror or "", {"file": name})
+        return SurveyRecord("", None, error_fields(problem))
+    content = xxhash.xxh3_128_hexdigest(data)
     try:
-        return {"survey": _checked(plain(call(dotted, data, name)), name), "of": of}
+        return SurveyRecord(content, _checked(plain(call(dotted, data, name)), name))
     except EncodeError as error:
-        return {"error": error_record(error), "of": of}
+        return SurveyRecord(content, None, error_fields(error))
     except (Exception, SystemExit) as error:
-        return {"error": error_record(bug_in("survey", error, {"file": name})), "of": of}
+        problem = target_error("survey", error, {"file": name})
+        return SurveyRecord(content, None, error_fields(problem))
 
 
 def _checked(found: Any, name: str) -> Survey:
-    """Give what a survey found, if it is what surveys have to give."""
+    """Return the result of a survey, or raise EncodeError where it is of the wrong form."""
     refs = (found.get("refs") or []) if isinstance(found, dict) else []
     if not isinstance(found, dict):
         problem = "a survey has to give a mapping"
@@ -95,20 +108,20 @@ Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any
 
 
 class Surveyor:
-    """Surveys sources and what they refer to, remembering the results by content."""
+    """Surveys sources and what they refer to; results are remembered by content."""
 
     def __init__(
-        self, tree: Tree, sources: Sources, state: State, code: Code, in_parallel: Mapper
+        self, snapshot: Snapshot, sources: Sources, state: State, code: Code, in_parallel: Mapper
     ) -> None:
-        self._tree, self._sources, self._state = tree, sources, state
+        self._snapshot, self._sources, self._state = snapshot, sources, state
         self._code, self._in_parallel = code, in_parallel
-        self._new: dict[str, Any] = {}
+        self._new: dict[str, SurveyRecord] = {}
         self._keys: dict[str, str] = {}
-        self._of: dict[str, str] = {}
+        self._content: dict[str, str] = {}
         self._used: set[str] = set()
 
-    def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyBook:
-        """Survey the paths and all that they lead to; `own` adds to the kit's surveys."""
+    def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyResults:
+        """Survey the paths and all that they lead to; `own` are the target's surveys by suffix."""
         functions = {**SURVEYS, **own}
         found: dict[str, Survey | EncodeError] = {}
         waiting = sorted(set(paths))
@@ -116,7 +129,7 @@ class Surveyor:
             found.update(self._survey_level(waiting, functions))
             refs = {ref for path in waiting for ref in self._references(path, found)}
             waiting = sorted(refs - found.keys())
-        return SurveyBook(found)
+        return SurveyResults(found)
 
     def _survey_level(
         self, paths: list[str], functions: Mapping[str, str]
@@ -125,19 +138,19 @@ class Surveyor:
         missing: dict[str, tuple[str, str, str]] = {}
         for path in paths:
             dotted = functions.get(suffix_of(path))
-            stamp = self._tree.stamp(path)
+            stamp = self._snapshot.stamp(path)
             if stamp is None:
                 continue
-            if is_link(stamp) and leads_out(f"{self._tree.root}/{path}", self._tree.root):
+            if is_link(stamp) and leads_out(f"{self._snapshot.root}/{path}", self._snapshot.root):
                 found[path] = EncodeError("link leads out of the project", {"file": path})
             elif dotted is None:
                 found[path] = {}
             else:
                 known = self._remembered(path, dotted)
                 if known is not None:
-                    found[path] = _opened(known)
+                    found[path] = known.result()
                 else:
-                    missing[path] = (f"{self._tree.root}/{path}", path, dotted)
+                    missing[path] = (f"{self._snapshot.root}/{path}", path, dotted)
         found.update(self._survey_new(missing))
         return found
 
@@ -145,15 +158,15 @@ class Surveyor:
         self, missing: Mapping[str, tuple[str, str, str]]
     ) -> dict[str, Survey | EncodeError]:
         jobs = list(missing.values())
-        if len(jobs) >= MANY:
-            results: Iterable[Any] = self._in_parallel(survey_file, jobs)
+        if len(jobs) >= PARALLEL_FROM:
+            results: Iterable[SurveyRecord] = self._in_parallel(survey_file, jobs)
         else:
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
-        for path, result in zip(missing, results, strict=True):
-            self._new[self._key(missing[path][2], result["of"])] = result
-            self._of[path] = result["of"]
-            found[path] = _opened(result)
+        for path, record in zip(missing, results, strict=True):
+            self._new[self._key(missing[path][2], record.content)] = record
+            self._content[path] = record.content
+            found[path] = record.result()
         return found
 
     def _references(self, path: str, found: dict[str, Survey | EncodeError]) -> list[str]:
@@ -178,26 +191,22 @@ class Surveyor:
         return f"{self._keys[dotted]}:{digest}"
 
     def surveyed_content(self, path: str) -> str:
-        """Give the digest of what was surveyed; the file may have been saved since it was read."""
+        """Return the digest of the surveyed content; the file may have been saved since."""
         digest = self._sources.digest(path)
-        return self._of.get(path, digest.xxh if digest else "")
+        return self._content.get(path, digest.xxh if digest else "")
 
-    def _remembered(self, path: str, dotted: str) -> Any:
+    def _remembered(self, path: str, dotted: str) -> SurveyRecord | None:
         digest = self._sources.digest(path)
         key = self._key(dotted, digest.xxh if digest else "")
         self._used.add(key)
-        return self._new.get(key) or self._state.fact("survey", key)
+        if key in self._new:
+            return self._new[key]
+        fact = self._state.fact("survey", key)
+        return SurveyRecord(*fact) if fact else None
 
     def save(self) -> None:
-        """Remember new surveys, in the caller's transaction; too many old ones are forgotten."""
-        self._state.set_facts("survey", self._new)
+        """Keep new surveys, in the caller's transaction, and drop old ones where they are many."""
+        self._state.set_facts("survey", {key: tuple(one) for key, one in self._new.items()})
         self._new = {}
-        if self._state.count_facts("survey") > MANY_OLD + 4 * len(self._used):
+        if self._state.count_facts("survey") > UNUSED_KEPT + 4 * len(self._used):
             self._state.drop_facts("survey", self._state.facts("survey").keys() - self._used)
-
-
-def _opened(result: dict[str, Any]) -> Survey | EncodeError:
-    if "error" in result:
-        return EncodeError(**result["error"])
-    survey: Survey = result["survey"]
-    return survey

@@ -1,6 +1,6 @@
-"""Calling encoders and surveys: in this process, or in one of their own where a library may die.
+"""Calling encoders and surveys: here, or in a process of their own where a library may crash.
 
-A worker process is apart already: when it dies, only its own job fails.
+A worker process is isolated already: when it dies, only its own job fails.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.isolate import MARK
 from pipeline.content.code import changed_since, load_function
-from pipeline.content.target_error import words_of
+from pipeline.content.target_error import describe_error
 from pipeline.process.pool import Pool
 from pipeline.process.worker import plain_error
 
 
-def is_apart(function: Callable[..., Any]) -> bool:
-    """Tell whether a function has to be called in a process other than this one."""
+def must_isolate(function: Callable[..., Any]) -> bool:
+    """Tell whether a function has to be called in another process than this one."""
     return hasattr(function, MARK) and multiprocessing.parent_process() is None
 
 
 def refuse_changed_code(texts: Mapping[str, str]) -> None:
-    """Raise an error where what was loaded is not what was digested."""
+    """Raise EncodeError where the loaded modules are not those that were digested."""
     outdated = changed_since(texts)
     if outdated:
         raise EncodeError(
@@ -34,8 +34,8 @@ def refuse_changed_code(texts: Mapping[str, str]) -> None:
         )
 
 
-def call_apart(dotted: str, *arguments: Any, code: Mapping[str, str] | None = None) -> Any:
-    """Call a function in a process of its own; a crash comes back as an EncodeError."""
+def call_isolated(dotted: str, *arguments: Any, code: Mapping[str, str] | None = None) -> Any:
+    """Call a function in a process of its own; a crash is raised as an EncodeError."""
     pool = Pool(1, os.getcwd())
     try:
         (answer,) = pool.map(_answer, [(dotted, arguments, code or {})])
@@ -50,15 +50,15 @@ def call_apart(dotted: str, *arguments: Any, code: Mapping[str, str] | None = No
 
 
 def call(dotted: str, *arguments: Any) -> Any:
-    """Call a function where it may be called."""
+    """Call a function, isolated where it is marked so."""
     function = load_function(dotted)
-    if is_apart(function):
-        return call_apart(dotted, *arguments)
+    if must_isolate(function):
+        return call_isolated(dotted, *arguments)
     return function(*arguments)
 
 
 def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) -> Any:
-    """Call a function; what it raises is an answer too."""
+    """Call a function in the isolated process; an exception is an answer, too."""
     try:
         answer = load_function(dotted)(*arguments)
         refuse_changed_code(code)
@@ -66,4 +66,4 @@ def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) ->
     except EncodeError as error:
         return plain_error(error)
     except (Exception, SystemExit) as error:
-        return RuntimeError(words_of(error))
+        return RuntimeError(describe_error(error))

@@ -1,7 +1,7 @@
-"""Worker processes that live for the whole run, each at the end of a pipe.
+"""A pool of worker processes that live for the whole run, each at the end of a pipe.
 
-A worker that crashes takes only its own job with it. Workers leave when the driver does, however
-it went, and never see Ctrl-C themselves.
+A worker that crashes fails only its own call. Workers end with the driver, however it ends, and
+never get Ctrl-C themselves: the driver decides what it means.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from types import ModuleType
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from pipeline.process.worker import answer, serve
+from pipeline.process.worker import answer, run_worker
 
 # A second batch waits in the pipe, so that a worker has no gap while the driver is busy.
-DEPTH = 2
-# A batch is a single call, or of quick ones so many seconds of work, and so many at the most.
-BATCH_S, MOST = 0.02, 128
-AT_A_TIME = 8  # how many quick calls the driver makes before it looks for answers again
+BATCHES_PER_WORKER = 2
+# Quick calls are sent in batches of about this much work, so that what a small node costs is
+# not mostly the way to the worker and back.
+BATCH_SECONDS, MAX_BATCH = 0.02, 128
+CALLS_IN_DRIVER = 8  # how many quick calls the driver makes before it polls for answers again
 
 
 def cores() -> int:
@@ -38,7 +39,7 @@ def cores() -> int:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Let what is started here never see Ctrl-C, not even before its own first line runs."""
+    """Block Ctrl-C in processes started in the block, from before their first line runs."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -51,7 +52,7 @@ def _without_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Let what is started here not load the program that runs: it has no use for doit."""
+    """Keep processes started in the block from importing the main program, which is doit."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -62,7 +63,7 @@ def _without_main() -> Iterator[None]:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call that is to be made; one whose worker died is a suspect, and made alone."""
+    """A call to make; after a worker died with it and others, it is suspect and made alone."""
 
     key: Any
     what: tuple[Callable[..., Any], tuple[Any, ...]]
@@ -74,77 +75,75 @@ class Worker:
 
     def __init__(self, context: Any, root: str) -> None:
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=serve, args=(theirs, root), daemon=True)
+        self.process: BaseProcess = context.Process(
+            target=run_worker, args=(theirs, root), daemon=True
+        )
         with _without_ctrl_c(), _without_main():
             self.process.start()
         theirs.close()
         self.calls: deque[Call] = deque()
 
     def send(self, calls: list[Call]) -> None:
-        """Hand calls over, in one message."""
+        """Send calls, in one message."""
         self.calls += calls
-        with suppress(BrokenPipeError):  # a dead worker is found out when it is waited for
+        with suppress(BrokenPipeError):  # a dead worker is noticed when its answers are read
             self.connection.send([call.what for call in calls])
 
 
-def _batch_of(call_s: float) -> int:
-    """Say how many calls that take so long go into one message."""
-    return min(max(1, int(BATCH_S / max(call_s, 1e-6))), MOST)
+def _batch_size(call_seconds: float) -> int:
+    """Return how many calls of that duration go into one message."""
+    return min(max(1, int(BATCH_SECONDS / max(call_seconds, 1e-6))), MAX_BATCH)
 
 
 class Pool:
-    """Runs calls in worker processes; answers come back in the order in which they are ready.
+    """Makes calls in worker processes; answers come in the order in which they are ready."""
 
-    The quicker the calls prove to be, the more of them go to a worker in one message: what a
-    small node costs must not be mostly the way there and back.
-    """
-
-    def __init__(self, size: int, root: str, farewell: Callable[[], None] | None = None) -> None:
-        """Get ready for calls; `farewell` is what each worker does before it leaves."""
-        self.size, self.root, self._farewell = size, root, farewell
-        self.lends_a_hand = False  # whether the driver, too, may make quick calls
+    def __init__(self, size: int, root: str, on_exit: Callable[[], None] | None = None) -> None:
+        """Prepare for calls; each worker calls `on_exit` before it ends."""
+        self.size, self.root, self._on_exit = size, root, on_exit
+        self.runs_in_driver = False  # whether the driver makes quick calls, too, where it waits
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
         self._answers: deque[tuple[Any, Any]] = deque()
         self._batch = 1
-        self._up = 0  # calls that are not answered yet
+        self._unanswered = 0
         self._cores = cores()
 
     @property
     def has_room(self) -> bool:
         """Tell whether another call would start at once, or soon."""
-        return self._up < self.size * DEPTH * self._batch
+        return self._unanswered < self.size * BATCHES_PER_WORKER * self._batch
 
-    def warm_up(self, call_s: float) -> None:
-        """Start workers for calls that will take so long, before there is one.
+    def warm_up(self, call_seconds: float) -> None:
+        """Start workers before the first call, for calls of that duration.
 
-        Of quick calls one worker may do as many as the driver can hand out; should it not keep
-        up, others follow.
+        One worker does quick calls as fast as the driver prepares them; more are started if it
+        falls behind.
         """
-        self._batch = _batch_of(call_s)
+        self._batch = _batch_size(call_seconds)
         while len(self._workers) < (self.size if self._batch == 1 else 1):
             self._workers.append(Worker(self._context, self.root))
 
     @property
     def is_warm(self) -> bool:
-        """Tell whether all workers that were started are up, or have died of it."""
+        """Tell whether all workers that were started are ready, or dead."""
         return all(worker.connection.poll() for worker in self._workers)
 
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return bool(self._answers) or self._up > 0
+        return bool(self._answers) or self._unanswered > 0
 
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have a call made; its answer will come with the key."""
-        self._up += 1
+        """Queue a call; its answer will come with the key."""
+        self._unanswered += 1
         self._waiting.append(Call(key, (function, arguments)))
-        if len(self._waiting) >= self._batch:  # quick calls wait for company
-            self._hand_out()
+        if len(self._waiting) >= self._batch:  # quick calls wait until a batch is full
+            self._send_waiting()
 
-    def _hand_out(self) -> None:
-        """Give waiting calls to workers, as evenly as can be."""
+    def _send_waiting(self) -> None:
+        """Send waiting calls to workers, as evenly as possible."""
         share = -(-len(self._waiting) // max(len(self._workers), 1))
         while self._waiting:
             worker = min(self._workers, key=lambda one: len(one.calls), default=None)
@@ -159,10 +158,10 @@ class Pool:
             worker.send(self._take(share))
 
     def _wants_another(self, idlest: Worker | None) -> bool:
-        """Tell whether to start a worker.
+        """Tell whether to start another worker.
 
-        Quick calls are worth one only when the others are full, and while there is a processor
-        for it beside the driver's: that is as busy as any.
+        For quick calls it pays only when the others are full and a processor is free beside the
+        driver's, because preparing quick calls keeps the driver busy.
         """
         if idlest is None or len(self._workers) >= self.size:
             return idlest is None
@@ -171,43 +170,43 @@ class Pool:
         return self._is_full(idlest) and len(self._workers) < self._cores - 1
 
     def _is_full(self, worker: Worker) -> bool:
-        return len(worker.calls) > (DEPTH - 1) * self._batch
+        return len(worker.calls) > (BATCHES_PER_WORKER - 1) * self._batch
 
     def _take(self, share: int) -> list[Call]:
-        """Give the next batch, of at most a worker's share, or a suspect alone."""
+        """Return the next batch, of at most a worker's share, or a suspect call alone."""
         count = 1 if self._waiting[0].is_suspect else min(self._batch, share, len(self._waiting))
         return [self._waiting.popleft() for _ in range(count)]
 
     def next_answer(self) -> tuple[Any, Any]:
-        """Wait for an answer; a worker's death is the answer to the call that killed it."""
-        answer = self.answer_unless(None)
+        """Wait for an answer; a call that killed its worker is answered with an EncodeError."""
+        answer = self.answer_or_wake(None)
         assert answer is not None
         return answer
 
-    def answer_unless(self, bell: Connection | None) -> tuple[Any, Any] | None:
-        """Wait for an answer; None where the bell has something to read before there is one."""
+    def answer_or_wake(self, wake: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where `wake` has something to read first."""
         while not self._answers:
-            self._hand_out()
+            self._send_waiting()
             by_connection = {one.connection: one for one in self._workers if one.calls}
-            if self.lends_a_hand and self._do_some(list(by_connection)):
+            if self.runs_in_driver and self._call_here(list(by_connection)):
                 break
-            heard = wait([*by_connection, bell] if bell else list(by_connection))
+            heard = wait([*by_connection, wake] if wake else list(by_connection))
             for connection in heard:
-                if connection is not bell:
+                if connection is not wake:
                     self._take_in(by_connection[connection])
-            if bell in heard and not self._answers:
+            if wake in heard and not self._answers:
                 return None
         return self._answers.popleft()
 
-    def _do_some(self, connections: list[Connection]) -> bool:
-        """Make quick calls here that no worker has yet, rather than wait; tells whether it did."""
-        if self._batch < AT_A_TIME or not self._waiting or wait(connections, 0):
+    def _call_here(self, connections: list[Connection]) -> bool:
+        """Make quick calls in the driver instead of waiting; tell whether any was made."""
+        if self._batch < CALLS_IN_DRIVER or not self._waiting or wait(connections, 0):
             return False
-        for _ in range(min(AT_A_TIME, len(self._waiting))):
-            if self._waiting[-1].is_suspect:  # it may kill whoever makes it
+        for _ in range(min(CALLS_IN_DRIVER, len(self._waiting))):
+            if self._waiting[-1].is_suspect:  # it may kill the process that makes it
                 break
             call = self._waiting.pop()
-            self._up -= 1
+            self._unanswered -= 1
             self._answers.append((call.key, answer(*call.what)))
         return bool(self._answers)
 
@@ -215,29 +214,29 @@ class Pool:
         try:
             seconds, answers = worker.connection.recv()
         except (EOFError, OSError):
-            self._bury(worker)
+            self._requeue_calls_of(worker)
             return
-        self._up -= len(answers)
+        self._unanswered -= len(answers)
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
         if answers:
-            self._batch = _batch_of(seconds / len(answers))
+            self._batch = _batch_size(seconds / len(answers))
 
-    def _bury(self, worker: Worker) -> None:
-        """Have a dead worker's calls made again, each alone, until it is clear which one kills."""
+    def _requeue_calls_of(self, worker: Worker) -> None:
+        """Requeue a dead worker's calls, each alone, until it is clear which one kills."""
         self._workers.remove(worker)
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         if len(worker.calls) == 1:
             error = EncodeError("the worker process died", {"how": how})
-            self._up -= 1
+            self._unanswered -= 1
             self._answers.append((worker.calls.popleft().key, error))
         for call in reversed(worker.calls):
             call.is_suspect = True
             self._waiting.appendleft(call)
 
     def map(self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Make all calls and give the answers in order."""
+        """Make all calls and yield the answers in order."""
         answers: dict[int, Any] = {}
         for number, arguments in enumerate(calls):
             while not self.has_room:
@@ -250,11 +249,11 @@ class Pool:
         yield from (answers[number] for number in sorted(answers))
 
     def close(self) -> None:
-        """Let the workers finish and leave."""
+        """Let the workers finish, and wait until they have ended."""
         for worker in self._workers:
             with suppress(OSError):
-                if self._farewell is not None:
-                    worker.connection.send([(self._farewell, ())])
+                if self._on_exit is not None:
+                    worker.connection.send([(self._on_exit, ())])
                 worker.connection.send(None)
         for worker in self._workers:
             worker.process.join()

@@ -1,6 +1,6 @@
-"""What a worker process does: make the calls that come through its pipe, and answer.
+"""The loop of a worker process: make the calls that come through its pipe, and send the answers.
 
-Answers to quick calls travel together; none waits for a slow one. A worker leaves with its driver.
+Answers to quick calls are sent together; none waits for a slow call. A worker ends with its driver.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.native.kernel import use_native
 from pipeline.content.code import add_project_encoders
-from pipeline.content.target_error import words_of
+from pipeline.content.target_error import describe_error
 
-ANSWER_S = 0.02  # how long an answer may wait for others
+ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
 PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def prepare_process(root: str) -> None:
-    """Make a process ready to run encoders: the project's own targets, one thread a library."""
+    """Make a process ready to run encoders: the project's own targets, one thread per library."""
     for variable in SINGLE_THREADED:
         os.environ.setdefault(variable, "1")
     add_project_encoders(root)
@@ -34,7 +34,8 @@ def prepare_process(root: str) -> None:
         use_native(False)
 
 
-def _leave_with_parent() -> None:
+def _exit_with_parent() -> None:
+    """End this process when the driver ends, however that happens."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -42,29 +43,29 @@ def _leave_with_parent() -> None:
 
 
 def plain_error(error: EncodeError) -> EncodeError:
-    """Give an error that can travel: of a class that every process has, with facts alone."""
+    """Return an error that can be pickled: of a class that every process has."""
     return EncodeError(error.problem, error.facts, error.hint)
 
 
 def answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Make a call; what it raises is an answer too."""
+    """Make a call; an exception is an answer, too."""
     try:
         return function(*arguments)
     except EncodeError as error:
         return plain_error(error)
     except (Exception, SystemExit) as error:
-        return EncodeError(words_of(error))
+        return EncodeError(describe_error(error))
 
 
-def serve(connection: Connection, root: str) -> None:
-    """Make the calls that come through a pipe, until there are no more or nobody is left."""
+def run_worker(connection: Connection, root: str) -> None:
+    """Make the calls that come through a pipe, until the driver closes it or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     prepare_process(root)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()
     answers = Answers(connection)
-    connection.send((0.0, []))  # there is nothing to answer yet, but somebody who could
+    connection.send((0.0, []))  # an empty reply: the worker is ready
     while (batch := calls.get()) is not None:
         answers.restart()
         for call in batch:
@@ -73,7 +74,7 @@ def serve(connection: Connection, root: str) -> None:
 
 
 class Answers:
-    """Answers on their way to the driver: quick ones together, none held up by a slow call."""
+    """Collects answers and sends them to the driver, at the latest after 20 ms."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -81,16 +82,16 @@ class Answers:
         self._began = monotonic()
         self._is_waiting = threading.Event()
         self._lock = threading.Lock()
-        threading.Thread(target=self._send_in_time, daemon=True).start()
+        threading.Thread(target=self._send_regularly, daemon=True).start()
 
     def add(self, answer: Any) -> None:
-        """Keep an answer; it will be sent soon."""
+        """Queue an answer."""
         with self._lock:
             self._ready.append(answer)
         self._is_waiting.set()
 
     def send(self) -> None:
-        """Send all answers, with the seconds since the last were sent."""
+        """Send all queued answers, with the seconds that they took."""
         with self._lock:
             now = monotonic()
             if self._ready:
@@ -99,23 +100,23 @@ class Answers:
             self._is_waiting.clear()
 
     def restart(self) -> None:
-        """Count the seconds from here on, after a time without calls."""
+        """Start measuring again, after a time without calls."""
         self._began = monotonic()
 
-    def _send_in_time(self) -> None:
+    def _send_regularly(self) -> None:
         while self._is_waiting.wait():
-            sleep(ANSWER_S)
+            sleep(ANSWER_SECONDS)
             self.send()
 
 
 def _receive(connection: Connection, calls: SimpleQueue[Any]) -> None:
-    """Take calls out of the pipe at any time, lest both ends wait for the other to read."""
+    """Read calls at any time: if both ends only wrote, both pipes would fill and block."""
     batch: Any = True
     while batch:
         try:
             batch = connection.recv()
         except (EOFError, OSError):
             batch = None
-        except BaseException:  # other code runs here than in the driver, which must not wait
+        except BaseException:  # unpicklable here: this is other code than the driver's
             os._exit(1)
         calls.put(batch)

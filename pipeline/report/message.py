@@ -1,13 +1,13 @@
-"""Speaking to people: the user's thing first, then facts, then one hint."""
+"""Messages to people: the user's thing first, then facts, then one hint."""
 
 from __future__ import annotations
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source
-from pipeline.plan.planned_node import Planned
+from pipeline.state.record import PlannedNode
 
 
-def describe_failure(task: str, planned: Planned | None, error: EncodeError) -> str:
+def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:
     """Lay out why a node failed; names of inputs become the paths that the user knows."""
     inputs = planned.node.inputs if planned else {}
     paths = {name: one.path for name, one in inputs.items() if isinstance(one, Source)}
@@ -20,13 +20,4 @@ def describe_failure(task: str, planned: Planned | None, error: EncodeError) -> 
     lines = [f"{task}  {error.problem}"]
     lines += [f"  {label:<{width}}  {value}" for label, value in facts.items()]
     text = "\n".join([*lines, error.hint] if error.hint else lines)
-    return text.encode(errors="replace").decode()  # not every text can be shown
-
-
-def human_bytes(count: float) -> str:
-    """Write a size as people say it."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return ""
+    return text.encode(errors="replace").decode()  # surrogates can't be printed

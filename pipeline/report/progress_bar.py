@@ -44,5 +44,5 @@ class Bar:
         self._progress.update(self._task, advance=advance, running=running, rate=rate)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._progress.stop()

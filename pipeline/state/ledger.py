@@ -44,7 +44,7 @@ class Ledger:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
     def files(self) -> dict[str, list[str]]:
-        """Give all files by path, each with its digests in the order in which they were noted."""
+        """Return all files by path, each with its digests in the order of writing."""
         found: dict[str, list[str]] = {}
         text = (read_if_there(self.path) or b"").decode(errors="replace")
         for line in text.split("\n"):

@@ -1,96 +1,99 @@
-"""The nodes as the state has them, opened once each and kept at hand during a run."""
+"""The nodes of a run in memory: each row is read from the state and unpacked once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from pipeline.build.built import Made
-from pipeline.plan.planned_node import Planned, unpack_planned
-from pipeline.state.database import Row, State
+from pipeline.output import Output
+from pipeline.state.record import PlannedNode
+from pipeline.state.state import NodeRow, State
+from pipeline.task_name import TaskName
+
+RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 
 
-class Last:
-    """What a node last made: the fingerprint, and every role with its digest and its file."""
+class LastBuild:
+    """What other nodes need of a node's last build: fingerprint, digest and file by role."""
 
     __slots__ = ("digests", "fingerprint", "paths")
 
-    def __init__(self, fingerprint: str, made: Iterable[tuple[str, int, str, str | None]]) -> None:
+    def __init__(self, fingerprint: str, outputs: Iterable[Output]) -> None:
         self.fingerprint = fingerprint
         self.digests: dict[str, str] = {}
         self.paths: dict[str, str | None] = {}
-        for role, _, sha, path in made:
+        for role, _, sha, path in outputs:
             self.digests[role] = sha
             self.paths[role] = path
 
 
-class Book:
+class NodeTable:
     """Plans and last builds by task."""
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._rows: dict[str, Row | None] = {}
-        self._planned: dict[str, Planned] = {}
-        self._last: dict[str, Last | None] = {}
+        self._rows: dict[str, NodeRow | None] = {}
+        self._planned: dict[str, PlannedNode] = {}
+        self._last: dict[str, LastBuild | None] = {}
 
-    def open_all(self, stem: str) -> None:
-        """Open all nodes of a manifest at once, which is quicker when many will be asked for."""
+    def load_all(self, stem: str) -> None:
+        """Read all nodes of a manifest in one query, which is faster when many are needed."""
         self.keep_rows(self.state.rows(stem))
 
-    def keep_rows(self, rows: Iterable[Row]) -> None:
-        """Keep nodes as they were read a moment ago."""
+    def keep_rows(self, rows: Iterable[NodeRow]) -> None:
+        """Keep rows that were just read or written."""
         self._rows.update((row.task, row) for row in rows)
 
-    def keep_plans(self, stem: str, planned: Mapping[str, Planned]) -> None:
-        """Keep what nodes are to do, as it was planned a moment ago."""
-        self._planned.update((f"{stem}:{name}", one) for name, one in planned.items())
+    def keep_plans(self, stem: str, planned: Mapping[str, PlannedNode]) -> None:
+        """Keep plans that were just made, so that they need not be unpacked."""
+        self._planned.update((str(TaskName(stem, name)), one) for name, one in planned.items())
 
-    def row(self, task: str) -> Row | None:
-        """Give a node as it is stored."""
+    def row(self, task: str) -> NodeRow | None:
+        """Return a node's row."""
         if task not in self._rows:
             self._rows[task] = self.state.row(task)
         return self._rows[task]
 
-    def planned(self, task: str) -> Planned | None:
-        """Give what a node is to do."""
+    def planned(self, task: str) -> PlannedNode | None:
+        """Return what a node is to do."""
         if task not in self._planned:
             row = self.row(task)
             if row is None:
                 return None
-            self._planned[task] = unpack_planned(task.partition(":")[2], row.plan)
+            self._planned[task] = row.planned
         return self._planned[task]
 
-    def last(self, task: str) -> Last | None:
-        """Give what a node last made, or None when it was never built."""
+    def last_build(self, task: str) -> LastBuild | None:
+        """Return what a node last made, or None when it was never built."""
         if task not in self._last:
             row = self.row(task)
             built = row.built if row else None
-            self._last[task] = Last(built["fingerprint"], built["made"]) if built else None
+            self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
         return self._last[task]
 
-    def made(self, task: str) -> Made | None:
-        """Give the digests of what a node last made, or None when it was never built."""
-        last = self.last(task)
+    def digests(self, task: str) -> RoleDigests | None:
+        """Return the digests of what a node last made, or None when it was never built."""
+        last = self.last_build(task)
         return last.digests if last else None
 
-    def maker(self, stem: str) -> Callable[[str], Made | None]:
-        """Give a function that tells by a node's name what it last made."""
-        return lambda name: self.made(f"{stem}:{name}")
+    def digests_in(self, stem: str) -> Callable[[str], RoleDigests | None]:
+        """Return a function from the name of a manifest's node to its digests."""
+        return lambda name: self.digests(str(TaskName(stem, name)))
 
-    def note_built(self, row: Row, built: bytes, last: Last) -> None:
-        """Note that a node was built and holds, in the caller's transaction."""
-        self._note(row, built, clean=True)
+    def set_built(self, row: NodeRow, packed: bytes, last: LastBuild) -> None:
+        """Record that a node was built and is up to date, in the caller's transaction."""
+        self._update(row, packed, clean=True)
         self._last[row.task] = last
 
-    def note_dirty(self, row: Row) -> None:
-        """Note that a node no longer holds, in the caller's transaction."""
-        self._note(row, row.frozen_built, clean=False)
+    def set_dirty(self, row: NodeRow) -> None:
+        """Record that a node is out of date, in the caller's transaction."""
+        self._update(row, row.packed_build, clean=False)
 
-    def note_forgotten(self, row: Row) -> None:
-        """Note that a node was never built, in the caller's transaction."""
-        self._note(row, None, clean=False)
+    def forget_build(self, row: NodeRow) -> None:
+        """Record that a node was never built, in the caller's transaction."""
+        self._update(row, None, clean=False)
         self._last[row.task] = None
 
-    def _note(self, row: Row, built: bytes | None, clean: bool) -> None:
-        noted = Row(row.task, row.stem, row.frozen_plan, built, clean)
-        self.state.update_row(noted)
-        self._rows[row.task] = noted
+    def _update(self, row: NodeRow, packed: bytes | None, clean: bool) -> None:
+        updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean)
+        self.state.update_row(updated)
+        self._rows[row.task] = updated

@@ -1,58 +1,138 @@
-"""Records as bytes: one form to keep, which is quick, and one to digest, which is canonical.
+"""The records that the state keeps, as typed values: the only place that packs and unpacks them.
 
-Records hold plain values only. What comes from a target's code is made plain where it comes in.
+A record is packed as a tuple of its fields in order. Raise `database.VERSION` with every change
+here: a state of another version is dropped and made again, never misread.
 """
 
 from __future__ import annotations
 
-import json
-import marshal
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-VERSION = 2  # without references: plain, and the same for every Python
-SCALARS = frozenset({str, int, float, bool, type(None)})
+from encoders.kit.plan import Family, Node, Params, Place, Product, Source
+from pipeline.output import Output
+from pipeline.state.serial import freeze, thaw
 
-_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+# The encoder of a node that stands for an asset which could not be planned: its params are
+# the error.
+BROKEN = ""
 
 
-def plain(value: object) -> Any:
-    """Give a value as plain types: numbers of numpy, say, as Python's own.
+class ManifestRecord(NamedTuple):
+    """What the last plan of a manifest depended on and came to.
 
-    marshal would take such a number for a row of bytes. What no plain value is like is a
-    TypeError.
+    `modules` are the files of encoder code with their stamps, `inputs` the folders whose
+    listings decide the plan, `is_swept` tells whether its stale outputs were removed since.
     """
-    if type(value) in SCALARS:
-        return value
-    if isinstance(value, Mapping):
-        return {_plain_key(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        rows = map(plain, value)
-        return tuple(rows) if isinstance(value, tuple) else list(rows)
-    for kind in (str, int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        return plain(value.item())
-    raise TypeError(f"{type(value).__name__} is no plain value")
+
+    digest: str
+    target: str
+    output: str
+    python: str
+    modules: tuple[tuple[str, tuple[int, ...]], ...]
+    libraries: Mapping[str, str]
+    inputs: tuple[str, ...]
+    node_count: int
+    warnings: tuple[str, ...]
+    is_swept: bool = False
+
+    def pack(self) -> bytes:
+        """Serialise the record."""
+        return freeze(tuple(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> ManifestRecord:
+        """Read what `pack` wrote."""
+        return cls(*thaw(data))
 
 
-def _plain_key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"the key {key!r} is no text")
-    return str(key)
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A node, the asset it came from, and the nodes that must not have failed before it runs."""
+
+    node: Node
+    asset: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def is_broken(self) -> bool:
+        """Tell whether it stands for an asset that could not be planned."""
+        return self.node.encoder == BROKEN
+
+    def pack(self) -> bytes:
+        """Serialise the plan of a node; its name is the task's."""
+        node = self.node
+        inputs = {name: _pack_input(item) for name, item in node.inputs.items()}
+        outputs = {role: _pack_place(place) for role, place in node.outputs.items()}
+        return freeze((self.asset, self.needs, node.encoder, inputs, node.params, outputs))
+
+    @classmethod
+    def unpack(cls, name: str, data: bytes) -> PlannedNode:
+        """Read what `pack` wrote, for the node of that name."""
+        asset, needs, encoder, packed_inputs, params, packed_places = thaw(data)
+        inputs = {key: _unpack_input(item) for key, item in packed_inputs.items()}
+        outputs = {role: _unpack_place(place) for role, place in packed_places.items()}
+        return cls(Node(name, encoder, inputs, params, outputs), asset, needs)
 
 
-def canonical(value: object) -> bytes:
-    """Write a record so that equal records have equal bytes, in every process and version."""
-    return _encode(value).encode()
+def _pack_input(item: Source | Product) -> str | tuple[str, str]:
+    return item.path if isinstance(item, Source) else (item.node, item.role)
 
 
-def freeze(value: object) -> bytes:
-    """Write a record of plain values, to be read again by `thaw` with the very same types."""
-    return marshal.dumps(value, VERSION)  # type: ignore[arg-type] # it says so itself
+def _unpack_input(item: str | tuple[str, str]) -> Source | Product:
+    return Source(item) if isinstance(item, str) else Product(*item)
 
 
-def thaw(data: bytes) -> Any:
-    """Read a record; the caller has made sure that the bytes are those that were written."""
-    return marshal.loads(data)
+def _pack_place(place: Place) -> object:
+    return astuple(place) if isinstance(place, Family) else place
+
+
+def _unpack_place(place: str | tuple[str, str, str | None, bool] | None) -> Place:
+    return Family(*place) if isinstance(place, tuple) else place
+
+
+@dataclass(frozen=True)
+class BuildRecord:
+    """What a node was last built from, and its outputs.
+
+    `code` is the digest of the encoder's code table, `inputs` the SHA-256 of every input by
+    name (None for a file that was absent), `sources` the paths of those that are sources.
+    """
+
+    fingerprint: str
+    encoder: str
+    code: str
+    params: Params
+    inputs: Mapping[str, str | None]
+    sources: Mapping[str, str | None]
+    outputs: tuple[Output, ...]
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of each output by role."""
+        return {one.role: one.sha for one in self.outputs}
+
+    @cached_property
+    def paths(self) -> dict[str, str | None]:
+        """The file of each output by role; None for one that only other nodes read."""
+        return {one.role: one.path for one in self.outputs}
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The SHA-256 of each file that the node wrote, by path from the project's root."""
+        return {one.path: one.sha for one in self.outputs if one.path is not None}
+
+    def pack(self) -> bytes:
+        """Serialise the record."""
+        fields = (self.fingerprint, self.encoder, self.code, self.params, self.inputs)
+        return freeze((*fields, self.sources, tuple(map(tuple, self.outputs))))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> BuildRecord:
+        """Read what `pack` wrote."""
+        *fields, outputs = thaw(data)
+        fingerprint, encoder, code, params, inputs, sources = fields
+        rows = tuple(map(Output._make, outputs))
+        return cls(fingerprint, encoder, code, params, inputs, sources, rows)

@@ -10,8 +10,9 @@ import pytest
 
 from pipeline.cache.bundle import DIGEST_BYTES, HEAD, INDEX, Bundles
 from pipeline.cache.local import FEW, Cache
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.receipt import Receipt
 from pipeline.cache.trim import trim_cache
+from pipeline.output import Output
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
 
@@ -40,7 +41,7 @@ def without_index(path):
 def store(cache: Cache, text: str) -> str:
     data = text.encode()
     sha, fingerprint = hashlib.sha256(data).hexdigest(), hashlib.sha256(data * 2).hexdigest()
-    made = (Made("out", len(data), sha),)
+    made = (Output("out", len(data), sha),)
     cache.store_result(fingerprint, Receipt(made, inline={"out": data}), {"out": data})
     return fingerprint
 

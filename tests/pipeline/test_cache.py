@@ -12,10 +12,11 @@ import pytest
 
 import pipeline.build.work
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
+from pipeline.cache.receipt import INLINE_BYTES, Receipt, pack_receipt, unpack_receipt
 from pipeline.cache.trim import GRACE_S, trim_cache
 from pipeline.disk import file as files
 from pipeline.doit_plugin.gc import parse_size
+from pipeline.output import Output
 from tests.pipeline.game import ROOT, Game
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
@@ -31,20 +32,20 @@ def store(cache: Cache, data: bytes, used: int = LONG_AGO) -> tuple[str, str]:
     """Store a result of one object; its fingerprint and its digest come back."""
     sha = hashlib.sha256(data).hexdigest()
     fingerprint = hashlib.sha256(b"fingerprint of " + data).hexdigest()
-    cache.store_result(fingerprint, Receipt((Made("out", len(data), sha),)), {"out": data})
+    cache.store_result(fingerprint, Receipt((Output("out", len(data), sha),)), {"out": data})
     for path in (cache._path("objects", sha), cache._path("receipts", fingerprint)):
         os.utime(path, (used, used))
     return fingerprint, sha
 
 
 def test_a_receipt_survives_its_bytes():
-    made = (Made("a", 3, "f" * 64), Made("b/0", 0, "0" * 64), Made("c", LARGE, "1" * 64))
+    made = (Output("a", 3, "f" * 64), Output("b/0", 0, "0" * 64), Output("c", LARGE, "1" * 64))
     receipt = Receipt(made, ("warned",), ("said",), {"a": b"\n\0x", "b/0": b""})
     assert unpack_receipt(pack_receipt(receipt)) == receipt
 
 
 def test_every_damaged_receipt_is_known_as_such():
-    data = pack_receipt(Receipt((Made("a", 3, "f" * 64),), inline={"a": b"abc"}))
+    data = pack_receipt(Receipt((Output("a", 3, "f" * 64),), inline={"a": b"abc"}))
     for position in range(len(data)):
         assert unpack_receipt(data[:position]) is None
         flipped = bytes([*data[:position], data[position] ^ 1, *data[position + 1 :]])
@@ -211,7 +212,7 @@ def test_a_trim_keeps_objects_that_another_receipt_names(cache):
     data = b"shared" * LARGE
     sha = hashlib.sha256(data).hexdigest()
     store(cache, data)
-    cache.store_result("1" * 64, Receipt((Made("out", len(data), sha),)), {"out": data})
+    cache.store_result("1" * 64, Receipt((Output("out", len(data), sha),)), {"out": data})
     os.utime(cache._path("receipts", "1" * 64), (NOW, NOW))
     trim_cache(cache, len(data) + 300, set(), NOW)
     assert cache.load_object(sha) == data

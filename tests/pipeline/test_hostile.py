@@ -168,7 +168,7 @@ def do_and_die(job, do=pipeline.build.work.do_job, left=list(range({nodes}))):
     left.pop()
     return result if left else os._exit(9)
 
-pipeline.state.database.BATCH_S = {batch_s}
+pipeline.state.database.BATCH_SECONDS = {batch_s}
 pipeline.build.work.do_job = do_and_die
 Build.close = lambda _: os._exit(9)
 DoitMain().run([])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.kit.plan import Asset
-from pipeline.disk.listing import Tree
+from pipeline.disk.listing import Snapshot
 from pipeline.manifest.asset import find_assets
 from pipeline.manifest.glob import suffix_of
 from pipeline.manifest.mistake import Check
@@ -23,7 +23,7 @@ def assets_of(game: Game, text: str) -> dict[str, Asset]:
     check = Check("manifests/toy.toml")
     document = parse_toml(text.encode(), check)
     manifest = read_manifest("toy", document, "toy", toy_target.TARGET, check)
-    finding = find_assets(manifest, toy_target.TARGET, Tree(str(game.root)).listing, check)
+    finding = find_assets(manifest, toy_target.TARGET, Snapshot(str(game.root)).listing, check)
     assert check.mistakes == []
     return {asset.name: asset for asset in finding.assets}
 

@@ -110,7 +110,7 @@ def test_a_package_that_takes_the_place_of_a_module_is_seen(lib):
 
 
 def test_a_module_that_goes_right_after_it_was_written_is_missed(lib, monkeypatch):
-    monkeypatch.setattr("pipeline.change.replan.is_trusted", lambda *_: False)
+    monkeypatch.setattr("pipeline.change.detect.is_trusted", lambda *_: False)
     made(lib)
     lib.remove("encoders/toylib/enc.py")
     assert lib.doit().code != 0

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from encoders.kit.error import EncodeError
-from pipeline.process.pool import MOST, Pool, Worker
+from pipeline.process.pool import MAX_BATCH, Pool, Worker
 from tests.pipeline.game import ROOT
 
 
@@ -118,20 +118,20 @@ def test_a_pool_warms_up_with_as_many_workers_as_its_calls_are_worth(pool, call_
 def test_quick_calls_get_another_worker_when_the_first_cannot_keep_up(pool):
     pool._cores = 3
     pool.warm_up(QUICK_S)
-    for n in range(MOST):
+    for n in range(MAX_BATCH):
         pool.submit(n, double, n)
     assert len(pool._workers) == 1
-    for n in range(3 * MOST):
+    for n in range(3 * MAX_BATCH):
         pool.submit(n, double, n)
     assert len(pool._workers) == 2
-    answers = [pool.next_answer() for _ in range(4 * MOST)]
+    answers = [pool.next_answer() for _ in range(4 * MAX_BATCH)]
     assert all(answer == 2 * key for key, answer in answers)
 
 
 def test_quick_calls_leave_a_processor_to_the_driver(pool):
     pool._cores = 2
     pool.warm_up(QUICK_S)
-    assert sum(pool.map(double, [(1,)] * (5 * MOST))) == 10 * MOST
+    assert sum(pool.map(double, [(1,)] * (5 * MAX_BATCH))) == 10 * MAX_BATCH
     assert len(pool._workers) == 1
 
 
@@ -174,23 +174,23 @@ def who(number):
     return number, os.getpid()
 
 
-def test_a_driver_that_lends_a_hand_makes_quick_calls_itself(pool):
-    pool._cores, pool.lends_a_hand = 2, True
+def test_a_driver_that_runs_in_driver_makes_quick_calls_itself(pool):
+    pool._cores, pool.runs_in_driver = 2, True
     pool.warm_up(QUICK_S)
-    answers = list(pool.map(who, [(n,) for n in range(6 * MOST)]))
-    assert [number for number, _ in answers] == list(range(6 * MOST))
+    answers = list(pool.map(who, [(n,) for n in range(6 * MAX_BATCH)]))
+    assert [number for number, _ in answers] == list(range(6 * MAX_BATCH))
     assert os.getpid() in {process for _, process in answers}
 
 
 def test_a_driver_makes_no_call_itself_that_may_kill_it(pool):
-    pool._cores, pool.lends_a_hand = 2, True
+    pool._cores, pool.runs_in_driver = 2, True
     pool.warm_up(QUICK_S)
-    for n in range(3 * MOST):
+    for n in range(3 * MAX_BATCH):
         pool.submit(n, die if n == 0 else double, n)
     pool._workers[0].process.kill()
-    answers = dict(pool.next_answer() for _ in range(3 * MOST))
+    answers = dict(pool.next_answer() for _ in range(3 * MAX_BATCH))
     assert answers[0].problem == "the worker process died"
-    assert all(answers[n] == 2 * n for n in range(1, 3 * MOST))
+    assert all(answers[n] == 2 * n for n in range(1, 3 * MAX_BATCH))
 
 
 def test_a_worker_that_does_not_understand_a_call_is_not_waited_for(pool):

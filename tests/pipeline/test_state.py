@@ -19,10 +19,10 @@ from pipeline.disk.listing import (
     unpack_listing,
     without_fresh,
 )
-from pipeline.state.damage import out_of_reach
-from pipeline.state.database import Row, State, StateDamagedError
+from pipeline.state.database import StateDamagedError, unavailable_error
 from pipeline.state.ledger import Ledger
-from pipeline.state.record import freeze
+from pipeline.state.serial import freeze
+from pipeline.state.state import NodeRow, State
 from tests.pipeline.naive import Naive
 
 SECOND = 1_000_000_000
@@ -79,7 +79,7 @@ def test_a_state_of_another_version_is_made_anew(built):
 
 def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch):
     built.write("assets/a.txt", "changed")
-    rows = State.products_of
+    rows = State.outputs_of
     calls = []
 
     def damaged_once(self, task):
@@ -88,7 +88,7 @@ def test_damage_that_shows_only_during_the_build_is_survived(built, monkeypatch)
             raise sqlite3.DatabaseError("database disk image is malformed")
         return rows(self, task)
 
-    monkeypatch.setattr(State, "products_of", damaged_once)
+    monkeypatch.setattr(State, "outputs_of", damaged_once)
     ran = built.doit()
     assert ran.code == 0, ran.err
     assert built.outputs() == Naive(built).build("upper")[0]
@@ -112,7 +112,7 @@ def fill_disk_after(monkeypatch, pages):
 def test_a_full_disk_is_an_error_that_names_the_file_and_nothing_is_lost(
     built, monkeypatch, pages, batch_s
 ):
-    monkeypatch.setattr("pipeline.state.database.BATCH_S", batch_s)
+    monkeypatch.setattr("pipeline.state.database.BATCH_SECONDS", batch_s)
     for number in range(40):
         built.write(f"assets/{number}-{'long' * 20}.txt", f"text {number}")
     with monkeypatch.context() as context:
@@ -167,7 +167,7 @@ def test_a_damaged_header_that_forbids_writing_is_damage(built):
 def test_only_what_tells_of_damage_drops_the_state(tmp_path, name, is_damage):
     error = sqlite3.OperationalError("something")
     error.sqlite_errorname = name
-    assert (out_of_reach(error, str(tmp_path / "state.db")) is None) == is_damage
+    assert (unavailable_error(error, str(tmp_path / "state.db")) is None) == is_damage
 
 
 def test_a_lost_batch_leaves_the_mark_of_a_build_that_did_not_end(tmp_path):
@@ -193,7 +193,7 @@ def test_a_ledger_that_could_not_be_written_says_so_and_tears_no_later_line(tmp_
 
 def test_a_row_that_does_not_match_its_checksum_is_damage(tmp_path):
     state = State(str(tmp_path / "state.db"), is_owner=True)
-    state.set_rows([Row("toy:a", "toy", freeze({"params": 1}), None, True)])
+    state.set_rows([NodeRow("toy:a", "toy", freeze({"params": 1}), None, True)])
     state.set_facts("source", {"a": [1]})
     state.db.execute("UPDATE node SET plan=?", (freeze({"params": 2}),))
     state.db.execute("UPDATE fact SET record=?", (freeze([2]),))
@@ -220,9 +220,9 @@ def test_a_transaction_happens_whole_or_not_at_all(tmp_path):
     state.close()
 
 
-def test_a_rehearsal_leaves_no_trace(tmp_path):
+def test_a_in_memory_copy_leaves_no_trace(tmp_path):
     state = State(str(tmp_path / "state.db"), is_owner=True)
-    with state.rehearsal():
+    with state.in_memory_copy():
         with state.transaction():
             state.set_facts("source", {"a": 1})
         assert state.facts("source") == {"a": 1}

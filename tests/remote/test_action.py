@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline.plan.place import place_of
 
 from encoders.kit.plan import Family, Place
-from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt
+from pipeline.cache.receipt import INLINE_BYTES, Receipt
 from pipeline.cache.shared.action_result import (
     INLINE_TOTAL,
     BadActionError,
@@ -21,7 +22,7 @@ from pipeline.cache.shared.action_result import (
     seal,
     unpack_action,
 )
-from pipeline.plan.place import place_of
+from pipeline.output import Output
 from tests.remote.message import ActionResult
 
 KEY = hashlib.sha256(b"key").hexdigest()
@@ -37,7 +38,7 @@ def sha(data: bytes) -> str:
 
 
 def receipt_of(outputs: dict[str, bytes], *warnings: str, report: tuple[str, ...] = ()) -> Receipt:
-    made = tuple(Made(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
+    made = tuple(Output(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
     inline = {one.role: outputs[one.role] for one in made if one.is_inline}
     return Receipt(made, warnings, report, inline)
 
@@ -54,7 +55,7 @@ def message_of(receipt: Receipt = GOOD) -> Any:
 def sealed(message: Any) -> bytes:
     """Write a message with the seal that belongs to what it says, as a forger would."""
     made = tuple(
-        Made(one.path, one.digest.size_bytes, one.digest.hash) for one in message.output_files
+        Output(one.path, one.digest.size_bytes, one.digest.hash) for one in message.output_files
     )
     warnings = tuple(message.stderr_raw.decode().split("\n")[:-1])
     report = tuple(message.stdout_raw.decode().split("\n")[:-1])

@@ -32,9 +32,10 @@ from pipeline.build.dask.pace import ROUNDS, TARGET_SECONDS, Pace
 from pipeline.build.dask.parcel import Parcel
 from pipeline.build.dask.stock import Stock
 from pipeline.build.dask.worker import do_batch
-from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED
+from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
+from pipeline.build.job import Job, Result
+from pipeline.build.work import do_job, restore_job, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
-from pipeline.build.work import Job, Result, bench_for, do_job, restore_job
 
 ROOM, ROOM_PER_THREAD = 512, 64
 CARRIERS = 8
@@ -99,11 +100,11 @@ class Cluster:
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for a result; raise ClusterError when none can come."""
-        answer = self.answer_unless(None)
+        answer = self.answer_or_wake(None)
         assert answer is not None
         return answer
 
-    def answer_unless(self, bell: Connection | None) -> tuple[Any, Any] | None:
+    def answer_or_wake(self, bell: Connection | None) -> tuple[Any, Any] | None:
         """Wait for a result; None where the bell has something to read before there is one."""
         while True:
             self._send_out()
@@ -196,16 +197,16 @@ class Cluster:
         for one in errands:
             if self._is_restored(one):
                 continue
-            starved = self._stock.supply(one, parcel)
-            if starved:
-                self._arrivals.put(([one], Result(STARVED, starved_of=starved)))
+            missing = self._stock.supply(one, parcel)
+            if missing:
+                self._arrivals.put(([one], Result(MISSING_INPUTS, missing=missing)))
             else:
                 ready.append(one)
         if ready:
             self._send(ready, self._stock.put_parcel(parcel))
 
     def _is_restored(self, errand: Errand) -> bool:
-        result = None if errand.job.at.encode_again else restore_job(errand.job)
+        result = None if errand.job.config.encode_again else restore_job(errand.job)
         if result is not None:
             self._arrivals.put(([errand], result))
         return result is not None
@@ -249,7 +250,7 @@ class Cluster:
             return
         for errand, answer in zip(errands, reply.answers, strict=True):
             if answer.error is not None:
-                result = Result(FAILED, error=answer.error, trace=answer.trace)
+                result = Result(FAILED, error=answer.error, traceback=answer.trace)
                 self._arrivals.put(([errand], result))
             elif answer.stays:
                 self._arrivals.put(([errand], do_job(errand.job)))
@@ -270,7 +271,7 @@ class Cluster:
     def _fetch(self, errand: Errand) -> None:
         job = errand.final_job()
         result = None
-        if self._shared.bring(job.fingerprint, job.outputs, bench_for(job.at).cache):
+        if self._shared.bring(job.fingerprint, job.outputs, tools_for(job.config).cache):
             result = restore_job(job)
         if result is None:
             self._try_again(errand, "its result does not stay in the shared cache")

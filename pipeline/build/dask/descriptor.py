@@ -16,7 +16,7 @@ from importlib.resources import files
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
-from pipeline.build.work import Job, Workplace
+from pipeline.build.job import Job, RunConfig
 
 MEANING = (
     "build/dask/parcel.py",
@@ -24,6 +24,7 @@ MEANING = (
     "build/dask/worker.py",
     "change/fingerprint.py",
     "cache/receipt.py",
+    "build/job.py",
     "build/work.py",
 )
 SHORT = 8  # hexadecimal digits, enough to see that two digests differ
@@ -53,7 +54,7 @@ class Descriptor:
             outputs=self.outputs,
             fixed=self.fixed,
             fingerprint=self.fingerprint,
-            at=Workplace("", "", "", "", lint=self.lint),
+            config=RunConfig("", "", "", "", lint=self.lint),
         )
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.build.dask.descriptor import Descriptor
+from pipeline.build.job import Job
 from pipeline.change.fingerprint import fingerprint
-from pipeline.build.work import Job
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +42,7 @@ class Errand:
             outputs=job.outputs,
             fixed=job.fixed,
             fingerprint=self.fingerprint,
-            lint=job.at.lint,
+            lint=job.config.lint,
         )
 
     def final_job(self) -> Job:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pipeline.build.dask.errand import Errand
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.parcel import Parcel
+from pipeline.build.work import read_input, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
-from pipeline.build.work import bench_for, read_input
 
 WORTH_ASKING_BYTES = 1 << 16  # what is smaller is sent as quickly as asked for
 
@@ -26,22 +26,22 @@ class Stock:
 
     def supply(self, errand: Errand, parcel: Parcel) -> tuple[str, ...]:
         """Put there what a node needs; name the tasks whose products nobody has any more."""
-        starved = set()
+        missing = set()
         for name, one in errand.job.inputs.items():
             sha = errand.digests[name]
             if sha is None or sha in self._known:
                 continue
-            data = read_input(errand.job, one, bench_for(errand.job.at).cache)
+            data = read_input(errand.job, one, tools_for(errand.job.config).cache)
             if data is not None:
                 sha = hashlib.sha256(data).hexdigest()
                 errand.digests[name] = sha
                 if not parcel.add(sha, data):
                     self._put(sha, data)
-            elif one.node is not None:
-                starved.add(one.node)
+            elif one.task is not None:
+                missing.add(one.task)
             else:
                 errand.digests[name] = None
-        return tuple(sorted(starved))
+        return tuple(sorted(missing))
 
     def put_parcel(self, parcel: Parcel) -> str | None:
         """Put a parcel there and give its digest; None where it is empty."""

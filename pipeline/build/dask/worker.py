@@ -17,7 +17,6 @@ from contextlib import suppress
 
 from distributed import get_worker
 
-from pipeline.content.code import Code, changed_since, load_function
 from pipeline.build.dask.descriptor import (
     Answer,
     Batch,
@@ -28,11 +27,12 @@ from pipeline.build.dask.descriptor import (
     own_version,
 )
 from pipeline.build.dask.parcel import unpack_parcel
+from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
+from pipeline.content.code import Code, changed_since, load_function
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
-from pipeline.build.work import encode, failure
 
 KEPT_BYTES = 1 << 28
 MOST_REASONS = 5
@@ -76,7 +76,7 @@ class Blobs:
                 self._size -= len(dropped)
 
 
-class Workplace:
+class WorkerState:
     """What a worker process has for all its batches: its code as first seen, and the cache."""
 
     def __init__(self) -> None:
@@ -124,15 +124,15 @@ def open_for_work() -> SharedCache:
     return shared
 
 
-_places: list[Workplace] = []
+_places: list[WorkerState] = []
 _setting_up = threading.Lock()
 
 
-def workplace() -> Workplace:
+def worker_state() -> WorkerState:
     """Set this process up, once."""
     with _setting_up:
         if not _places:
-            _places.append(Workplace())
+            _places.append(WorkerState())
     return _places[0]
 
 
@@ -142,7 +142,7 @@ def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
     try:
         if own_version() != wanted:
             raise UnfitError(f"cartwright: {own_version()} there, {wanted} here")
-        place = workplace()
+        place = worker_state()
         shared = place.shared
         batch: Batch = pickle.loads(message)
         texts = {encoder: place.texts(encoder, table) for encoder, table in batch.code.items()}
@@ -152,7 +152,7 @@ def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
 
 
 def _do_all(
-    place: Workplace, shared: SharedCache, batch: Batch, texts: Mapping[str, Mapping[str, str]]
+    place: WorkerState, shared: SharedCache, batch: Batch, texts: Mapping[str, Mapping[str, str]]
 ) -> tuple[Answer, ...]:
     pieces: Mapping[str, bytes] = {}
     if batch.parcel is not None:
@@ -186,7 +186,7 @@ def _do(
         receipt, outputs = encode(job, found)
     except (Exception, SystemExit) as error:
         result = failure(job, error)
-        return Answer(error=result.error, trace=result.trace)
+        return Answer(error=result.error, trace=result.traceback)
     if not can_travel(receipt):
         return Answer(stays=True)
     while not shared.publish(node.fingerprint, receipt, lambda one: outputs[one.role]):

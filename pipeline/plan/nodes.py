@@ -1,50 +1,41 @@
-"""From assets to nodes: the target plans, the engine keeps one bad asset from spoiling the rest."""
+"""From assets to nodes: the target plans each asset, and an asset that fails fails alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Link, Node, Place, Product, Settings, Source, Target
-from pipeline.content.target_error import bug_in
+from pipeline.content.target_error import target_error
 from pipeline.disk.listing import is_text
-from pipeline.plan.survey import SurveyBook, error_record
-from pipeline.state.record import SCALARS, plain
+from pipeline.plan.survey import SurveyResults, error_fields
+from pipeline.state.record import BROKEN, PlannedNode
+from pipeline.state.serial import SCALARS, plain
 
 MISTAKEN = "This is a mistake in the target, not in your files."
 INPUTS = (Source, Product)
-MAPPINGS = (dict, Mapping)  # most are of the first, which is known at once
-BROKEN = ""  # the encoder of a node that stands for an asset which could not be planned
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A node, the asset that it came from, and nodes that must not have failed before it runs."""
-
-    node: Node
-    asset: str
-    needs: tuple[str, ...] = ()
+MAPPINGS = (dict, Mapping)  # dict first: most are, and an exact type is checked fastest
 
 
 class PlanError(Exception):
-    """The target planned something that cannot be."""
+    """The target's nodes contradict one another."""
 
 
 def plan_nodes(
     target: Target,
     assets: Sequence[Asset],
-    surveys: SurveyBook,
+    surveys: SurveyResults,
     settings: Settings,
     output: str,
-) -> dict[str, Planned]:
-    """Plan all assets, then what stands on them, with places from the project's root."""
-    planned: dict[str, Planned] = {}
+) -> dict[str, PlannedNode]:
+    """Plan all assets, then the nodes linked from them, with paths from the project's root."""
+    planned: dict[str, PlannedNode] = {}
     whole: list[Node] = []
     for asset in assets:
         for node in _plan_asset(target, asset, surveys, settings):
-            _add(planned, Planned(_put_below(node, output), asset.name))
+            _add(planned, PlannedNode(_put_below(node, output), asset.name))
             if node.encoder != BROKEN:
                 whole.append(node)
     if target.link:
@@ -52,34 +43,34 @@ def plan_nodes(
         for node in _link(target.link, assets, whole, settings):
             on = node.stands_on
             needs = tuple(name for name in broken if on is None or name in on)
-            _add(planned, Planned(_put_below(node, output), "", needs))
+            _add(planned, PlannedNode(_put_below(node, output), "", needs))
     return planned
 
 
 def _plan_asset(
-    target: Target, asset: Asset, surveys: SurveyBook, settings: Settings
+    target: Target, asset: Asset, surveys: SurveyResults, settings: Settings
 ) -> list[Node]:
-    """Plan one asset; whatever goes wrong breaks this asset alone."""
+    """Plan one asset; an error gives a broken node in its place."""
     try:
-        return list(map(sound_node, target.plan(asset, surveys, settings)))
+        return list(map(checked_node, target.plan(asset, surveys, settings)))
     except EncodeError as error:
         return [_broken(asset, error)]
     except (Exception, SystemExit) as error:
-        return [_broken(asset, bug_in("target", error, {"asset": asset.source}))]
+        return [_broken(asset, target_error("target", error, {"asset": asset.source}))]
 
 
 def _link(link: Link, assets: Sequence[Asset], nodes: list[Node], settings: Settings) -> list[Node]:
-    """Plan what stands on all assets; where that fails, there is no plan."""
+    """Plan the nodes that stand on all assets; an error here leaves the manifest without a plan."""
     try:
-        return list(map(sound_node, link(assets, nodes, settings)))
+        return list(map(checked_node, link(assets, nodes, settings)))
     except EncodeError:
         raise
     except (Exception, SystemExit) as error:
-        raise bug_in("target", error, {}) from None
+        raise target_error("target", error, {}) from None
 
 
-def sound_node(node: Node) -> Node:
-    """Give a node that all of the engine can work with, or say why it is none."""
+def checked_node(node: Node) -> Node:
+    """Return the node with plain params, or raise EncodeError where the target made it wrong."""
     problem = _problem_of(node)
     if problem:
         raise EncodeError(problem, {"found": repr(node)}, MISTAKEN)
@@ -107,7 +98,7 @@ def _is_place(place: object) -> bool:
 
 
 def with_plain_params(node: Node) -> Node:
-    """Give the node as it will come back from the state, where only plain values are kept."""
+    """Return the node as it comes back from the state, which keeps plain values only."""
     if all(type(value) in SCALARS for value in node.params.values()):
         return node
     params = {}
@@ -121,17 +112,17 @@ def with_plain_params(node: Node) -> Node:
 
 def _broken(asset: Asset, error: EncodeError) -> Node:
     inputs = {source: Source(source) for source in asset.sources}
-    return Node(asset.name, BROKEN, inputs, error_record(error), {})
+    return Node(asset.name, BROKEN, inputs, error_fields(error), {})
 
 
-def _add(planned: dict[str, Planned], one: Planned) -> None:
+def _add(planned: dict[str, PlannedNode], one: PlannedNode) -> None:
     if one.node.name in planned:
         raise PlanError(f'two nodes are called "{one.node.name}"')
     planned[one.node.name] = one
 
 
 def _put_below(node: Node, folder: str) -> Node:
-    """Give the node with its places from the project's root."""
+    """Return the node with the paths of its outputs from the project's root."""
     outputs = {role: _below(place, folder) for role, place in node.outputs.items()}
     return Node(node.name, node.encoder, node.inputs, node.params, outputs, node.stands_on)
 
@@ -141,37 +132,3 @@ def _below(place: Place, folder: str) -> Place:
         alone = place.alone and f"{folder}/{place.alone}"
         return replace(place, prefix=f"{folder}/{place.prefix}", alone=alone)
     return place if place is None else f"{folder}/{place}"
-
-
-def pack_planned(one: Planned) -> dict[str, Any]:
-    """Give a planned node as data."""
-    return {
-        "asset": one.asset,
-        "needs": one.needs,
-        "encoder": one.node.encoder,
-        "inputs": {name: _pack_input(item) for name, item in one.node.inputs.items()},
-        "params": one.node.params,
-        "outputs": {role: _pack_place(place) for role, place in one.node.outputs.items()},
-    }
-
-
-def _pack_input(one: Source | Product) -> str | list[str]:
-    return one.path if isinstance(one, Source) else [one.node, one.role]
-
-
-def _pack_place(place: Place) -> str | list[Any] | None:
-    return list(astuple(place)) if isinstance(place, Family) else place
-
-
-def unpack_planned(name: str, plan: Mapping[str, Any]) -> Planned:
-    """Read what `pack_planned` gave."""
-    inputs = {
-        key: Source(one) if isinstance(one, str) else Product(one[0], one[1])
-        for key, one in plan["inputs"].items()
-    }
-    outputs: dict[str, Place] = {
-        role: Family(*place) if isinstance(place, list) else place
-        for role, place in plan["outputs"].items()
-    }
-    node = Node(name, plan["encoder"], inputs, plan["params"], outputs)
-    return Planned(node, plan["asset"], tuple(plan["needs"]))

@@ -1,0 +1,99 @@
+"""What a build finds out, as data: one event for each node, kept to the end of the run.
+
+The terminal, and every other report, reads these events; none of them reads another's text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.task_name import stem_of
+
+if TYPE_CHECKING:
+    from encoders.kit.error import EncodeError
+    from pipeline.change.reason import Reason
+    from pipeline.output import Output
+
+BUILT = "built"  # encoded
+RESTORED = "restored"  # taken from the cache
+UNCHANGED = "unchanged"
+FAILED = "failed"
+NOT_BUILT = "not built"  # a node that it needs failed
+# Not an end: inputs are gone from disk and cache. They are built again, then the node is.
+MISSING_INPUTS = "missing inputs"
+
+
+@dataclass(slots=True)
+class NodeEvent:
+    """What became of a node.
+
+    `worker` names the process that did it, `is_shared` tells whether a restored result came from
+    the shared cache, `needs` names the failed tasks because of which it was not built.
+    """
+
+    task: str
+    outcome: str
+    reason: Reason | None = None
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    worker: str = ""
+    is_shared: bool = False
+    outputs: tuple[Output, ...] = ()
+    warnings: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()
+    error: EncodeError | None = None
+    traceback: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of all files that the node wrote or restored."""
+        return sum(one.size for one in self.outputs if one.path is not None)
+
+
+@dataclass(slots=True)
+class BuildLog:
+    """Everything that a run found out, in the order in which it did.
+
+    `warnings` are about no single node. `removed` are stale outputs, by manifest and path.
+    """
+
+    nodes: dict[str, NodeEvent] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    removed: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, event: NodeEvent) -> None:
+        """Keep the event of a node.
+
+        A node whose outputs were lost is done twice in a run: what counts is that it was built.
+        """
+        known = self.nodes.get(event.task)
+        if known is not None and known.outcome == BUILT and event.outcome == RESTORED:
+            event.outcome = BUILT
+        self.nodes[event.task] = event
+
+    def all_warnings(self) -> list[str]:
+        """Return all warnings, those of nodes with their task before them."""
+        of_nodes = (
+            f"{event.task}: {line}" for event in self.nodes.values() for line in event.warnings
+        )
+        return [*of_nodes, *self.warnings]
+
+    def outcomes(self, stem: str) -> Counter[str]:
+        """Count a manifest's nodes by what became of them."""
+        return Counter(one.outcome for task, one in self.nodes.items() if stem_of(task) == stem)
+
+    def file_bytes(self, stem: str) -> int:
+        """Sum up what a manifest's nodes wrote or restored."""
+        return sum(one.file_bytes for task, one in self.nodes.items() if stem_of(task) == stem)
+
+    def removed_files(self, stem: str) -> list[str]:
+        """Return the stale outputs of a manifest that were removed."""
+        return [path for owner, path in self.removed if owner == stem]
+
+    @property
+    def has_work(self) -> bool:
+        """Tell whether anything was built, restored, removed, or failed."""
+        return bool(self.removed) or any(one.outcome != UNCHANGED for one in self.nodes.values())

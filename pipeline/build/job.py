@@ -1,0 +1,97 @@
+"""A node as a worker gets it, and what the worker returns: plain values, small enough to send.
+
+A job describes where inputs are; the worker reads them itself. Nothing large travels between
+processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Params, Place
+from pipeline.disk.listing import Stamp
+from pipeline.output import Output
+from pipeline.state.record import BuildRecord
+
+
+class Input(NamedTuple):
+    """Where an input's bytes are: a source by path, or another node's output by digest.
+
+    An output may be a file, too. `task` made it, and the receipt of `fingerprint` names it.
+    """
+
+    path: str | None
+    sha: str | None
+    task: str | None = None
+    fingerprint: str = ""
+
+
+class RunConfig(NamedTuple):
+    """What all jobs of a run have in common: where things are, and how to run them."""
+
+    root: str
+    cache: str
+    scratch: str
+    ledger: str
+    encode_again: bool = False
+    lint: bool = False
+
+
+class Job(NamedTuple):
+    """Everything that a worker needs to know to do a node.
+
+    `code` holds the digest of every module's text, so that a worker refuses to run other code;
+    `fixed` is the fingerprint's part beside the inputs. `known_files` are those that the node
+    wrote before. `is_fetched` tells that its result was just stored by another process.
+    """
+
+    task: str
+    encoder: str
+    code: Mapping[str, str]
+    params: Params
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, Place]
+    fixed: str
+    fingerprint: str
+    config: RunConfig
+    code_digest: str = ""
+    known_files: tuple[str, ...] = ()
+    is_fetched: bool = False
+
+    def pack_build(
+        self, fingerprint: str, digests: Mapping[str, str | None], outputs: tuple[Output, ...]
+    ) -> bytes:
+        """Serialise the record of this job's build, as the state keeps it."""
+        sources = {name: one.path for name, one in self.inputs.items() if one.task is None}
+        record = BuildRecord(
+            fingerprint, self.encoder, self.code_digest, self.params, digests, sources, outputs
+        )
+        return record.pack()
+
+
+class Result(NamedTuple):
+    """What became of a job.
+
+    `packed_build` is the record of the build, packed by the worker to spare the driver the time.
+    `missing` names the tasks whose outputs are gone. `damaged` are cache entries that were set
+    aside; `displaced` are files of others that were in the way, where they are now.
+    """
+
+    outcome: str
+    fingerprint: str = ""
+    packed_build: bytes = b""
+    outputs: tuple[Output, ...] = ()
+    warnings: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()
+    stamps: Mapping[str, Stamp] = {}
+    error: EncodeError | None = None
+    traceback: str = ""
+    missing: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+    displaced: tuple[str, ...] = ()
+    is_shared: bool = False
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    worker: str = ""

@@ -1,0 +1,83 @@
+"""Removing outputs that no node produces, and only files that Cartwright itself wrote.
+
+A file is removed when it is known as an output, no node produces it, and it still has the bytes
+that were written. Anything else stays, with a warning.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pipeline.change.evaluate import Evaluator
+from pipeline.change.owner import NOBODY, PlannedFiles
+from pipeline.disk.file import remove_empty_folders
+from pipeline.project import Project
+
+
+@dataclass(slots=True)
+class Removal:
+    """The stale outputs that were removed, by manifest and path, and warnings about the rest."""
+
+    removed: list[tuple[str, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def remove_stale(
+    project: Project, evaluator: Evaluator, stems: Iterable[str], whole: bool
+) -> Removal:
+    """Remove the stale outputs of manifests; `whole` also covers manifests that are gone."""
+    state, removal, chosen = project.state, Removal(), set(stems)
+    vanished = set(state.output_stems()) - set(state.stems()) if whole else set()
+    if all(state.planned_manifest(stem).is_swept for stem in chosen) and not vanished:
+        return removal
+    outputs = state.all_outputs()
+    planned = PlannedFiles(state, state.stems() if outputs else ())
+    for output in outputs:
+        if output.stem in chosen | vanished and planned.is_stale(output):
+            warning = remove_output(project, evaluator, output.path, output.sha)
+            if warning:
+                removal.warnings.append(warning)
+            else:
+                removal.removed.append((output.stem, output.path))
+    with state.transaction():
+        for stem in sorted(chosen):
+            record = state.planned_manifest(stem)
+            state.set_manifest(stem, record._replace(is_swept=True))
+    return removal
+
+
+def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Remove a stale file and forget it; returns a warning where the file stays.
+
+    A file that the system does not let us remove stays known, so that the next run tries again.
+    """
+    try:
+        warning = _remove(project, evaluator, path, sha)
+    except OSError as error:
+        project.state.reassign_output(path, NOBODY)
+        return f"{path}: nothing makes it any more; {error.strerror}, so it stays"
+    project.state.drop_outputs([path])
+    return warning
+
+
+def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    reason = reason_to_keep(project, evaluator, path, sha)
+    if reason:
+        return f"{path}: nothing makes it any more; {reason}, so it stays"
+    with suppress(FileNotFoundError):
+        os.unlink(f"{project.root}/{path}")
+    remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
+    return ""
+
+
+def reason_to_keep(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
+    """Return why a file must not be removed; "" where it is what we wrote, or missing."""
+    link = project.snapshot.link_to(posixpath.dirname(path))
+    if link:
+        return f"{link} is a link"
+    is_ours = evaluator.is_intact(path, sha) or not os.path.lexists(f"{project.root}/{path}")
+    return "" if is_ours else "altered"

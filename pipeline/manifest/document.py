@@ -1,0 +1,120 @@
+"""The manifest files of a project: each is read once and parsed once in a run.
+
+Reading is separate from parsing, because a run that finds nothing to do compares digests and
+never imports the TOML parser.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from pipeline.disk.file import read_file
+from pipeline.disk.listing import Snapshot, is_text, shown_name
+
+if TYPE_CHECKING:
+    from pipeline.manifest.mistake import ManifestError, Mistake
+
+FOLDER = "manifests"
+SUFFIX = ".toml"
+
+
+class Manifests:
+    """The files in `manifests/`, by stem."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._texts: dict[str, bytes | OSError] = {}
+        self._parsed: dict[str, tuple[dict[str, Any], list[Mistake]]] = {}
+
+    def stems(self) -> list[str]:
+        """Return the names of the manifests on disk, sorted."""
+        return sorted(filter(is_text, self._names()))
+
+    def _names(self) -> list[str]:
+        names = self._snapshot.listing(FOLDER) or {}
+        error = self._snapshot.error(FOLDER)
+        if error is not None:  # an unreadable folder must not look like one without manifests
+            raise error
+        return [
+            name.removesuffix(SUFFIX)
+            for name in names
+            if name.endswith(SUFFIX) and not name.startswith(".")
+        ]
+
+    def refuse_misnamed(self) -> None:
+        """Raise ManifestError where a file's name is not UTF-8: no task could be named by it."""
+        wrong = [stem for stem in self._names() if not is_text(stem)]
+        if wrong:
+            from pipeline.manifest.mistake import ManifestError, Mistake
+
+            files = [shown_name(self.file(stem)) for stem in wrong]
+            problem = "it is not UTF-8; rename it"
+            raise ManifestError([Mistake(file, "file name", problem) for file in files])
+
+    @staticmethod
+    def file(stem: str) -> str:
+        """Return the path of a manifest from the project's root."""
+        return f"{FOLDER}/{stem}{SUFFIX}"
+
+    def read(self, stem: str) -> bytes:
+        """Return a manifest's bytes; raise ManifestError where it can't be read."""
+        text = self._read(stem)
+        if isinstance(text, OSError):
+            raise self._unreadable(stem, text)
+        return text
+
+    def _unreadable(self, stem: str, error: OSError) -> ManifestError:
+        from pipeline.manifest.mistake import ManifestError, Mistake
+
+        return ManifestError([Mistake(self.file(stem), "file", error.strerror or str(error))])
+
+    def _read(self, stem: str) -> bytes | OSError:
+        if stem not in self._texts:
+            try:
+                self._texts[stem] = read_file(f"{self._snapshot.root}/{self.file(stem)}")
+            except OSError as error:
+                self._texts[stem] = error
+        return self._texts[stem]
+
+    def digest(self, stem: str) -> str:
+        """Return the digest of a manifest's bytes; empty where it can't be read."""
+        text = self._read(stem)
+        return "" if isinstance(text, OSError) else xxhash.xxh3_128_hexdigest(text)
+
+    def parse(self, stem: str) -> dict[str, Any]:
+        """Return a manifest's values; raise ManifestError where it is unreadable or no TOML."""
+        values, mistakes = self._parse(stem)
+        if mistakes:
+            from pipeline.manifest.mistake import ManifestError
+
+            raise ManifestError(mistakes)
+        return values
+
+    def _parse(self, stem: str) -> tuple[dict[str, Any], list[Mistake]]:
+        if stem not in self._parsed:
+            from pipeline.manifest.mistake import Check
+            from pipeline.manifest.schema import parse_toml
+
+            check, text = Check(self.file(stem)), self._read(stem)
+            if isinstance(text, OSError):
+                self._parsed[stem] = {}, self._unreadable(stem, text).mistakes
+            else:
+                self._parsed[stem] = parse_toml(text, check), check.mistakes
+        return self._parsed[stem]
+
+    def target(self, stem: str) -> str:
+        """Return the target that a manifest names; its own name where it names none."""
+        return str(self._parse(stem)[0].get("target", stem))
+
+    def output_folders(self) -> set[str]:
+        """Return the output folders of all manifests that can be read."""
+        folders = set()
+        for stem in self.stems():
+            values, mistakes = self._parse(stem)
+            found = values.get("output", f"build/{stem}")
+            if not mistakes and isinstance(found, str):
+                folders.add(posixpath.normpath(found))
+        return folders

@@ -1,0 +1,76 @@
+"""The summary of a run for people, from the log of the build: pure text, no terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from pipeline.build.build import Build
+from pipeline.build.event import (
+    BUILT,
+    FAILED,
+    NOT_BUILT,
+    RESTORED,
+    UNCHANGED,
+    BuildLog,
+    NodeEvent,
+)
+from pipeline.change.fast_path import Status
+from pipeline.report.message import describe_failure
+from pipeline.size import format_bytes
+from pipeline.task_name import stem_of
+
+IGNORED, REMOVED = "ignored", "removed"
+ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
+ORDER = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
+
+
+def failure_text(build: Build, event: NodeEvent) -> str:
+    """Return the message for a node that failed or was not built."""
+    if event.outcome == NOT_BUILT:
+        return f"{event.task}  not built\n  needs  {', '.join(event.needs)}"
+    assert event.error is not None
+    return describe_failure(event.task, build.nodes.planned(event.task), event.error)
+
+
+def shown_reports(build: Build) -> dict[str, tuple[str, ...]]:
+    """Return the reports worth showing: of linked nodes, and of assets where they are few."""
+    reports = {task: event.report for task, event in build.log.nodes.items() if event.report}
+    planned = {task: build.nodes.planned(task) for task in reports}
+    of_assets = [task for task, one in planned.items() if one and one.asset]
+    hidden = of_assets if len(of_assets) > ASSET_REPORTS_SHOWN else []
+    return {task: lines for task, lines in reports.items() if task not in hidden}
+
+
+def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) -> dict[str, str]:
+    """Return what became of each node; one that is still out of date was not built.
+
+    Nodes that are not named are unchanged.
+    """
+    outcomes = {task: event.outcome for task, event in log.nodes.items()}
+    for task in dirty:
+        if outcomes.get(task) != FAILED:
+            outcomes[task] = NOT_BUILT
+    outcomes.update(dict.fromkeys(ignored, IGNORED))
+    return outcomes
+
+
+def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, str]) -> str:
+    """Return the line of a manifest: its nodes by outcome, removed files, bytes."""
+    counts = Counter(word for task, word in outcomes.items() if stem_of(task) == status.stem)
+    counts[UNCHANGED] = status.node_count - sum(counts.values()) + counts[UNCHANGED]
+    counts[REMOVED] = len(log.removed_files(status.stem)) if log else 0
+    shown = [f"{counts[word]:,} {word}" for word in ORDER if counts[word] or word == UNCHANGED]
+    size = log.file_bytes(status.stem) if log else 0
+    return f"{status.stem}: {', '.join([*shown, format_bytes(size)] if size else shown)}"
+
+
+def verdict(log: BuildLog | None, own_failures: int, ignored: int) -> str:
+    """Return the last word of a run that was not stopped."""
+    counts = Counter(event.outcome for event in log.nodes.values()) if log else Counter()
+    counts[FAILED] += own_failures
+    if counts[FAILED] or counts[NOT_BUILT]:
+        return ", ".join(f"{counts[word]} {word}" for word in (FAILED, NOT_BUILT) if counts[word])
+    if log is not None and log.has_work:
+        return "done"
+    return "nothing done" if ignored else "nothing to do"

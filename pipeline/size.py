@@ -1,0 +1,25 @@
+"""Sizes in bytes as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+PREFIXES = ("", "K", "M", "G", "T")
+
+
+def format_bytes(count: float) -> str:
+    """Write a size with at most one decimal: 812 B, 1.5 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return ""
+
+
+def parse_bytes(text: str) -> int | None:
+    """Read a size such as 500M, 10G or 10GiB; None where it is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B?", text.strip().upper())
+    if match is None:
+        return None
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** PREFIXES.index(match[2] or ""))
