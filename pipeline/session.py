@@ -45,6 +45,7 @@ class Session:
         self.shared: SharedCache | None = None
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
+        self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""

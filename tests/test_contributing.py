@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 from tests.pipeline.game import ROOT, Game
@@ -42,21 +44,21 @@ def test_a_target_is_added_from_the_template_and_builds(tmp_path: Path) -> None:
     )
 
 
-def test_every_module_that_the_architecture_names_is_there() -> None:
+def test_the_architecture_names_every_room_and_only_what_is_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    for name in re.findall(r"`([a-z_/]+\.py)`", text):
-        assert (ROOT / name).exists() or (ROOT / "pipeline" / name).exists(), name
-    named = {name.rpartition("/")[2] for name in re.findall(r"`([a-z_/]+\.py)`", text)}
+    rooms = {path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()}
     modules = {path.name for path in (ROOT / "pipeline").glob("*.py")} - {"__init__.py"}
-    helpers = {
-        "files.py",
-        "lock.py",
-        "mirror.py",
-        "outcome.py",
-        "place.py",
-        "project.py",
-        "purity.py",
-        "source.py",
-        "speech.py",
-    }
-    assert modules - named == helpers
+    assert {f"`{room}/`" for room in rooms} <= set(re.findall(r"`\w+/`", text))
+    assert modules <= set(re.findall(r"`(\w+\.py)`", text))
+    for name in re.findall(r"`((?:change|build|kit)/[a-z_/]+(?:\.py)?)`", text):
+        assert (ROOT / "pipeline" / name).exists() or (ROOT / "encoders" / name).exists(), name
+
+
+def test_every_function_on_the_walk_of_a_png_is_there() -> None:
+    text = (ROOT / "docs/how-a-build-goes.md").read_text()
+    steps = re.findall(r"`([a-z_/]+)\.py`((?: `[\w.]+`,?)+)", text)
+    assert len(steps) > 12
+    for module, names in steps:
+        loaded = import_module("pipeline." + module.replace("/", "."))
+        for name in re.findall(r"`([\w.]+)`", names):
+            assert attrgetter(name)(loaded), f"{module}.py {name}"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
-from pipeline.process.pool import Pool, cores
+from pipeline.process.pool import Pool
 
 # Starting workers costs about a tenth of a second. It pays when jobs have kept this process busy
 # for that long, and those that are left would for this much longer.
@@ -54,17 +54,20 @@ class Executor(Protocol):
 class InProcess:
     """Does each job at once, in this process.
 
-    With `pool`, worker processes are started when the build proves long, and take over when they
-    are ready; until then jobs are done here. `count_left` tells how many jobs are left.
+    With `make_pool`, worker processes are started when the build proves long, and take over when
+    they are ready; until then jobs are done here. `count_left` tells how many jobs are left.
     """
 
-    def __init__(self, pool: Pool | None = None, count_left: Callable[[], int] = int) -> None:
+    def __init__(
+        self, make_pool: Callable[[], Pool] | None = None, count_left: Callable[[], int] = int
+    ) -> None:
         self._answers: deque[tuple[Any, Any]] = deque()
-        self._pool, self._count_left = pool, count_left
-        self._is_starting = self._has_taken_over = False
+        self._make_pool, self._count_left = make_pool, count_left
+        self._starting: Pool | None = None
+        self._workers: Pool | None = None
         self._done, self._seconds = 0, 0.0
-        if pool is not None and count_left() > START_AT_ONCE_FROM:
-            self._start_workers(QUICK_SECONDS)
+        if make_pool is not None and count_left() > START_AT_ONCE_FROM:
+            self._start_workers(make_pool, QUICK_SECONDS)
 
     @property
     def has_room(self) -> bool:
@@ -75,10 +78,6 @@ class InProcess:
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
         return bool(self._answers) or (self._workers is not None and self._workers.is_busy)
-
-    @property
-    def _workers(self) -> Pool | None:
-        return self._pool if self._has_taken_over else None
 
     def submit(self, key: Any, function: Callable[..., Any], job: Any) -> None:
         """Do the job, here or by the workers."""
@@ -92,20 +91,17 @@ class InProcess:
         self._consider_workers()
 
     def _consider_workers(self) -> None:
-        pool = self._pool
-        if pool is None:
-            return
-        if not self._is_starting and self._seconds > BUSY_SECONDS:
+        if self._make_pool and self._starting is None and self._seconds > BUSY_SECONDS:
             each = self._seconds / self._done
             if each * (self._count_left() - 1) > LEFT_SECONDS:
-                self._start_workers(each)
-        self._has_taken_over = self._is_starting and pool.is_warm
+                self._start_workers(self._make_pool, each)
+        if self._starting is not None and self._starting.is_warm:
+            self._workers = self._starting
 
-    def _start_workers(self, job_seconds: float) -> None:
-        assert self._pool is not None
-        self._is_starting = True
-        self._pool.runs_in_driver = True
-        self._pool.warm_up(job_seconds)
+    def _start_workers(self, make_pool: Callable[[], Pool], job_seconds: float) -> None:
+        self._starting = make_pool()
+        self._starting.runs_in_driver = True
+        self._starting.warm_up(job_seconds)
 
     def next_answer(self) -> tuple[Any, Any]:
         """Return the next answer."""
@@ -118,15 +114,10 @@ class InProcess:
         """Let workers finish; nobody waits for those that are not ready yet."""
         if self._workers is not None:
             self._workers.close()
-        elif self._pool is not None:
-            self._pool.kill()
+        elif self._starting is not None:
+            self._starting.kill()
 
     def kill(self) -> None:
         """End all workers at once."""
-        if self._pool is not None:
-            self._pool.kill()
-
-
-def growing_executor(pool: Pool, count_left: Callable[[], int]) -> InProcess:
-    """Return an executor that works alone at first; with one processor it stays alone."""
-    return InProcess(pool if cores() > 1 else None, count_left)
+        if self._starting is not None:
+            self._starting.kill()

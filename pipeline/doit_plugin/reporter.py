@@ -114,8 +114,7 @@ class Reporter:
 
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):
-            name, fail = failure
-            return f"{name}\n{fail.get_msg()}" if name not in fail.get_msg() else fail.get_msg()
+            return self._own_failure_text(*failure)
         from pipeline.report.summary import failure_text
 
         assert self.session is not None
@@ -124,6 +123,13 @@ class Reporter:
         if self.shows_tracebacks and failure.traceback:
             return f"{text}\n{failure.traceback}".rstrip("\n")
         return text
+
+    def _own_failure_text(self, name: str, fail: Any) -> str:
+        """Return the message for a task of the project's own, as doit has it."""
+        unmet = self.session.unmet.get(name) if self.session else None
+        if unmet:
+            return f"{name}  not built\n  needs  {', '.join(unmet)}"
+        return str(fail.get_msg())
 
     def _summary(self, session: Session) -> None:
         from pipeline.report import summary

@@ -69,7 +69,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if build is None:
             return None
         # A run with nothing to do must not pay for these imports.
-        from pipeline.build.executor import growing_executor
+        from pipeline.build.executor import InProcess
         from pipeline.build.work import close_tools, tools_for
         from pipeline.process.pool import Pool, cores
         from pipeline.process.worker import prepare_process
@@ -86,7 +86,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return LookUps(shared, tools_for(build.config).cache, executor)
         if executor is not None:
             return executor
-        return growing_executor(Pool(cores(), root, close_tools), lambda: len(build.dirty))
+        count = cores()
+        make_pool = (lambda: Pool(count, root, close_tools)) if count > 1 else None
+        return InProcess(make_pool, lambda: len(build.dirty))
 
     def _loop(self, dispatcher: Any) -> None:
         completed = None
@@ -116,16 +118,21 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
     def select_task(self, node: Any, tasks_dict: dict[str, Any]) -> bool:
         """Tell whether to run a task."""
+        if node.bad_deps:
+            self._record_unmet(node.task, sorted(one.task.name for one in node.bad_deps))
         if node.task.meta is not NODE:
             return bool(super().select_task(node, tasks_dict))
-        if node.bad_deps and self.session.build is not None:
-            needs = [one.task.name for one in node.bad_deps]
-            self.session.build.record_not_built(node.task.name, needs)
         if node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task):
             return bool(super().select_task(node, tasks_dict))
         is_dirty = not all(value for value, *_ in node.task.uptodate)
         node.run_status = "run" if is_dirty else "up-to-date"
         return is_dirty
+
+    def _record_unmet(self, task: Any, needs: list[str]) -> None:
+        """Keep which failed tasks a task needs: doit's error has them only as text."""
+        self.session.unmet[task.name] = needs
+        if task.meta is NODE and self.session.build is not None:
+            self.session.build.record_not_built(task.name, needs)
 
     def process_task_result(self, node: Any, base_fail: BaseFail | None) -> None:
         """Take note of a task's end; doit has nothing to remember of a node that succeeded."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pipeline.build.dask.errand import Errand
 from pipeline.build.dask.pace import MOST_NODES, TARGET_SECONDS, Pace
-from pipeline.build.work import Input, Job, Workplace
+from pipeline.build.job import Input, Job, RunConfig
 
 
 def errands(count: int, encoder: str = "encoders.toy:encode") -> list[Errand]:
@@ -15,7 +15,7 @@ def errands(count: int, encoder: str = "encoders.toy:encode") -> list[Errand]:
         outputs={"data": "build/a"},
         fixed="f",
         fingerprint="f",
-        at=Workplace("game", "game/cache", "game/tmp", "game/ledger"),
+        config=RunConfig("game", "game/cache", "game/tmp", "game/ledger"),
     )
     return [Errand(number, job) for number in range(count)]
 

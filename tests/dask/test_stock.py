@@ -11,7 +11,7 @@ from pipeline.build.dask.errand import Errand
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.parcel import SMALL_BYTES, Parcel, unpack_parcel
 from pipeline.build.dask.stock import Stock
-from pipeline.build.work import Input, Job, Workplace
+from pipeline.build.job import Input, Job, RunConfig
 from pipeline.change.fingerprint import fingerprint
 
 
@@ -55,7 +55,7 @@ def errand(root: Path, **inputs: Input) -> Errand:
         outputs={"data": "build/a"},
         fixed="fixed",
         fingerprint=fingerprint("fixed", {name: one.sha for name, one in inputs.items()}),
-        at=Workplace(*(str(root / name) for name in ("", "cache", "tmp", "ledger"))),
+        config=RunConfig(*(str(root / name) for name in ("", "cache", "tmp", "ledger"))),
     )
     return Errand("a", job)
 

@@ -151,7 +151,7 @@ def test_a_file_that_another_node_just_made_is_not_taken_for_a_stale_one(village
         tasks = ["zoo:a", "toy:a"]
         results = {task: do_job(build.prepare(task)) for task in tasks}
         for task in reversed(tasks):
-            build.take_in(task, results[task])
+            build.record(task, results[task])
         build.close()
         build.project.close()
     assert village.read("build/x/a.out") == b"HELLO"

@@ -152,9 +152,9 @@ def test_a_task_may_find_out_while_running_what_it_reads(filled):
     fresh_then_clean(filled, "up")
 
 
-def test_a_project_without_tasks_of_its_own_asks_for_no_makers(filled, monkeypatch):
+def test_a_project_without_tasks_of_its_own_asks_for_no_producers(filled, monkeypatch):
     asked = []
-    for question in ("makers_of", "outputs_by_task", "all_tasks"):
+    for question in ("producers_of", "outputs_by_task", "all_tasks"):
         monkeypatch.setattr(Session, question, lambda *_: asked.append(1))
     assert [filled.doit().code for _ in range(2)] == [0, 0]
     assert asked == []

@@ -254,8 +254,8 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_
 
     monkeypatch.setattr("pipeline.process.pool.Pool", Noted)
     monkeypatch.setattr("pipeline.process.pool.cores", lambda: 2)
-    monkeypatch.setattr("pipeline.doit_plugin.run.ALONE_S", 0.0)
-    monkeypatch.setattr("pipeline.doit_plugin.run.LEFT_S", left_s)
+    monkeypatch.setattr("pipeline.build.executor.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("pipeline.build.executor.LEFT_SECONDS", left_s)
     monkeypatch.setattr(Noted, "is_warm", True)
     fill(game, 40)
     ran = game.doit()

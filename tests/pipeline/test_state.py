@@ -242,7 +242,7 @@ def test_a_state_that_is_not_owned_is_never_touched(tmp_path):
 
 
 def test_old_surveys_are_forgotten_when_there_are_too_many(built, monkeypatch):
-    monkeypatch.setattr("pipeline.plan.survey.MANY_OLD", -4)
+    monkeypatch.setattr("pipeline.plan.survey.UNUSED_KEPT", -4)
     for number in range(12):
         built.write("assets/l.lst", f"{number}\n")
         built.doit()

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pipeline.plan.place import place_of
 
 from encoders.kit.plan import Family, Place
-from pipeline.cache.receipt import INLINE_BYTES, Receipt
+from pipeline.cache.receipt import INLINE_BYTES, Receipt, is_inline
 from pipeline.cache.shared.action_result import (
     INLINE_TOTAL,
     BadActionError,
@@ -22,7 +21,7 @@ from pipeline.cache.shared.action_result import (
     seal,
     unpack_action,
 )
-from pipeline.output import Output
+from pipeline.output import Output, output_path
 from tests.remote.message import ActionResult
 
 KEY = hashlib.sha256(b"key").hexdigest()
@@ -39,7 +38,7 @@ def sha(data: bytes) -> str:
 
 def receipt_of(outputs: dict[str, bytes], *warnings: str, report: tuple[str, ...] = ()) -> Receipt:
     made = tuple(Output(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
-    inline = {one.role: outputs[one.role] for one in made if one.is_inline}
+    inline = {one.role: outputs[one.role] for one in made if is_inline(one)}
     return Receipt(made, warnings, report, inline)
 
 
@@ -314,7 +313,7 @@ def test_no_role_that_is_accepted_leads_out_of_the_output_folder(role: str) -> N
     except (BadActionError, UnicodeEncodeError):
         return
     for one in action.receipt.made:
-        place = place_of(one.role, OUTPUTS)
+        place = output_path(one.role, OUTPUTS)
         assert place is None or (place.startswith("build/toy/a") and ".." not in place)
 
 

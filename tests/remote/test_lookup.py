@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.build.job import Job, RunConfig
 from pipeline.build.lookup import AT_ONCE, ROOM, LookUps
-from pipeline.build.work import Job, Workplace
 from pipeline.cache.local import Cache
 from pipeline.cache.shared.address import Address
 from pipeline.cache.shared.shared_cache import SharedCache
@@ -45,7 +45,7 @@ def silent() -> Iterator[Silent]:
 
 
 def job_of(name: str) -> Job:
-    at = Workplace("", "", "", "")
+    at = RunConfig("", "", "", "")
     return Job(name, "", {}, {}, {}, {}, "", name.rjust(64, "0"), at)
 
 
