@@ -13,7 +13,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
 from pipeline.disk.listing import Stamp
 from pipeline.output import Output
-from pipeline.state.record import BuildRecord
+from pipeline.state.node_record import BuildRecord
 
 
 class Input(NamedTuple):

@@ -33,8 +33,8 @@ from pipeline.plan.survey import Mapper, Surveyor
 from pipeline.plan.target import TargetError, load_target
 from pipeline.project import Project
 from pipeline.state.database import StateDamagedError
+from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.node_table import NodeTable, RoleDigests
-from pipeline.state.record import ManifestRecord
 from pipeline.state.state import BUILDING, NodeRow
 from pipeline.task_name import TaskName
 

@@ -16,8 +16,8 @@ from pipeline.change.fingerprint import digest_code, fingerprint, fixed_part
 from pipeline.content.code import Code
 from pipeline.disk.file import read_if_there
 from pipeline.output import output_path
+from pipeline.state.node_record import BROKEN, BuildRecord
 from pipeline.state.node_table import RoleDigests
-from pipeline.state.record import BROKEN, BuildRecord
 from pipeline.state.serial import freeze
 
 DigestsByNode = Callable[[str], "RoleDigests | None"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pipeline.content.code import PYTHON, library_versions
 from pipeline.disk.listing import take_stamp
 from pipeline.project import Project
-from pipeline.state.record import ManifestRecord
+from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.state import BUILDING
 
 

@@ -16,7 +16,7 @@ from pipeline.disk.file import read_if_there
 from pipeline.plan.graph import claims_of
 from pipeline.project import Project
 from pipeline.state.ledger import Ledger
-from pipeline.state.record import PlannedNode
+from pipeline.state.node_record import PlannedNode
 from pipeline.state.state import BUILDING, NodeRow, OwnedOutput, State
 from pipeline.task_name import TaskName
 

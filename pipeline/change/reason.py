@@ -15,8 +15,8 @@ from encoders.kit.plan import Node, Product, Source
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.manifest.mistake import show
 from pipeline.output import output_path
+from pipeline.state.node_record import BROKEN, BuildRecord
 from pipeline.state.node_table import NodeTable
-from pipeline.state.record import BROKEN, BuildRecord
 from pipeline.task_name import TaskName, stem_of
 
 NEW = "new"

@@ -23,7 +23,7 @@ from pipeline.plan.nodes import PlanError, plan_nodes
 from pipeline.plan.survey import Mapper, Surveyor, SurveyResults
 from pipeline.plan.target import TargetError, load_target
 from pipeline.project import Project
-from pipeline.state.record import PlannedNode
+from pipeline.state.node_record import PlannedNode
 
 
 class ManifestPlan:

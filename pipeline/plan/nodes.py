@@ -11,7 +11,7 @@ from encoders.kit.plan import Asset, Family, Link, Node, Place, Product, Setting
 from pipeline.content.target_error import target_error
 from pipeline.disk.listing import is_text
 from pipeline.plan.survey import SurveyResults, error_fields
-from pipeline.state.record import BROKEN, PlannedNode
+from pipeline.state.node_record import BROKEN, PlannedNode
 from pipeline.state.serial import SCALARS, plain
 
 MISTAKEN = "This is a mistake in the target, not in your files."

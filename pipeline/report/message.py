@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source
-from pipeline.state.record import PlannedNode
+from pipeline.state.node_record import PlannedNode
 
 
 def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from pipeline.build.build import Build
 from pipeline.build.event import (
     BUILT,
     FAILED,
     NOT_BUILT,
     RESTORED,
     UNCHANGED,
-    BuildLog,
-    NodeEvent,
 )
-from pipeline.change.fast_path import Status
-from pipeline.report.message import describe_failure
 from pipeline.size import format_bytes
 from pipeline.task_name import stem_of
+
+if TYPE_CHECKING:
+    from pipeline.build.build import Build
+    from pipeline.build.event import BuildLog, NodeEvent
+    from pipeline.change.fast_path import Status
 
 IGNORED, REMOVED = "ignored", "removed"
 ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
@@ -29,6 +30,8 @@ def failure_text(build: Build, event: NodeEvent) -> str:
     """Return the message for a node that failed or was not built."""
     if event.outcome == NOT_BUILT:
         return f"{event.task}  not built\n  needs  {', '.join(event.needs)}"
+    from pipeline.report.message import describe_failure  # only a failure needs it
+
     assert event.error is not None
     return describe_failure(event.task, build.nodes.planned(event.task), event.error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from pipeline.output import Output
-from pipeline.state.record import PlannedNode
+from pipeline.state.node_record import PlannedNode
 from pipeline.state.state import NodeRow, State
 from pipeline.task_name import TaskName
 

@@ -7,15 +7,18 @@ not match raises StateDamagedError. Callers write inside a transaction or a batc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
 from pipeline.disk.listing import Listing, digest_listing, is_text, pack_listing, unpack_listing
 from pipeline.state.database import Database, StateDamagedError
-from pipeline.state.record import BuildRecord, ManifestRecord, PlannedNode
+from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.serial import freeze, thaw
 from pipeline.task_name import TaskName
+
+if TYPE_CHECKING:
+    from pipeline.state.node_record import BuildRecord, PlannedNode
 
 # The kind of fact that marks a manifest while it is built. A mark that is found later means that
 # the build was killed, and files may exist that neither outputs nor listings know.
@@ -52,7 +55,8 @@ def _bucket_of(key: str) -> int:
 class NodeRow:
     """A node as planned, as last built, and whether that build is up to date.
 
-    Records stay packed until asked for: most rows of a large graph never are.
+    Records stay packed until asked for: most rows of a large graph never are, and a run with
+    nothing to do reads none, so it does not even import what they are made of.
     """
 
     __slots__ = ("clean", "packed_build", "packed_plan", "stem", "task")
@@ -64,11 +68,15 @@ class NodeRow:
     @property
     def planned(self) -> PlannedNode:
         """What the node is to do."""
+        from pipeline.state.node_record import PlannedNode
+
         return PlannedNode.unpack(TaskName.parse(self.task).node, self.packed_plan)
 
     @property
     def built(self) -> BuildRecord | None:
         """What the node was last built from, and its outputs."""
+        from pipeline.state.node_record import BuildRecord
+
         return BuildRecord.unpack(self.packed_build) if self.packed_build else None
 
 

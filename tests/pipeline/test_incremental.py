@@ -272,3 +272,25 @@ def test_unselected_manifests_stay_as_they_are(village):
     ran = village.doit()
     assert (ran.built, ran.restored) == (["toy:pack"], ["toy:a"])
     assert village.read("build/toy/a.out") == b"CHANGED"
+
+
+def test_a_run_with_nothing_to_do_imports_nothing_that_it_can_do_without(game):
+    game.write("assets/a.txt", "a")
+    text = game.read("dodo.py").decode()
+    heavy = (
+        "numpy",
+        "tomllib",
+        "multiprocessing",
+        "difflib",
+        "encoders.kit",
+        "pipeline.build.build",
+    )
+    game.write(
+        "dodo.py",
+        f"{text}\nimport atexit, sys\n"
+        f"atexit.register(lambda: print('imported', [n for n in {heavy!r} if n in sys.modules]))\n",
+    )
+    assert game.process().code == 0
+    ran = game.process()
+    assert "nothing to do" in ran.out
+    assert ran.out.splitlines()[-1] == "imported ['encoders.kit']"

@@ -1,7 +1,6 @@
-"""The records that the state keeps, as typed values: the only place that packs and unpacks them.
+"""The records of nodes that the state keeps: as planned, and as last built.
 
-A record is packed as a tuple of its fields in order. Raise `database.VERSION` with every change
-here: a state of another version is dropped and made again, never misread.
+They are packed as in `manifest_record.py`. Both are the only places that pack and unpack records.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from encoders.kit.plan import Family, Node, Params, Place, Product, Source
 from pipeline.output import Output
@@ -18,34 +16,6 @@ from pipeline.state.serial import freeze, thaw
 # The encoder of a node that stands for an asset which could not be planned: its params are
 # the error.
 BROKEN = ""
-
-
-class ManifestRecord(NamedTuple):
-    """What the last plan of a manifest depended on and came to.
-
-    `modules` are the files of encoder code with their stamps, `inputs` the folders whose
-    listings decide the plan, `is_swept` tells whether its stale outputs were removed since.
-    """
-
-    digest: str
-    target: str
-    output: str
-    python: str
-    modules: tuple[tuple[str, tuple[int, ...]], ...]
-    libraries: Mapping[str, str]
-    inputs: tuple[str, ...]
-    node_count: int
-    warnings: tuple[str, ...]
-    is_swept: bool = False
-
-    def pack(self) -> bytes:
-        """Serialise the record."""
-        return freeze(tuple(self))
-
-    @classmethod
-    def unpack(cls, data: bytes) -> ManifestRecord:
-        """Read what `pack` wrote."""
-        return cls(*thaw(data))
 
 
 @dataclass(frozen=True, slots=True)

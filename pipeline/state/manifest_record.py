@@ -1,0 +1,40 @@
+"""The record of a manifest that the state keeps.
+
+A record is packed as a tuple of its fields in order. Raise `database.VERSION` with every change
+to a record: a state of another version is dropped and made again, never misread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pipeline.state.serial import freeze, thaw
+
+
+class ManifestRecord(NamedTuple):
+    """What the last plan of a manifest depended on and came to.
+
+    `modules` are the files of encoder code with their stamps, `inputs` the folders whose
+    listings decide the plan, `is_swept` tells whether its stale outputs were removed since.
+    """
+
+    digest: str
+    target: str
+    output: str
+    python: str
+    modules: tuple[tuple[str, tuple[int, ...]], ...]
+    libraries: Mapping[str, str]
+    inputs: tuple[str, ...]
+    node_count: int
+    warnings: tuple[str, ...]
+    is_swept: bool = False
+
+    def pack(self) -> bytes:
+        """Serialise the record."""
+        return freeze(tuple(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> ManifestRecord:
+        """Read what `pack` wrote."""
+        return cls(*thaw(data))
