@@ -280,7 +280,7 @@ def test_a_run_with_nothing_to_do_imports_nothing_that_it_can_do_without(game):
     heavy = (
         "numpy",
         "tomllib",
-        "multiprocessing",
+        "pipeline.process.pool",
         "difflib",
         "encoders.kit",
         "pipeline.build.build",
