@@ -18,10 +18,8 @@ from encoders.kit.mesh.normal import fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import Model
-from encoders.splashpack.body import Bodies
-from encoders.splashpack.piece import UNTEXTURED
-from encoders.splashpack.reading import Reading
-from encoders.splashpack.surface import (
+from encoders.splashpack.intermediate import UNTEXTURED
+from encoders.splashpack.material import (
     SLOTS,
     are_cut_off,
     describe_losses,
@@ -30,7 +28,9 @@ from encoders.splashpack.surface import (
     texture_of,
     tint_of,
 )
-from encoders.splashpack.tile import Corners, count_tiles, find_outside, fold, join, snapped
+from encoders.splashpack.scene_object import Bodies
+from encoders.splashpack.texture_request import Reading
+from encoders.splashpack.uv_wrap import Corners, count_tiles, find_outside, fold, join, snapped
 
 BACK = [0, 2, 1]
 Ints = npt.NDArray[np.int64]

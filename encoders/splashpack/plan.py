@@ -17,7 +17,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.reference import resolve_reference
-from encoders.splashpack.reading import Reading, image_in
+from encoders.splashpack.texture_request import Reading, image_in
 
 DEFAULT = {"bpp": 8, "dither": False}
 Input = Source | Product
@@ -136,7 +136,7 @@ def _image_nodes(asset: Asset, scene: Scene, readings: Sequence[Reading]) -> dic
     return {
         source: Node(
             name,
-            "encoders.splashpack.image:encode_images",
+            "encoders.splashpack.node_images:encode_images",
             scene.files[source],
             {"source": source, "images": list[Value](sorted(wanted[source]))},
             {f"image{number}": None for number in sorted(wanted[source])},
@@ -164,7 +164,7 @@ def _texture_nodes(
         params["threshold"] = one.threshold
         nodes[one.key] = Node(
             name,
-            "encoders.splashpack.texture:encode_texture",
+            "encoders.splashpack.node_texture:encode_texture",
             inputs,
             {**params, **_options(one, scene, settings.tables["texture"])},
             {"shape": None, "words": None, "palette": None},
@@ -198,7 +198,7 @@ def _mesh_nodes(asset: Asset, scene: Scene) -> Iterator[Node]:
         missing: list[Value] = [*scene.missing[source]]
         yield Node(
             name,
-            "encoders.splashpack.mesh:encode_mesh",
+            "encoders.splashpack.node_mesh:encode_mesh",
             scene.files[source],
             {"source": source, "missing": missing, **asset.options},
             {"objects": None, "triangles": None, "uses": None},
@@ -212,12 +212,12 @@ def _joining_nodes(
     params = {"scene": asset.id, **settings.tables["vram"][0]}
     inputs = _products(textures, meshes, ("shape",), ("uses",))
     layout = f"{asset.name}/layout"
-    encoder = "encoders.splashpack.layout:encode_layout"
+    encoder = "encoders.splashpack.node_layout:encode_layout"
     yield Node(layout, encoder, inputs, params, {"layout": None})
     rest = _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
     yield Node(
         asset.name,
-        "encoders.splashpack.link:encode_scene",
+        "encoders.splashpack.node_link:encode_scene",
         {**inputs, **rest, "layout": Product(layout, "layout")},
         params,
         {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},

@@ -16,7 +16,7 @@ from encoders.kit.source.gltf.survey import survey_gltf as survey_kit_gltf
 from encoders.kit.source.material import AlphaMode
 from encoders.kit.source.obj.mtl import decode_mtl
 from encoders.kit.source.obj.mtl_survey import survey_mtl as survey_kit_mtl
-from encoders.splashpack.reading import shown_from
+from encoders.splashpack.texture_request import shown_from
 
 TRIANGLES = 4
 MODES: dict[str, AlphaMode] = {"OPAQUE": "opaque", "MASK": "mask", "BLEND": "blend"}

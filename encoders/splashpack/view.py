@@ -11,9 +11,7 @@ import numpy.typing as npt
 from encoders.kit.image.indexed import unpack_indices
 from encoders.kit.image.pixel import decode_playstation
 from encoders.kit.image.png_writer import encode_png
-from encoders.splashpack.check import Area, overlaps
-from encoders.splashpack.format import unpack_splashpack
-from encoders.splashpack.picture import build_vram, draw_vram
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.table import (
     COLORS,
     DIRECT,
@@ -22,6 +20,8 @@ from encoders.splashpack.table import (
     Splashpack,
     Words,
 )
+from encoders.splashpack.validate import Area, overlaps
+from encoders.splashpack.vram_image import build_vram, draw_vram
 
 # The runtime's own, whatever a manifest says.
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))

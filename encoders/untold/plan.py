@@ -15,8 +15,8 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.untold.grid import Box, Grid, Span, assign, auto_size, places_of, tile_name
-from encoders.untold.origin import Origin, Thing, survey_origin
-from encoders.untold.picture import Request, embedded_name, image_stem
+from encoders.untold.scene_source import Origin, Thing, survey_origin
+from encoders.untold.texture_request import Request, embedded_name, image_stem
 
 SHARED = "shared"
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
@@ -128,7 +128,7 @@ class _Planner:
             }
             inputs = {path: Source(path) for path in origin.files}
             name = self._read_name(number)
-            yield Node(name, "encoders.untold.read:encode_source", inputs, params, outputs)
+            yield Node(name, "encoders.untold.node_source:encode_source", inputs, params, outputs)
 
     def _tiles(self) -> list[tuple[str, list[Thing]]]:
         return sorted(self.tiles.items())
@@ -158,7 +158,7 @@ class _Planner:
                 suffix: Family(prefix, f".{suffix}", hashed=True) for suffix in suffixes
             }
             outputs["facts"] = None
-            encoder = "encoders.untold.texture:encode_texture"
+            encoder = "encoders.untold.node_texture:encode_texture"
             yield Node(self._texture_node(request), encoder, inputs, params, outputs)
 
     def _image(self, image: str) -> Source | Product:
@@ -211,7 +211,7 @@ class _Planner:
                     inputs[f"material/{thing.source:06}/{material:06}"] = Product(read, role)
         name = f"{self.asset.name}/{self._stem(tile)}{WHOLE}"
         params = {"tile": self._stem(tile)}
-        return Node(name, "encoders.untold.cut:encode_cut", inputs, params, {"cut": None})
+        return Node(name, "encoders.untold.node_tile:encode_cut", inputs, params, {"cut": None})
 
     def _level_node(self, tile: str, level: Level, things: list[Thing]) -> Node:
         stem = self._stem(tile)
@@ -240,7 +240,7 @@ class _Planner:
         outputs: dict[str, Place] = {"file": family, "facts": None}
         if level.hands_on:
             outputs["cut"] = None
-        return Node(name, "encoders.untold.level:encode_level", inputs, params, outputs)
+        return Node(name, "encoders.untold.node_level:encode_level", inputs, params, outputs)
 
     def _requests_of(self, things: list[Thing]) -> list[Request]:
         found = {
@@ -275,7 +275,7 @@ class _Planner:
         outputs: dict[str, Place] = {"manifest": f"{self.scene}.json"}
         if self.options["hashed_names"]:
             outputs["hashed"] = Family(f"{self.scene}_", ".json", hashed=True)
-        encoder = "encoders.untold.manifest:encode_manifest"
+        encoder = "encoders.untold.node_manifest:encode_manifest"
         return Node(self.asset.name, encoder, inputs, params, outputs)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout
 from encoders.untold.chunk import Chunk, chunk_data, content_hash, unpack_chunks
-from encoders.untold.content import IDENTITY, Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     CHUNKS,
     COUNTS,
@@ -35,8 +34,9 @@ from encoders.untold.format import (
     VERSIONS,
     VERTEX_DATA,
 )
-from encoders.untold.rule import check_content, check_mesh_record
 from encoders.untold.string_table import text_at
+from encoders.untold.untold_file import IDENTITY, Content, Entity, Material, Mesh, Texture
+from encoders.untold.validate import check_content, check_mesh_record
 
 
 def unpack_untold(data: bytes, name: str) -> Content:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from encoders.kit.error import EncodeError
-from encoders.untold.content import Content
 from encoders.untold.format import NONE
+from encoders.untold.untold_file import Content
 
 
 class StringTable:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.normal import normalise
 from encoders.untold.format import VERTEX
-from encoders.untold.piece import Piece
+from encoders.untold.tile_mesh import Piece
 
 TOP = 511
 FORWARD, RIGHT = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
-from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     ALPHA_MODES,
     FILE_TYPES,
@@ -21,8 +20,9 @@ from encoders.untold.format import (
     TEXTURE_FORMATS,
     VERTEX,
 )
-from encoders.untold.level import VERTEX_LIMIT
+from encoders.untold.node_level import VERTEX_LIMIT
 from encoders.untold.reader import unpack_untold
+from encoders.untold.untold_file import Content, Entity, Material, Mesh, Texture
 from encoders.untold.utex import unpack_utex
 from encoders.untold.vertex import unpack_direction
 

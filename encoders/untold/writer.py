@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.untold.chunk import Chunk, content_hash, pack_chunks, store_chunk
-from encoders.untold.content import IDENTITY, Content
 from encoders.untold.format import (
     COUNTS,
     ENTITY,
@@ -23,8 +22,9 @@ from encoders.untold.format import (
     VERTEX_DATA,
     VERTEX_SIZE,
 )
-from encoders.untold.rule import check_content
 from encoders.untold.string_table import StringTable, collect_strings
+from encoders.untold.untold_file import IDENTITY, Content
+from encoders.untold.validate import check_content
 
 # Indices of a mesh begin at a multiple of the widest index.
 INDEX_ALIGNMENT = 4

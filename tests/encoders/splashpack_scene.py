@@ -8,11 +8,11 @@ import json
 import numpy as np
 from PIL import Image
 
-from encoders.splashpack.layout import encode_layout
-from encoders.splashpack.link import encode_scene
-from encoders.splashpack.mesh import encode_mesh
-from encoders.splashpack.piece import PIECE
-from encoders.splashpack.texture import encode_texture
+from encoders.splashpack.intermediate import PIECE
+from encoders.splashpack.node_layout import encode_layout
+from encoders.splashpack.node_link import encode_scene
+from encoders.splashpack.node_mesh import encode_mesh
+from encoders.splashpack.node_texture import encode_texture
 from pipeline.build.purity import pure
 from tests.encoders.splashpack_reader import read
 

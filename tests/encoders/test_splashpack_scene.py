@@ -70,7 +70,7 @@ def test_equal_palettes_are_placed_once():
 def test_texture_that_no_triangle_shows_takes_no_room():
     shapes = textures(2)
     used = json.dumps({"textures": ["00.png||0", ""], "untextured": False}).encode()
-    from encoders.splashpack.layout import encode_layout
+    from encoders.splashpack.node_layout import encode_layout
     from tests.encoders.splashpack_scene import VRAM
 
     inputs = {f"shape/{key}": shape for key, shape in shapes.items()} | {"uses/00000": used}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encoders.untold.dress import dress
-from encoders.untold.piece import Piece
+from encoders.untold.carry_attributes import dress
+from encoders.untold.tile_mesh import Piece
 
 
 def quad(low: float, high: float) -> Piece:

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     CHUNK,
     ENTITY,
@@ -27,9 +26,10 @@ from encoders.untold.format import (
     TEXTURE,
     VERTEX,
 )
-from encoders.untold.piece import WIDTHS, Piece
 from encoders.untold.reader import unpack_untold
 from encoders.untold.target import OPTIONS
+from encoders.untold.tile_mesh import WIDTHS, Piece
+from encoders.untold.untold_file import Content, Entity, Material, Mesh, Texture
 from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
 from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction

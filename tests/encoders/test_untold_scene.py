@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.distance import (
+from encoders.untold.grid import Box, Grid, assign, auto_size, classify
+from encoders.untold.simplify_tile import reduce_cut
+from encoders.untold.streaming_distance import (
     half_diagonal,
     hlod_distance,
     lod_distances,
     shared_radii,
     tile_radii,
 )
-from encoders.untold.grid import Box, Grid, assign, auto_size, classify
-from encoders.untold.piece import Cut, unpack_cut
-from encoders.untold.reduce import reduce_cut
+from encoders.untold.tile_mesh import Cut, unpack_cut
 from tests.encoders.untold_reader import area, corners_of
 from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses, plain
 
@@ -619,7 +619,7 @@ def test_tiles_split_by_height_count_from_the_lowest_point():
 
 
 def test_too_many_vertices_in_a_tile_are_a_warning(monkeypatch):
-    monkeypatch.setattr("encoders.untold.level.VERTEX_LIMIT", 20)
+    monkeypatch.setattr("encoders.untold.node_level.VERTEX_LIMIT", 20)
     warnings = build({GLB: houses([(5, -5)]).glb()}, lods=[], hlod=0).warnings
     assert any("24 vertices" in one for one in warnings)
 

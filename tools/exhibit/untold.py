@@ -9,9 +9,9 @@ import numpy as np
 from PIL import Image
 from raster import Camera, Picture, Soup, draw, join, look_around
 
-from encoders.untold.content import Mesh
 from encoders.untold.format import VERTEX
 from encoders.untold.reader import unpack_untold
+from encoders.untold.untold_file import Mesh
 from encoders.untold.vertex import unpack_direction
 
 # How far tiles move apart, by their distance from the middle.

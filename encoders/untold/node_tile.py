@@ -15,8 +15,16 @@ import numpy as np
 
 from encoders.kit.mesh.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.untold.piece import NUMBER, WIDTHS, Cut, Piece, pack_cut, unpack_pieces, weld_piece
-from encoders.untold.space import with_tangents
+from encoders.untold.tangents import with_tangents
+from encoders.untold.tile_mesh import (
+    NUMBER,
+    WIDTHS,
+    Cut,
+    Piece,
+    pack_cut,
+    unpack_pieces,
+    weld_piece,
+)
 
 UNMERGED = "NM_"
 # Coordinates within this stay as they are; beyond it, whole turns of the texture are taken off.

@@ -30,7 +30,7 @@ from encoders.untold.format import (
     OCCLUSION,
     SRGB,
 )
-from encoders.untold.picture import GREY
+from encoders.untold.texture_request import GREY
 from encoders.untold.utex import encode_utex
 
 HASH_DIGITS = 16

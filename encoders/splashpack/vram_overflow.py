@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from encoders.splashpack.shape import Shape
 from encoders.splashpack.table import PAGE_HEIGHT, PAGE_WIDTH, VRAM_WIDTH
-from encoders.splashpack.vram import Area, Memory
+from encoders.splashpack.texture_size import Shape
+from encoders.splashpack.vram_packing import Area, Memory
 
 SHOWN = 8
 Fits = Callable[[Mapping[str, int]], bool]

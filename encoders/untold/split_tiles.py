@@ -17,7 +17,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.untold.grid import Place
-from encoders.untold.piece import WIDTHS, Piece
+from encoders.untold.tile_mesh import WIDTHS, Piece
 
 # How far geometry may reach past the tiles that its declared bounds lie in, in metres and in
 # parts of its distance from the origin.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.kit.mesh.tangent import Shape, corner_tangents, split_by_tangent
-from encoders.untold.piece import WIDTHS, Piece
+from encoders.untold.tile_mesh import WIDTHS, Piece
 
 
 def with_tangents(piece: Piece) -> Piece:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model
-from encoders.splashpack.body import Bodies, decode_bodies
 from encoders.splashpack.geometry import Surfaces, find_surfaces, gather_corners
-from encoders.splashpack.piece import PIECE, UNTEXTURED, encode_json
-from encoders.splashpack.tile import Corners
+from encoders.splashpack.intermediate import PIECE, UNTEXTURED, encode_json
+from encoders.splashpack.scene_object import Bodies, decode_bodies
+from encoders.splashpack.uv_wrap import Corners
 
 ONE = 4096
 LEAST, GREATEST = -32768, 32767

@@ -9,7 +9,7 @@ from typing import Any
 
 from encoders.kit.source.material import Material, Slot, Texture
 from encoders.kit.source.model import Model
-from encoders.untold.picture import embedded_name, requests_of
+from encoders.untold.texture_request import embedded_name, requests_of
 
 ALPHA_MODES = {"opaque": 0, "mask": 1, "blend": 2}
 # The engine draws a base colour white where all of it is below a thousandth.

@@ -16,10 +16,10 @@ import numpy as np
 from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture, union
 from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
-from encoders.untold.piece import Cut, Piece, pack_cut, unpack_cut
-from encoders.untold.reduce import reduce_cut
+from encoders.untold.simplify_tile import reduce_cut
+from encoders.untold.tile_mesh import Cut, Piece, pack_cut, unpack_cut
+from encoders.untold.untold_file import Content, Entity, Floats, Material, Mesh, Texture, union
 from encoders.untold.vertex import pack_vertices
 from encoders.untold.writer import pack_untold
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack.check import check_splashpack
 from encoders.splashpack.table import (
     ATLAS,
     ATLAS_WIDTHS,
@@ -28,6 +27,7 @@ from encoders.splashpack.table import (
     Columns,
     Splashpack,
 )
+from encoders.splashpack.validate import check_splashpack
 
 
 def pack_splashpack(pack: Splashpack, name: str) -> bytes:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from encoders.kit.mesh.component import label_components
 from encoders.kit.mesh.quadric import THINNEST, Float64, cross, dot, unit
 from encoders.kit.mesh.weld import weld_vertices
-from encoders.untold.piece import WIDTHS, Piece, Triangles, weld_piece
+from encoders.untold.tile_mesh import WIDTHS, Piece, Triangles, weld_piece
 
 # A vertex fits where its coordinates and its normal differ by less than this.
 UV_FIT, NORMAL_FIT = 1.0 / 512.0, 0.05

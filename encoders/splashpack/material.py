@@ -12,7 +12,7 @@ import numpy.typing as npt
 from encoders.kit.image.srgb import linear_of
 from encoders.kit.source.material import Material, Sampler, Slot, Texture
 from encoders.kit.source.model import Model
-from encoders.splashpack.reading import Reading, read_images
+from encoders.splashpack.texture_request import Reading, read_images
 
 NEUTRAL = 128
 SLOTS: tuple[Slot, ...] = ("base_color", "alpha")

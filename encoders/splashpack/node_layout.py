@@ -12,10 +12,10 @@ from typing import cast
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, Inputs, Outputs, Params
-from encoders.splashpack.piece import decode_json, encode_json
-from encoders.splashpack.shape import Shape, decode_shape
+from encoders.splashpack.intermediate import decode_json, encode_json
 from encoders.splashpack.table import PAGE_HEIGHT, PAGE_WIDTH
-from encoders.splashpack.vram import Area, Arrangement, Piece, arrange
+from encoders.splashpack.texture_size import Shape, decode_shape
+from encoders.splashpack.vram_packing import Area, Arrangement, Piece, arrange
 
 # Keys of images have a bar in them, so this is none.
 WHITE = "white"
@@ -33,7 +33,7 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
     taken = taken_areas(params)
     found = arrange_scene(pieces, taken, any(one["untextured"] for one in uses))
     if found is None:
-        from encoders.splashpack.crowd import describe_crowd
+        from encoders.splashpack.vram_overflow import describe_crowd
 
         problem, facts, hint = describe_crowd(unique, taken, fits_at(unique, taken))
         raise EncodeError(problem, {"scene": params["scene"], **facts}, hint)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.untold.content import Content, Entity, Floats, Material, Mesh, Texture
 from encoders.untold.format import (
     ALPHA_MODES,
     INDEX_SIZES,
@@ -23,6 +22,7 @@ from encoders.untold.format import (
     VERTEX,
     VERTEX_SIZE,
 )
+from encoders.untold.untold_file import Content, Entity, Floats, Material, Mesh, Texture
 
 # Columns of a transform may differ from a right angle by rounding alone.
 ANGLE_TOLERANCE = 1e-4

@@ -14,7 +14,7 @@ import msgspec
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs, Outputs, Params
-from encoders.untold.distance import (
+from encoders.untold.streaming_distance import (
     PRIORITY,
     Radii,
     half_diagonal,

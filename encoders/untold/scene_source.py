@@ -12,7 +12,7 @@ from typing import Any
 from encoders.kit.plan import Surveys
 from encoders.kit.source.reference import resolve_reference
 from encoders.untold.grid import Box
-from encoders.untold.picture import Request, embedded_name, requests_of
+from encoders.untold.texture_request import Request, embedded_name, requests_of
 
 # The maps of a source's material that become textures.
 SLOTS = (

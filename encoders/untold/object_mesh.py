@@ -18,8 +18,8 @@ from encoders.kit.mesh.normal import drop_degenerate, fill_normals
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Texture
 from encoders.kit.source.model import Model
-from encoders.untold.piece import WIDTHS, Piece
-from encoders.untold.surface import uv_texture
+from encoders.untold.material import uv_texture
+from encoders.untold.tile_mesh import WIDTHS, Piece
 
 Triangles = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]

@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.splashpack.format import pack_splashpack
-from encoders.splashpack.layout import WHITE, taken_areas
-from encoders.splashpack.picture import draw_vram
-from encoders.splashpack.piece import PIECE, UNTEXTURED, decode_json
-from encoders.splashpack.shape import Shape, decode_shape
+from encoders.splashpack.intermediate import PIECE, UNTEXTURED, decode_json
+from encoders.splashpack.node_layout import WHITE, taken_areas
+from encoders.splashpack.reader import pack_splashpack
 from encoders.splashpack.table import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
@@ -24,6 +22,8 @@ from encoders.splashpack.table import (
     Splashpack,
     Words,
 )
+from encoders.splashpack.texture_size import Shape, decode_shape
+from encoders.splashpack.vram_image import draw_vram
 
 # More than this many are never drawn in one frame: the runtime's memory for them is full.
 FRAME_TRIANGLES = 3238

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from encoders.kit.mesh.quadric import cross, unit
 from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
 from encoders.kit.mesh.weld import prune_vertices
-from encoders.untold.dress import dress
-from encoders.untold.part import largest_loss
-from encoders.untold.piece import (
+from encoders.untold.carry_attributes import dress
+from encoders.untold.component import largest_loss
+from encoders.untold.tile_mesh import (
     HELD,
     NUMBER,
     SIZE,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from encoders.kit.mesh.component import label_components
 from encoders.kit.mesh.quadric import Float64, cross, unit
 from encoders.kit.mesh.weld import weld_vertices
-from encoders.untold.piece import HELD, NUMBER, SIZE, VANISHES, WIDTHS, Floats
+from encoders.untold.tile_mesh import HELD, NUMBER, SIZE, VANISHES, WIDTHS, Floats
 
 # What a level may lose is at most this part of a tile's side over the root of the share it keeps,
 # as the area that a triangle has to stand for grows; and never more than that part of the side.

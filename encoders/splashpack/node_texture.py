@@ -19,7 +19,7 @@ from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.picture import decode_image
-from encoders.splashpack.shape import Shape
+from encoders.splashpack.texture_size import Shape
 
 SIDE_LIMIT = 256
 BLACK = 0x8000

@@ -16,13 +16,13 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.image import image_source
 from encoders.kit.source.model import Model, decode_model
-from encoders.untold.geometry import Group, build_groups
+from encoders.untold.component import Shape, describe_parts
 from encoders.untold.grid import tile_name
-from encoders.untold.part import Shape, describe_parts
-from encoders.untold.piece import Piece, pack_pieces
-from encoders.untold.slice import Slicer
-from encoders.untold.space import with_tangents
-from encoders.untold.surface import describe_losses, describe_material
+from encoders.untold.material import describe_losses, describe_material
+from encoders.untold.object_mesh import Group, build_groups
+from encoders.untold.split_tiles import Slicer
+from encoders.untold.tangents import with_tangents
+from encoders.untold.tile_mesh import Piece, pack_pieces
 
 SHARED = "shared"
 
