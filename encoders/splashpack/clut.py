@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from encoders.splashpack.table import CLUT_STEP
+from encoders.splashpack.format import CLUT_STEP
 
 # A stretch of free words: its left end, its row, its right end.
 Run = tuple[int, int, int]

@@ -12,8 +12,8 @@ from typing import cast
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, Inputs, Outputs, Params
+from encoders.splashpack.format import PAGE_HEIGHT, PAGE_WIDTH
 from encoders.splashpack.intermediate import decode_json, encode_json
-from encoders.splashpack.table import PAGE_HEIGHT, PAGE_WIDTH
 from encoders.splashpack.texture_size import Shape, decode_shape
 from encoders.splashpack.vram_packing import Area, Arrangement, Piece, arrange
 

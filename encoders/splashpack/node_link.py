@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.splashpack.intermediate import PIECE, UNTEXTURED, decode_json
-from encoders.splashpack.node_layout import WHITE, taken_areas
-from encoders.splashpack.reader import pack_splashpack
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
     VRAM_HEIGHT,
@@ -22,6 +19,9 @@ from encoders.splashpack.table import (
     Splashpack,
     Words,
 )
+from encoders.splashpack.intermediate import PIECE, UNTEXTURED, decode_json
+from encoders.splashpack.node_layout import WHITE, taken_areas
+from encoders.splashpack.reader import pack_splashpack
 from encoders.splashpack.texture_size import Shape, decode_shape
 from encoders.splashpack.vram_image import draw_vram
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from encoders.kit.image.pixel import expand_bits
 from encoders.kit.image.png_writer import encode_png
+from encoders.splashpack.format import COLORS, Splashpack, Words
 from encoders.splashpack.reader import unpack_splashpack
-from encoders.splashpack.table import COLORS, Splashpack, Words
 from encoders.splashpack.view import place_vertices, read_page
 from encoders.splashpack.vram_image import build_vram
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     ATLAS_WIDTHS,
     COUNT_LIMIT,
     DIRECT,

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from encoders.kit.image.indexed import unpack_indices
 from encoders.kit.image.pixel import decode_playstation
 from encoders.kit.image.png_writer import encode_png
-from encoders.splashpack.reader import unpack_splashpack
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     COLORS,
     DIRECT,
     PAGE_HEIGHT,
@@ -20,6 +19,7 @@ from encoders.splashpack.table import (
     Splashpack,
     Words,
 )
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.validate import Area, overlaps
 from encoders.splashpack.vram_image import build_vram, draw_vram
 

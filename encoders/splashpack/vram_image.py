@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.kit.image.pixel import ABGR1555, decode_words
 from encoders.kit.image.png_writer import encode_png
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     PAGE_HEIGHT,
     VRAM_HEIGHT,
     VRAM_WIDTH,

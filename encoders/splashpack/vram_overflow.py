@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from encoders.splashpack.table import PAGE_HEIGHT, PAGE_WIDTH, VRAM_WIDTH
+from encoders.splashpack.format import PAGE_HEIGHT, PAGE_WIDTH, VRAM_WIDTH
 from encoders.splashpack.texture_size import Shape
 from encoders.splashpack.vram_packing import Area, Memory
 

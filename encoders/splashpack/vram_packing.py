@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from encoders.kit.image.packing import Item, PageKind, Rect, pack_rectangles
 from encoders.splashpack.clut import place_cluts
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
     VRAM_HEIGHT,
