@@ -1,6 +1,6 @@
-"""What an `.untold` material says of a source's material, and what it cannot say.
+"""Convert a source's material to the values of an `.untold` material record.
 
-The rule: what the engine ignores or shows otherwise is a warning, once for each material.
+What the engine ignores or shows differently is a warning, once for each material.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from typing import Any
 
 from encoders.kit.source.material import Material, Slot, Texture
 from encoders.kit.source.model import Model
-from encoders.untold.texture_request import embedded_name, requests_of
+from encoders.untold.texture_request import embedded_name, texture_requests
 
 ALPHA_MODES = {"opaque": 0, "mask": 1, "blend": 2}
-# The engine draws a base colour white where all of it is below a thousandth.
+# The engine draws a base colour white if all its channels are below LEAST_COLOR.
 LEAST_COLOR, BLACK = 0.001, 0.0011
+# The defaults of an MTL material, which may give neither.
 NO_METAL, HALF_ROUGH = 0.0, 0.5
-# The slots whose coordinates may become uv0, the most visible first.
+# The slots whose coordinates may become uv0, the most visible one first.
 UV_SLOTS: tuple[Slot, ...] = (
     "base_color",
     "alpha",
@@ -26,6 +27,7 @@ UV_SLOTS: tuple[Slot, ...] = (
     "emissive",
     "occlusion",
 )
+# Maps that the engine has no slot for.
 UNUSED: tuple[Slot, ...] = (
     "ambient",
     "bump",
@@ -38,7 +40,7 @@ UNUSED: tuple[Slot, ...] = (
 
 
 def describe_material(model: Model, material: Material) -> dict[str, Any]:
-    """Give a material as the plain value that tiles take it in; `slots` are textures by key."""
+    """Return a material as JSON values; `slots` are texture requests by their keys."""
     is_mtl = material.file.lower().endswith(".mtl")
     images = {str(slot): image_key(model, material, slot) for slot in material.textures}
     red, green, blue, alpha = material.rgba
@@ -55,12 +57,12 @@ def describe_material(model: Model, material: Material) -> dict[str, Any]:
         "occlusion_strength": _strength(material, "occlusion"),
         "alpha_cutoff": material.alpha_cutoff,
         "is_alpha_in_image": is_mtl and material.alpha_mode == "mask",
-        "slots": {slot: request.key for slot, request in sorted(requests_of(images).items())},
+        "slots": {slot: request.key for slot, request in sorted(texture_requests(images).items())},
     }
 
 
 def image_key(model: Model, material: Material, slot: Slot) -> str:
-    """Name the image of a slot as the plan names it."""
+    """Return the name that the plan has for the image of a slot."""
     texture = material.textures[slot]
     if texture.uri:
         return model.image_name(material, slot)
@@ -68,7 +70,7 @@ def image_key(model: Model, material: Material, slot: Slot) -> str:
 
 
 def _factor(material: Material, slot: Slot, default: float) -> float:
-    """Give a factor; a map counts in full where only the map is given."""
+    """Return a factor; where only a map is given, it counts in full."""
     given = material.metallic if slot == "metallic" else material.roughness
     if given is not None:
         return given
@@ -76,7 +78,7 @@ def _factor(material: Material, slot: Slot, default: float) -> float:
 
 
 def _emissive(material: Material) -> tuple[float, float, float]:
-    """Give the light; an MTL file may give a map alone, which then counts in full."""
+    """Return the emissive factor; a map alone, as in MTL files, counts in full."""
     is_mtl = material.file.lower().endswith(".mtl")
     if is_mtl and "emissive" in material.textures and not any(material.emissive):
         return (1.0, 1.0, 1.0)
@@ -88,7 +90,7 @@ def _strength(material: Material, slot: Slot) -> float:
 
 
 def uv_texture(material: Material | None) -> Texture:
-    """Give the texture whose coordinates a material's triangles get."""
+    """Return the texture whose coordinates become uv0 of a material's triangles."""
     if material is not None:
         for slot in UV_SLOTS:
             if slot in material.textures:
@@ -97,7 +99,7 @@ def uv_texture(material: Material | None) -> Texture:
 
 
 def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
-    """Say what the engine does not show of a material."""
+    """Return a warning for everything that the engine does not show of a material."""
     lost = []
     if material.double_sided:
         lost.append("is double-sided, which the format cannot say")
@@ -109,7 +111,7 @@ def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
     main = uv_texture(material)
     for slot in UV_SLOTS:
         texture = material.textures.get(slot, main)
-        if _reading(texture) != _reading(main):
+        if _coordinates(texture) != _coordinates(main):
             lost.append(f"reads its {slot} map at coordinates of its own, which are not kept")
     samplers = {texture.sampler for texture in material.textures.values()}
     if any((one.wrap_u, one.wrap_v) != ("repeat", "repeat") for one in samplers):
@@ -117,5 +119,5 @@ def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
     return [f'{material.file}: material "{material.name}" {one}' for one in lost]
 
 
-def _reading(texture: Texture) -> tuple[object, ...]:
+def _coordinates(texture: Texture) -> tuple[object, ...]:
     return texture.uv_set, texture.scale, texture.rotation, texture.offset

@@ -1,7 +1,7 @@
-"""The node of a level: a tile with all its triangles, or with fewer, as a file.
+"""Node encoder of a level: a tile with all its triangles, or with fewer, as an `.untold` file.
 
-The rule: a level is made from the tile as it was put together, and looks at the level before, which
-hands on its triangles, so as not to have more.
+Every level is made from the whole tile. It also reads the level before it, which passes on its
+triangles, so as never to have more.
 """
 
 from __future__ import annotations
@@ -16,65 +16,73 @@ import numpy as np
 from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.untold.format import NONE, SLOTS, VERTEX_SIZE
-from encoders.untold.simplify_tile import reduce_cut
-from encoders.untold.tile_mesh import Cut, Piece, pack_cut, unpack_cut
-from encoders.untold.untold_file import Content, Entity, Floats, Material, Mesh, Texture, union
+from encoders.untold.format import NONE, SLOTS, VERTEX_LIMIT, VERTEX_SIZE
+from encoders.untold.simplify_tile import simplify_tile
+from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile
+from encoders.untold.untold_file import (
+    EntityRecord,
+    Floats,
+    MaterialRecord,
+    MeshRecord,
+    TextureReference,
+    UntoldFile,
+    union_box,
+)
 from encoders.untold.vertex import pack_vertices
 from encoders.untold.writer import pack_untold
 
 HASH_DIGITS = 16
-# Where a cell has more the engine gives up batching it.
-VERTEX_LIMIT = 160_000
-# A level is as asked for up to so many times its triangles, and as many more as a box has.
-MISSED, SPARE_TRIANGLES = 1.1, 12
-# What is said of a texture or a material beside what a record holds.
+# A level has missed its share if it has more than this factor of the triangles asked for, plus
+# those of a box.
+MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
+# Facts about textures and materials that no record of the file holds.
 OPAQUE = "is_opaque"
 NOT_STORED = ("slots", "name", "is_alpha_in_image")
 
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
-    """Write one level of a tile, and say what the manifest has to know of it."""
+    """Encode one level of a tile, and the facts that the manifest needs about it."""
     known: Any = params
-    cut = unpack_cut(inputs["cut"])
-    handed = {"cut": b""} if known["hands_on"] else {}
-    if not cut.pieces:
-        return {"facts": msgspec.json.encode({"bytes": 0}), **handed}
+    tile = unpack_tile(inputs["tile"])
+    if not tile.meshes:
+        passed = {"tile": b""} if known["feeds_next"] else {}
+        return {"facts": msgspec.json.encode({"bytes": 0}), **passed}
     name = known["file"]
-    if known["share"] < 1.0 or "before" in inputs:
-        cut = _reduced(cut, unpack_cut(inputs.get("before", b"")), known)
-    content = _content(cut, _textures(inputs), known)
-    data = pack_untold(content, f"{name}.untold", compress=known["compression"] == "lz4")
+    if known["share"] < 1.0 or "previous" in inputs:
+        tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
+    file = _build_file(tile, _texture_facts(inputs), known)
+    data = pack_untold(file, f"{name}.untold", compress=known["compression"] == "lz4")
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
-    bounds = content.world_bounds.tolist()
+    bounds = file.world_bounds.tolist()
     facts = {
         "file": f"{name}_{digest}.untold" if digest else f"{name}.untold",
         "bytes": len(data),
         "bounds": {"min": bounds[0], "max": bounds[1]},
-        "vertices": content.vertex_count,
-        "triangles": content.triangle_count,
+        "vertices": file.vertex_count,
+        "triangles": file.triangle_count,
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
-    if known["hands_on"]:
-        outputs["cut"] = pack_cut(cut)
-    if warnings := _warnings(cut, content, known):
+    if known["feeds_next"]:
+        outputs["tile"] = pack_tile(tile)
+    if warnings := _warnings(tile, file, known):
         outputs[WARNINGS] = "\n".join(warnings).encode()
     return outputs
 
 
-def _reduced(cut: Cut, before: Cut, known: Any) -> Cut:
-    """Take triangles away, and note what is kept where that is more than was asked for."""
-    missed = before.missed
-    cut = reduce_cut(cut, before, known["share"], known["tile_size"])
-    if cut.triangle_count > MISSED * cut.whole * known["share"] + SPARE_TRIANGLES:
+def _simplified(tile: Tile, previous: Tile, known: Any) -> Tile:
+    """Simplify a tile, and note what it keeps if that is more than its share."""
+    missed = previous.missed
+    tile = simplify_tile(tile, previous, known["share"], known["tile_size"])
+    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
+    if tile.triangle_count > allowed:
         level = known["file"].removeprefix(known["name"] + "_")
-        kept = f"{level} {cut.triangle_count / cut.whole:.1%} (asked: {known['share']:.1%})"
+        kept = f"{level} {tile.triangle_count / tile.full_count:.1%} (asked: {known['share']:.1%})"
         missed = (*missed, kept)
-    return replace(cut, missed=missed)
+    return replace(tile, missed=missed)
 
 
-def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
-    """Give what is known of each texture, by its key."""
+def _texture_facts(inputs: Inputs) -> dict[str, dict[str, Any]]:
+    """Return the facts about each texture, by the texture's key."""
     return {
         key.removeprefix("texture/"): msgspec.json.decode(data)
         for key, data in inputs.items()
@@ -82,37 +90,37 @@ def _textures(inputs: Inputs) -> dict[str, dict[str, Any]]:
     }
 
 
-def _warnings(cut: Cut, content: Content, known: Any) -> list[str]:
-    """Say where a level is too large and, in the last of a tile, which shares were missed."""
+def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
+    """Warn of too many vertices and, in the last level of a tile, of all missed shares."""
     found = []
-    if content.vertex_count > VERTEX_LIMIT:
+    if file.vertex_count > VERTEX_LIMIT:
         found.append(
-            f"{known['file']}: {content.vertex_count:,} vertices; the engine batches at most "
+            f"{known['file']}: {file.vertex_count:,} vertices; the engine batches at most "
             f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
         )
-    if cut.missed and not known["hands_on"]:
+    if tile.missed and not known["feeds_next"]:
         found.append(
-            f"{known['name']}: of {cut.whole:,} triangles {', '.join(cut.missed)} are kept: the "
-            "rest is borders, open edges and shapes that fewer would change too much"
+            f"{known['name']}: of {tile.full_count:,} triangles {', '.join(tile.missed)} are kept: "
+            "the rest is borders, open edges and shapes that fewer would change too much"
         )
     return found
 
 
-def _content(cut: Cut, textures: dict[str, dict[str, Any]], known: Any) -> Content:
-    """Put a file together: one entity for all merged meshes, one for each object of its own."""
-    pieces = sorted(cut.pieces, key=lambda piece: piece.object)
-    owners = list(dict.fromkeys(piece.object for piece in pieces))
-    used = sorted({piece.material for piece in pieces} - {-1})
-    table = _Table(textures)
-    materials = [_material(cut.materials[number], table) for number in used]
-    places = {-1: NONE, **{number: place for place, number in enumerate(used)}}
-    labels = [materials[places[one.material]].name if one.material >= 0 else "" for one in pieces]
+def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> UntoldFile:
+    """Build a file with one entity for all merged meshes, and one for each unmerged object."""
+    parts = sorted(tile.meshes, key=lambda mesh: mesh.object)
+    owners = list(dict.fromkeys(mesh.object for mesh in parts))
+    used = sorted({mesh.material for mesh in parts} - {-1})
+    table = _TextureTable(textures)
+    materials = [_material(tile.materials[number], table) for number in used]
+    indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
+    labels = [materials[indices[one.material]].name if one.material >= 0 else "" for one in parts]
     meshes = [
-        _mesh(piece, owners.index(piece.object), places[piece.material], known["name"], label or "")
-        for piece, label in zip(pieces, labels, strict=True)
+        _mesh(mesh, owners.index(mesh.object), indices[mesh.material], known["name"], label or "")
+        for mesh, label in zip(parts, labels, strict=True)
     ]
     entities = [_entity(number, own or known["name"], meshes) for number, own in enumerate(owners)]
-    return Content(
+    return UntoldFile(
         known["file_type"],
         tuple(entities),
         tuple(meshes),
@@ -122,16 +130,17 @@ def _content(cut: Cut, textures: dict[str, dict[str, Any]], known: Any) -> Conte
     )
 
 
-class _Table:
+class _TextureTable:
     """The textures of a file, each once, in the order in which materials name them."""
 
     def __init__(self, facts: dict[str, dict[str, Any]]) -> None:
         self.facts = facts
-        self.textures: list[Texture] = []
+        self.textures: list[TextureReference] = []
 
     def index(self, key: str) -> int:
-        """Return the number of a texture; those of one file are one, with the flags of all."""
-        texture = Texture(**{name: one for name, one in self.facts[key].items() if name != OPAQUE})
+        """Return the index of a texture; uses of one image file share it and combine flags."""
+        values = {name: one for name, one in self.facts[key].items() if name != OPAQUE}
+        texture = TextureReference(**values)
         for number, other in enumerate(self.textures):
             if other.uri == texture.uri:
                 self.textures[number] = replace(other, flags=other.flags | texture.flags)
@@ -140,7 +149,7 @@ class _Table:
         return len(self.textures) - 1
 
 
-def _material(record: dict[str, Any], table: _Table) -> Material:
+def _material(record: dict[str, Any], table: _TextureTable) -> MaterialRecord:
     slots = record["slots"]
     indices = tuple(table.index(slots[slot]) if slot in slots else NONE for slot in SLOTS)
     values = {key: value for key, value in record.items() if key not in NOT_STORED}
@@ -150,23 +159,23 @@ def _material(record: dict[str, Any], table: _Table) -> Material:
         values["alpha_mode"] = 0
     for key in ("base_color_factor", "emissive_factor"):
         values[key] = tuple(values[key])
-    return Material(name=record["name"] or None, textures=indices, **values)
+    return MaterialRecord(name=record["name"] or None, textures=indices, **values)
 
 
-def _mesh(piece: Piece, entity: int, material: int, name: str, label: str) -> Mesh:
-    """Order a mesh for the vertex cache and pack it; vertices equal as stored become one."""
-    packed = np.frombuffer(pack_vertices(piece, name), np.uint8).reshape(-1, VERTEX_SIZE)
+def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> MeshRecord:
+    """Pack a mesh in the order of the vertex cache; vertices equal as stored become one."""
+    packed = np.frombuffer(pack_vertices(mesh, name), np.uint8).reshape(-1, VERTEX_SIZE)
     weld = weld_vertices([packed])
-    used, triangles = order_mesh(weld.number[piece.triangles], len(weld.first))
+    used, triangles = order_mesh(weld.number[mesh.triangles], len(weld.first))
     vertices = packed[weld.first[used]]
-    position = piece.position[weld.first[used]]
+    position = mesh.position[weld.first[used]]
     bounds: Floats = np.stack([position.min(axis=0), position.max(axis=0)])
-    title = "_".join(one for one in (piece.object or name, label) if one)
+    title = "_".join(one for one in (mesh.object or name, label) if one)
     indices = triangles.reshape(-1).astype(np.uint32)
-    return Mesh(title, entity, material, vertices.tobytes(), indices, bounds)
+    return MeshRecord(title, entity, material, vertices.tobytes(), indices, bounds)
 
 
-def _entity(number: int, name: str, meshes: list[Mesh]) -> Entity:
+def _entity(number: int, name: str, meshes: list[MeshRecord]) -> EntityRecord:
     own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
-    bounds = union([meshes[index].bounds for index in own])
-    return Entity(number, name, own[0], len(own), bounds, bounds)
+    bounds = union_box([meshes[index].bounds for index in own])
+    return EntityRecord(number, name, own[0], len(own), bounds, bounds)

@@ -1,6 +1,6 @@
-"""The scene's manifest: every tile with its levels, its bounds and the distances that hold.
+"""Node encoder of the scene's manifest: every tile with its levels, bounds and distances.
 
-The engine reads a manifest whole or not at all, so every required key is always there.
+The engine rejects a manifest that lacks a required key, so all of them are always written.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.untold.grid import SHARED
 from encoders.untold.streaming_distance import (
     PRIORITY,
     Radii,
@@ -25,14 +26,14 @@ from encoders.untold.streaming_distance import (
 )
 
 VERSION = 3
-SHARED = "shared"
 HASH_DIGITS = 16
 
+# What a level says about its file; see `node_level`.
 Facts = dict[str, Any]
 
 
 def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
-    """Write the manifest of a scene; tiles that turned out empty are not in it."""
+    """Encode the manifest of a scene; tiles without triangles are left out."""
     known: Any = params
     facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
     tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
@@ -76,7 +77,7 @@ def _radii(radii: Radii) -> dict[str, float]:
 
 
 def _entry(scene: str, name: str, fact: Facts) -> dict[str, Any]:
-    """Give what every entry of the manifest has."""
+    """Return the keys that tiles and the shared bucket have in common."""
     low, high = fact["bounds"]["min"], fact["bounds"]["max"]
     return {
         "tile_id": name,

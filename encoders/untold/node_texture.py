@@ -1,7 +1,8 @@
-"""The node of a texture: an image in a form that the engine loads, under a name of its content.
+"""Node encoder of a texture: an image that the engine can load, named by its content.
 
-Images that the engine can load are copied byte for byte. Only the engine's own slots exist, so
-packed metal and roughness become two grey images, and an MTL alpha map the base colour's alpha.
+Images that the engine can load are copied byte for byte. There are textures for the engine's own
+slots only: packed metal and roughness become two grey images, and an MTL alpha map becomes the
+alpha of the base colour.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FLAGS = {
     "emissive": EMISSIVE | SRGB,
     "occlusion": OCCLUSION,
 }
-# What an artist has to look for in an MTL file.
+# The statement of an MTL file that names the map of a slot, for error messages.
 SPELLINGS = {
     "base_color": "map_Kd",
     "normal": "norm",
@@ -52,18 +53,18 @@ SPELLINGS = {
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Write a texture, and say what a material has to know of it."""
+    """Encode a texture, and the facts that material records need about it."""
     known: Any = params
     if "missing" in known:
         raise _missing(known)
-    suffix, data, picture = _image_file(inputs, known)
+    suffix, data, pixels = _image_file(inputs, known)
     form, levels = IMAGE_FILE, 1
     if known["textures"] == "astc":
         suffix, form = "utex", ASTC_6X6 if known["kind"] in GREY else ASTC_4X4
-        data, levels = encode_utex(picture, known["kind"], known["image"] or known["alpha"])
+        data, levels = encode_utex(pixels, known["kind"], known["image"] or known["alpha"])
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
     name = f"{known['stem']}_{digest}.{suffix}"
-    height, width = picture.shape[:2]
+    height, width = pixels.shape[:2]
     facts = {
         "name": name,
         "uri": f"Textures/{name}",
@@ -72,7 +73,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "width": width,
         "height": height,
         "mip_count": levels,
-        "is_opaque": bool((picture[..., 3] == 255).all()),
+        "is_opaque": bool((pixels[..., 3] == 255).all()),
     }
     warnings = _losses(inputs, known)
     outputs = {f"{suffix}/{digest}": data, "facts": msgspec.json.encode(facts)}
@@ -80,7 +81,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
 
 
 def _losses(inputs: Inputs, known: Any) -> list[str]:
-    """Say what an image had to give up."""
+    """Return a warning for everything that an image loses."""
     lost = [
         f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
         for name, content in inputs.items()
@@ -104,23 +105,23 @@ def _missing(known: Any) -> EncodeError:
 
 
 def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
-    """Give suffix, bytes and picture of the image file that a texture is, or is made from."""
+    """Return suffix, bytes and pixels of the texture as an image file."""
     image, alpha, kind = known["image"], known["alpha"], known["kind"]
     if alpha:
-        picture = _with_alpha(inputs, image, alpha)
-        return "png", _png(picture), picture
-    picture = decode_image(inputs[image], image)
+        pixels = _with_alpha(inputs, image, alpha)
+        return "png", _png(pixels), pixels
+    pixels = decode_image(inputs[image], image)
     if kind in GREY:
-        grey = np.ascontiguousarray(picture[..., known["channel"]])
-        return "png", _png(grey), _grey_picture(grey)
+        grey = np.ascontiguousarray(pixels[..., known["channel"]])
+        return "png", _png(grey), _grey_pixels(grey)
     if image_format(inputs[image], image) == "jpeg":
-        return "jpg", inputs[image], picture
+        return "jpg", inputs[image], pixels
     is_loadable = _is_loadable(inputs[image], image)
-    return "png", inputs[image] if is_loadable else _png(picture), picture
+    return "png", inputs[image] if is_loadable else _png(pixels), pixels
 
 
 def _is_loadable(data: bytes, name: str) -> bool:
-    """Tell whether a PNG has 8 bits a channel and neither a palette nor a transparent colour."""
+    """Tell whether a PNG has 8 bits a channel, no palette and no transparent colour."""
     chunks = walk_chunks(data, name)
     header = decode_png_header(*next(chunks), name)
     has_key = any(kind == "tRNS" for kind, _ in chunks)
@@ -131,28 +132,28 @@ def _depth(data: bytes, name: str) -> int:
     return decode_png_header(*next(walk_chunks(data, name)), name).depth
 
 
-def _grey_picture(grey: npt.NDArray[np.uint8]) -> Rgba8:
-    picture = np.full((*grey.shape, 4), 255, np.uint8)
-    picture[..., :3] = grey[..., None]
-    return picture
+def _grey_pixels(grey: npt.NDArray[np.uint8]) -> Rgba8:
+    pixels = np.full((*grey.shape, 4), 255, np.uint8)
+    pixels[..., :3] = grey[..., None]
+    return pixels
 
 
 def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
-    """Put an alpha map into the alpha of an image, or of a white one."""
-    cover = _cover(decode_image(inputs[alpha], alpha))
+    """Multiply an alpha map into the alpha of an image, or of a white image if there is none."""
+    opacity = _opacity(decode_image(inputs[alpha], alpha))
     if not image:
-        picture = np.full((*cover.shape, 4), 255, np.uint8)
-        picture[..., 3] = cover
-        return picture
-    picture = decode_image(inputs[image], image).copy()
-    height, width = picture.shape[:2]
-    share = resize_colour(_grey_picture(cover), width, height)[..., 0].astype(np.uint32)
-    picture[..., 3] = (picture[..., 3] * share + 127) // 255
-    return picture
+        pixels = np.full((*opacity.shape, 4), 255, np.uint8)
+        pixels[..., 3] = opacity
+        return pixels
+    pixels = decode_image(inputs[image], image).copy()
+    height, width = pixels.shape[:2]
+    share = resize_colour(_grey_pixels(opacity), width, height)[..., 0].astype(np.uint32)
+    pixels[..., 3] = (pixels[..., 3] * share + 127) // 255
+    return pixels
 
 
-def _cover(image: Rgba8) -> npt.NDArray[np.uint8]:
-    """Give the opacity that an alpha map means: its own alpha, or else its brightness."""
+def _opacity(image: Rgba8) -> npt.NDArray[np.uint8]:
+    """Return the opacity in an alpha map: its own alpha, or its brightness if that is opaque."""
     level = image[..., 3].astype(np.uint32)
     if (level == 255).all():
         red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
@@ -165,12 +166,12 @@ def _sizes_differ(inputs: Inputs, known: Any) -> bool:
     return len(shapes) > 1
 
 
-def _png(picture: npt.NDArray[np.uint8]) -> bytes:
-    """Write a grey or RGBA picture as PNG, without alpha where it says nothing."""
+def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
+    """Encode grey or RGBA pixels as PNG, without the alpha channel if all is opaque."""
     from PIL import Image
 
-    if picture.ndim == 3 and (picture[..., 3] == 255).all():
-        picture = np.ascontiguousarray(picture[..., :3])
+    if pixels.ndim == 3 and (pixels[..., 3] == 255).all():
+        pixels = np.ascontiguousarray(pixels[..., :3])
     stream = io.BytesIO()
-    Image.fromarray(picture).save(stream, "PNG")
+    Image.fromarray(pixels).save(stream, "PNG")
     return stream.getvalue()

@@ -1,7 +1,7 @@
-"""A model's triangles as indexed vertices, by object and material, ready to be cut.
+"""The meshes of a source's objects: indexed triangles of one object and one material each.
 
-The rule: everything is in the engine's terms from here on: v upwards, texture transforms baked
-into the coordinates, every corner with a normal.
+They follow the engine's conventions: v points upwards, texture transforms are baked into the
+coordinates, and every vertex has a normal.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Texture
 from encoders.kit.source.model import Model
 from encoders.untold.material import uv_texture
-from encoders.untold.tile_mesh import WIDTHS, Piece
+from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 
 Triangles = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ObjectMesh:
     """The triangles of one object that have one material; -1 is none.
 
-    A piece of it needs the column `part` beside those that a source gives.
+    `vertices` are the columns of a TileMesh; `component` is missing until it is added.
     """
 
     key: str
@@ -38,16 +38,16 @@ class Group:
     vertices: dict[str, Floats]
     triangles: Triangles
 
-    def piece(self, material: int) -> Piece:
-        """Give the whole group as one piece."""
+    def tile_mesh(self, material: int) -> TileMesh:
+        """Return the whole, uncut mesh with a material number of the plan."""
         border = np.zeros(len(self.vertices["position"]), np.bool_)
-        return Piece(
+        return TileMesh(
             self.name, material, **self.vertices, is_border=border, triangles=self.triangles
         )
 
 
-def build_groups(model: Model) -> tuple[list[Group], list[str]]:
-    """Split a model by object and material, in the order of the source; say what was left out."""
+def build_object_meshes(model: Model) -> tuple[list[ObjectMesh], list[str]]:
+    """Split a model by object and material, in the source's order; also return warnings."""
     mesh, flat = drop_degenerate(model.mesh)
     if not mesh.triangle_count:
         facts = {"asset": model.source, "triangles without an area": flat}
@@ -67,7 +67,7 @@ def build_groups(model: Model) -> tuple[list[Group], list[str]]:
 
 
 def _key(part: Part) -> str:
-    """Name an object as the plan names it."""
+    """Return the key by which the plan knows an object; see `scene_source`."""
     return str(part.node) if part.node >= 0 else f"{part.object}\n{part.group}"
 
 
@@ -77,15 +77,15 @@ def _name(part: Part) -> str:
     return "_".join(one for one in (part.object, part.group) if one)
 
 
-def _split(mesh: Mesh, parts: list[Part]) -> list[Group]:
-    """Cut a mesh, whose triangles are in the order of their groups, into these."""
+def _split(mesh: Mesh, parts: list[Part]) -> list[ObjectMesh]:
+    """Split a mesh whose triangles are sorted by group; `parts` names each group's object."""
     welded = weld(mesh, across_parts=False)
     triangle = welded.corners // 3
     columns = _columns(mesh, welded.corners, mesh.material[triangle])
     numbers = np.arange(len(parts) + 1)
     vertex_ends = np.searchsorted(mesh.part[triangle], numbers)
     triangle_ends = np.searchsorted(mesh.part, numbers)
-    groups = []
+    meshes = []
     for number, ((start, end), (low, high)) in enumerate(
         zip(pairwise(vertex_ends.tolist()), pairwise(triangle_ends.tolist()), strict=True)
     ):
@@ -96,21 +96,25 @@ def _split(mesh: Mesh, parts: list[Part]) -> list[Group]:
         corners = welded.indices[low:high] - np.int32(start)
         material = int(mesh.material[low])
         part = parts[number]
-        groups.append(Group(_key(part), _name(part), material, vertices, corners))
-    return groups
+        meshes.append(ObjectMesh(_key(part), _name(part), material, vertices, corners))
+    return meshes
 
 
+# The values of an attribute, and for which vertices the source gives them.
 Column = tuple[Floats, npt.NDArray[np.bool_]]
 
 
 def _given(column: Floats, name: str, has: npt.NDArray[np.bool_]) -> Floats:
-    """Give a column, without rows where the source gives it for no vertex, or tangents for some."""
+    """Return a column, or none of its rows if the source does not give it.
+
+    Tangents count only if all vertices have one: part of them would not fit computed ones.
+    """
     is_given = bool(has.all()) if name == "tangent" else bool(has.any())
-    return column if is_given else np.zeros((0, WIDTHS[name]), np.float32)
+    return column if is_given else np.zeros((0, ATTRIBUTE_WIDTHS[name]), np.float32)
 
 
 def _columns(mesh: Mesh, corners: Numbers, material: npt.NDArray[np.int32]) -> dict[str, Column]:
-    """Give each attribute of the vertices, and whether the source gives it for each of them."""
+    """Return all attributes of the vertices that `corners` name."""
     uv, is_plain = _uv(mesh, corners, material)
     has_tangent = _has(mesh.tangent, corners) & is_plain
     everywhere = np.ones(len(corners), np.bool_)
@@ -128,7 +132,7 @@ def _values(
     attribute: Attribute[np.float32] | None, corners: Numbers, name: str, default: float = 0.0
 ) -> Floats:
     if attribute is None:
-        return np.full((len(corners), WIDTHS[name]), default, np.float32)
+        return np.full((len(corners), ATTRIBUTE_WIDTHS[name]), default, np.float32)
     return attribute.at(corners, default)
 
 
@@ -142,7 +146,7 @@ def _has(attribute: Attribute[np.float32] | None, corners: Numbers) -> npt.NDArr
 def _uv(
     mesh: Mesh, corners: Numbers, material: npt.NDArray[np.int32]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Give the coordinates of uv0, and whether they are the source's first set as it is."""
+    """Return uv0, and for which vertices the source's tangents still fit it."""
     found = np.zeros((len(corners), 2), np.float32)
     is_plain = np.zeros(len(corners), np.bool_)
     for number in np.unique(material).tolist():
@@ -154,17 +158,17 @@ def _uv(
         has = _has(uv, corners[rows])
         moved = _upwards(transform_uv(texture, uv.at(corners[rows])), mesh)
         found[rows] = np.where(has[:, None], moved, np.float32(0))
-        is_plain[rows] = texture.uv_set == 0 and _moves_nothing(texture)
+        is_plain[rows] = texture.uv_set == 0 and _keeps_tangents(texture)
     return found, is_plain
 
 
-def _moves_nothing(texture: Texture) -> bool:
-    """Whether tangents stay what they are: scaled coordinates grow the same way."""
+def _keeps_tangents(texture: Texture) -> bool:
+    """Tell whether a texture transform leaves the directions of u and v as they are."""
     return texture.rotation == 0.0 and min(texture.scale) > 0.0
 
 
 def _upwards(uv: Floats, mesh: Mesh) -> Floats:
-    """Give coordinates with v upwards, as the engine reads them."""
+    """Return coordinates with v upwards, as the engine reads them."""
     if mesh.has_v_up:
         return uv
     return np.stack([uv[:, 0], np.float32(1) - uv[:, 1]], axis=1)

@@ -1,7 +1,7 @@
-"""Fewer triangles for a level: edges collapse and small parts go, always the least visible first.
+"""Simplify a tile for a level: collapse edges and drop small components, least visible first.
 
-The rule: no level has more triangles than the one before; and what lies on a tile's border stays,
-or goes on both of its sides, so that tiles meet.
+No level has more triangles than the previous one. What lies on a tile's border stays, or is
+dropped on both sides of it, so that neighbouring tiles still meet.
 """
 
 from __future__ import annotations
@@ -16,37 +16,38 @@ import numpy.typing as npt
 from encoders.kit.mesh.quadric import cross, unit
 from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
 from encoders.kit.mesh.weld import prune_vertices
-from encoders.untold.carry_attributes import dress
-from encoders.untold.component import largest_loss
+from encoders.untold.carry_attributes import carry_attributes
+from encoders.untold.component import largest_dropped_size
 from encoders.untold.tile_mesh import (
-    HELD,
+    ATTRIBUTE_WIDTHS,
+    DROP_SHARE,
+    IS_MULTI_TILE,
     NUMBER,
     SIZE,
-    VANISHES,
-    WIDTHS,
-    Cut,
     Floats,
-    Piece,
+    Tile,
+    TileMesh,
     Triangles,
 )
 
-# A part that is missing is as bad as a surface that is wrong by this part of its size.
-LOSS_ERRORS = 1.0 / 6.0
-# A part is as large as so many times what it may be wrong by: it is there as it is, or not at all.
-SIZE_ERRORS = 4.0
-# How much of an error is for collapsing edges with what is drawn on them; the rest is for shapes.
-GENTLE = 0.25
-# No greater error is worth it to come nearer to a share than this.
+# A dropped component counts as a surface that is wrong by this part of the component's size.
+DROP_ERROR = 1.0 / 6.0
+# No vertex may be wrong by more than its component's size over this: a component is either
+# recognisable or dropped.
+SIZE_TO_ERROR = 4.0
+# The part of an error that is spent on collapses that keep attributes; the rest is for shapes.
+ATTRIBUTE_PORTION = 0.25
+# A level is near enough to its share at this factor, plus so many triangles.
 NEAR_ENOUGH, SPARE_TRIANGLES = 1.05, 2
-# Errors are allowed in so many steps, each twice the one before.
+# Errors are tried in so many steps, each twice the one before.
 STEPS = 6
 
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a level is to be: how many triangles, and how wrong it may be, in metres.
+class LevelGoal:
+    """What a level should come to: its triangles, and the error allowed in metres.
 
     `sides` are the axes on the ground, each with the length of a tile along it.
     """
@@ -55,127 +56,137 @@ class Wanted:
     error: float
     sides: Sequence[tuple[int, float]]
 
-    def is_met(self, cut: Cut) -> bool:
-        """Tell whether a tile is at its share: parts go whole, so it may be off by half of one."""
-        return cut.triangle_count <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
+    def is_met(self, tile: Tile) -> bool:
+        """Tell whether a tile is near enough to its share that no larger error is worth it."""
+        return tile.triangle_count <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
 
 
-def reduce_cut(cut: Cut, before: Cut, share: float, tile_size: Sequence[float]) -> Cut:
-    """Bring a tile to a share of its triangles, or as near as the error allowed lets it come.
+def simplify_tile(tile: Tile, previous: Tile, share: float, tile_size: Sequence[float]) -> Tile:
+    """Simplify a tile to a share of its triangles, or as near as the allowed error permits.
 
-    It is never above the level `before`, whose triangles are taken where they are fewer. The longer
-    side of a tile is what the distance goes by from which a level is seen.
+    The result has at most as many triangles as the `previous` level, which is used instead if it
+    has fewer. The error scales with the longer side of a tile, because so does the distance from
+    which a level is seen.
     """
     across, _, along = tile_size
     side = max(across, along)
-    error = LOSS_ERRORS * largest_loss(share, side)
-    wanted = Wanted(math.ceil(cut.whole * share), error, ((0, across), (2, along)))
-    found = _reduced(_without_held(cut, share), wanted)
-    if before.pieces:
-        before = _without_held(before, share)
-        if before.triangle_count < found.triangle_count:
-            return before
+    error = DROP_ERROR * largest_dropped_size(share, side)
+    goal = LevelGoal(math.ceil(tile.full_count * share), error, ((0, across), (2, along)))
+    found = _simplified(_without_multi_tile(tile, share), goal)
+    if previous.meshes:
+        previous = _without_multi_tile(previous, share)
+        if previous.triangle_count < found.triangle_count:
+            return previous
     return found
 
 
-def _reduced(cut: Cut, wanted: Wanted) -> Cut:
-    """Find the least error, of some that double, that brings a tile to its share."""
-    found = _collapsed(cut, wanted, 1.0)
-    if wanted.is_met(found) and not _is_worse_than_loss(found):
+def _simplified(tile: Tile, goal: LevelGoal) -> Tile:
+    """Simplify with the least of STEPS errors that meets the goal, by binary search."""
+    found = _collapsed(tile, goal, 1.0)
+    if goal.is_met(found) and not _is_worse_than_dropping(found):
         return found
     low, high = 0, STEPS - 1
-    found = _at_error(cut, wanted, high)
-    while low < high and wanted.is_met(found):
+    found = _at_error(tile, goal, high)
+    while low < high and goal.is_met(found):
         middle = (low + high) // 2
-        closer = _at_error(cut, wanted, middle)
-        if wanted.is_met(closer):
+        closer = _at_error(tile, goal, middle)
+        if goal.is_met(closer):
             found, high = closer, middle
         else:
             low = middle + 1
     return found
 
 
-def _at_error(cut: Cut, wanted: Wanted, step: int) -> Cut:
-    """Do all that an error allows: collapse edges, then leave out whole parts."""
-    now = replace(wanted, error=wanted.error / 2.0 ** (STEPS - 1 - step))
-    return _without_small(_reshaped(_collapsed(cut, now, GENTLE), now, 1.0 - GENTLE), now)
+def _at_error(tile: Tile, goal: LevelGoal, step: int) -> Tile:
+    """Do all that one error permits: collapse edges, then drop whole components."""
+    now = replace(goal, error=goal.error / 2.0 ** (STEPS - 1 - step))
+    collapsed = _collapsed(tile, now, ATTRIBUTE_PORTION)
+    return _without_small(_reshaped(collapsed, now, 1.0 - ATTRIBUTE_PORTION), now)
 
 
-def _is_worse_than_loss(cut: Cut) -> bool:
-    """Tell whether collapsing made errors where small parts could have gone instead."""
-    size = cut.error / LOSS_ERRORS
-    return any(bool((_may_go(piece) & (piece.part[:, SIZE] <= size)).any()) for piece in cut.pieces)
+def _is_worse_than_dropping(tile: Tile) -> bool:
+    """Tell whether collapses made a larger error than dropping small components would have."""
+    size = tile.error / DROP_ERROR
+    return any(
+        bool((_is_droppable(mesh) & (mesh.component[:, SIZE] <= size)).any())
+        for mesh in tile.meshes
+    )
 
 
-def _may_go(piece: Piece) -> Flags:
-    """Tell which vertices are of parts that this tile alone decides on; a named object stays."""
-    found: Flags = (piece.part[:, HELD] == 0) & (not piece.object)
+def _is_droppable(mesh: TileMesh) -> Flags:
+    """Tell which vertices are of components that this tile alone decides on.
+
+    Objects that keep their name are never dropped.
+    """
+    found: Flags = (mesh.component[:, IS_MULTI_TILE] == 0) & (not mesh.object)
     return found
 
 
-def _collapsed(cut: Cut, wanted: Wanted, portion: float) -> Cut:
-    """Collapse edges with what is drawn on them; a seam moves along itself alone."""
-    if cut.triangle_count <= wanted.triangles:
-        return cut
-    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
-    surface = _surface(cut.pieces, wanted)
-    found = simplify(surface, wanted.triangles, _borders(cut.pieces), errors)
-    pieces = [
-        _pruned(piece, triangles)
-        for piece, triangles in zip(cut.pieces, _split(cut.pieces, found.indices), strict=True)
+def _collapsed(tile: Tile, goal: LevelGoal, portion: float) -> Tile:
+    """Collapse edges and respect attributes: a seam only moves along itself."""
+    if tile.triangle_count <= goal.triangles:
+        return tile
+    errors = _errors(tile.meshes, goal.error) * np.float32(portion)
+    surface = _surface(tile.meshes, goal)
+    found = simplify(surface, goal.triangles, _borders(tile.meshes), errors)
+    meshes = [
+        _pruned(mesh, triangles)
+        for mesh, triangles in zip(tile.meshes, _split(tile.meshes, found.indices), strict=True)
     ]
-    return _with(cut, pieces, found.error)
+    return _with_meshes(tile, meshes, found.error)
 
 
-def _pruned(piece: Piece, triangles: Triangles) -> Piece:
-    """Leave out the vertices that no triangle uses any more."""
-    used, corners = prune_vertices(triangles, len(piece.position))
-    columns = {name: getattr(piece, name)[used] for name in WIDTHS if len(getattr(piece, name))}
-    return replace(piece, **columns, is_border=piece.is_border[used], triangles=corners)
+def _pruned(mesh: TileMesh, triangles: Triangles) -> TileMesh:
+    """Return the mesh with these triangles, and without unused vertices."""
+    used, corners = prune_vertices(triangles, len(mesh.position))
+    columns = {
+        name: getattr(mesh, name)[used] for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))
+    }
+    return replace(mesh, **columns, is_border=mesh.is_border[used], triangles=corners)
 
 
-def _reshaped(cut: Cut, wanted: Wanted, portion: float) -> Cut:
-    """Collapse edges of the bare shape, and draw on what is left what was on it before."""
-    if cut.triangle_count <= wanted.triangles:
-        return cut
-    errors = _errors(cut.pieces, wanted.error) * np.float32(portion)
-    surface = _surface(cut.pieces, wanted)
-    found = simplify_shape(surface, wanted.triangles, _borders(cut.pieces), errors)
-    return _with(cut, _dressed(cut.pieces, found), found.error)
+def _reshaped(tile: Tile, goal: LevelGoal, portion: float) -> Tile:
+    """Collapse edges of the bare shape, across seams, and carry the attributes over."""
+    if tile.triangle_count <= goal.triangles:
+        return tile
+    errors = _errors(tile.meshes, goal.error) * np.float32(portion)
+    surface = _surface(tile.meshes, goal)
+    found = simplify_shape(surface, goal.triangles, _borders(tile.meshes), errors)
+    return _with_meshes(tile, _with_attributes(tile.meshes, found), found.error)
 
 
-def _dressed(pieces: Sequence[Piece], found: Simplified) -> list[Piece]:
-    points = np.concatenate([piece.position for piece in pieces])[found.indices]
-    ends = np.cumsum([0, *(len(piece.triangles) for piece in pieces)])
+def _with_attributes(meshes: Sequence[TileMesh], found: Simplified) -> list[TileMesh]:
+    points = np.concatenate([mesh.position for mesh in meshes])[found.indices]
+    ends = np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)])
     bounds = np.searchsorted(found.kept, ends)
     return [
-        dress(piece, piece.triangles[found.kept[low:high] - start], points[low:high])
-        for piece, start, low, high in zip(pieces, ends, bounds[:-1], bounds[1:], strict=False)
+        carry_attributes(mesh, mesh.triangles[found.kept[low:high] - start], points[low:high])
+        for mesh, start, low, high in zip(meshes, ends, bounds[:-1], bounds[1:], strict=False)
     ]
 
 
-def _with(cut: Cut, pieces: Sequence[Piece], error: float) -> Cut:
-    left = tuple(piece for piece in pieces if len(piece.triangles))
-    return replace(cut, pieces=left, error=cut.error + error)
+def _with_meshes(tile: Tile, meshes: Sequence[TileMesh], error: float) -> Tile:
+    left = tuple(mesh for mesh in meshes if len(mesh.triangles))
+    return replace(tile, meshes=left, error=tile.error + error)
 
 
-def _surface(pieces: Sequence[Piece], wanted: Wanted) -> Surface:
-    """Put all pieces of a tile together, so that nothing opens between two materials."""
-    starts = np.cumsum([0, *(len(piece.position) for piece in pieces)]).tolist()
-    position = np.concatenate([piece.position for piece in pieces])
-    part = np.concatenate([piece.part[:, NUMBER] for piece in pieces]).astype(np.int32)
+def _surface(meshes: Sequence[TileMesh], goal: LevelGoal) -> Surface:
+    """Join all meshes of a tile, so that no gap opens between two materials."""
+    starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)]).tolist()
+    position = np.concatenate([mesh.position for mesh in meshes])
+    component = np.concatenate([mesh.component[:, NUMBER] for mesh in meshes]).astype(np.int32)
     return Surface(
         position,
-        np.concatenate([one.triangles + at for one, at in zip(pieces, starts, strict=False)]),
-        np.concatenate([piece.normal for piece in pieces]),
-        np.concatenate([_even_uv(piece) for piece in pieces]),
-        part,
-        _is_in_plane(position, wanted.sides),
+        np.concatenate([one.triangles + at for one, at in zip(meshes, starts, strict=False)]),
+        np.concatenate([mesh.normal for mesh in meshes]),
+        np.concatenate([_scaled_uv(mesh) for mesh in meshes]),
+        component,
+        _is_in_plane(position, goal.sides),
     )
 
 
 def _is_in_plane(position: Floats, sides: Sequence[tuple[int, float]]) -> Flags:
-    """Tell which vertices lie exactly between two tiles, where another object may begin."""
+    """Tell which vertices lie exactly between two tiles, where another object may join."""
     found = np.zeros(len(position), np.bool_)
     for axis, side in sides:
         column = position[:, axis]
@@ -183,13 +194,14 @@ def _is_in_plane(position: Floats, sides: Sequence[tuple[int, float]]) -> Flags:
     return found
 
 
-def _even_uv(piece: Piece) -> Floats:
-    """Scale coordinates so that a texture is as large as what it is drawn on, in all pieces."""
-    flat = np.zeros((len(piece.uv), 3))
-    flat[:, :2] = piece.uv
-    drawn = math.fsum(_areas(flat, piece.triangles))
-    scale = math.sqrt(math.fsum(_areas(piece.position, piece.triangles)) / drawn) if drawn else 0.0
-    return (piece.uv * scale).astype(np.float32)
+def _scaled_uv(mesh: TileMesh) -> Floats:
+    """Scale UVs to metres, so that a shifted texture counts alike in all meshes."""
+    flat = np.zeros((len(mesh.uv), 3))
+    flat[:, :2] = mesh.uv
+    # fsum: the sum must not depend on the order in which a library adds.
+    drawn = math.fsum(_areas(flat, mesh.triangles))
+    scale = math.sqrt(math.fsum(_areas(mesh.position, mesh.triangles)) / drawn) if drawn else 0.0
+    return (mesh.uv * scale).astype(np.float32)
 
 
 def _areas(points: npt.NDArray[np.floating], triangles: Triangles) -> npt.NDArray[np.float64]:
@@ -198,61 +210,64 @@ def _areas(points: npt.NDArray[np.floating], triangles: Triangles) -> npt.NDArra
     return 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1]
 
 
-def _borders(pieces: Sequence[Piece]) -> Flags:
-    return np.concatenate([piece.is_border for piece in pieces])
+def _borders(meshes: Sequence[TileMesh]) -> Flags:
+    return np.concatenate([mesh.is_border for mesh in meshes])
 
 
-def _errors(pieces: Sequence[Piece], error: float) -> Floats:
-    """Return what each vertex may be wrong by: less than would cripple the part it is of."""
-    sizes = np.concatenate([piece.part[:, SIZE] for piece in pieces])
-    return np.minimum(sizes / np.float32(SIZE_ERRORS), np.float32(error))
+def _errors(meshes: Sequence[TileMesh], error: float) -> Floats:
+    """Return the error allowed at each vertex, which is less in small components."""
+    sizes = np.concatenate([mesh.component[:, SIZE] for mesh in meshes])
+    return np.minimum(sizes / np.float32(SIZE_TO_ERROR), np.float32(error))
 
 
-def _split(pieces: Sequence[Piece], indices: Triangles) -> list[Triangles]:
-    """Give each piece its triangles back."""
-    starts = np.cumsum([0, *(len(piece.position) for piece in pieces)])
+def _split(meshes: Sequence[TileMesh], indices: Triangles) -> list[Triangles]:
+    """Return the triangles of each mesh, with its own vertex numbers."""
+    starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)])
     owner = np.searchsorted(starts, indices[:, 0], "right") - 1
     return [indices[owner == n] - np.int32(start) for n, start in enumerate(starts[:-1].tolist())]
 
 
-def _without_held(cut: Cut, share: float) -> Cut:
-    """Leave out small parts across borders, which the tiles beyond leave out as well."""
-    gone = [
-        (piece.part[piece.triangles[:, 0], VANISHES] > share) & (not piece.object)
-        for piece in cut.pieces
+def _without_multi_tile(tile: Tile, share: float) -> Tile:
+    """Drop the small components across borders that the neighbouring tiles drop as well."""
+    dropped = [
+        (mesh.component[mesh.triangles[:, 0], DROP_SHARE] > share) & (not mesh.object)
+        for mesh in tile.meshes
     ]
-    # A tile without anything is no tile.
-    if all(bool(one.all()) for one in gone):
-        return cut
-    return _without(cut, gone)
+    # Never all of them: a file needs an entity, so an empty level could not be written.
+    if all(bool(one.all()) for one in dropped):
+        return tile
+    return _without(tile, dropped)
 
 
-def _without_small(cut: Cut, wanted: Wanted) -> Cut:
-    """Leave out whole parts, the smallest first, until the tile is at its share."""
-    target = wanted.triangles
-    part = np.concatenate([piece.part[piece.triangles[:, 0]] for piece in cut.pieces])
-    may_go = np.concatenate([_may_go(piece)[piece.triangles[:, 0]] for piece in cut.pieces])
-    _, first, owner, count = np.unique(
-        part[:, NUMBER], return_index=True, return_inverse=True, return_counts=True
+def _without_small(tile: Tile, goal: LevelGoal) -> Tile:
+    """Drop whole components, the smallest first, until the tile is at its share."""
+    target = goal.triangles
+    rows = np.concatenate([mesh.component[mesh.triangles[:, 0]] for mesh in tile.meshes])
+    is_droppable = np.concatenate(
+        [_is_droppable(mesh)[mesh.triangles[:, 0]] for mesh in tile.meshes]
     )
-    sizes = part[first, SIZE]
-    is_small = may_go[first] & (sizes <= wanted.error / LOSS_ERRORS)
+    _, first, owner, count = np.unique(
+        rows[:, NUMBER], return_index=True, return_inverse=True, return_counts=True
+    )
+    sizes = rows[first, SIZE]
+    is_small = is_droppable[first] & (sizes <= goal.error / DROP_ERROR)
+    # The largest component stays, so that the level is not empty.
     is_small[np.argmax(sizes)] = False
-    gone = np.zeros(len(first), np.bool_)
-    left = len(part)
+    dropped = np.zeros(len(first), np.bool_)
+    left = len(rows)
     for number in np.argsort(sizes, kind="stable").tolist():
         after = left - int(count[number])
-        # One that would leave the share further away stays.
+        # A component whose loss would lead further below the share than it is above stays.
         if is_small[number] and left > target and abs(after - target) < left - target:
-            gone[number] = True
+            dropped[number] = True
             left = after
-    ends = np.cumsum([len(piece.triangles) for piece in cut.pieces])[:-1]
-    return _without(cut, np.split(gone[owner], ends))
+    ends = np.cumsum([len(mesh.triangles) for mesh in tile.meshes])[:-1]
+    return _without(tile, np.split(dropped[owner], ends))
 
 
-def _without(cut: Cut, gone: Sequence[Flags]) -> Cut:
-    pieces = [
-        replace(piece, triangles=piece.triangles[~lost])
-        for piece, lost in zip(cut.pieces, gone, strict=True)
+def _without(tile: Tile, dropped: Sequence[Flags]) -> Tile:
+    meshes = [
+        replace(mesh, triangles=mesh.triangles[~lost])
+        for mesh, lost in zip(tile.meshes, dropped, strict=True)
     ]
-    return _with(cut, pieces, 0.0)
+    return _with_meshes(tile, meshes, 0.0)

@@ -1,7 +1,7 @@
-"""Cut pieces at the planes between tiles.
+"""Split meshes at the planes between tiles.
 
-The rule: planes are cut in one order, all of an object's, so both sides of a plane get the same
-vertices, bit for bit; no triangle is lost or there twice.
+All planes of an object are cut in one order, whatever the tile. Both sides of a plane therefore
+get the same vertices, bit for bit, and no triangle is lost or duplicated.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.mesh.weld import prune_vertices
-from encoders.untold.grid import Place
-from encoders.untold.tile_mesh import WIDTHS, Piece
+from encoders.untold.grid import TileCoord
+from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 
-# How far geometry may reach past the tiles that its declared bounds lie in, in metres and in
-# parts of its distance from the origin.
+# How far geometry may reach past the tiles that its declared bounds lie in: in metres, and
+# relative to its distance from the origin.
 TOLERANCE, RELATIVE_TOLERANCE = 1e-3, 1e-5
 UP, DOWN = 1.0, -1.0
-# Tile z counts against the axis.
+# Tile z counts along -Z; see `grid`.
 SIGNS = (UP, UP, DOWN)
 
 
-class Slicer:
-    """Tiles of one size, as planes."""
+class TileSplitter:
+    """Splits meshes into tiles of one size.
+
+    Its `spans` are six numbers: the first and the last tile of an object along each axis.
+    """
 
     def __init__(self, tile_size: Sequence[float], floor: float, *, clips: bool) -> None:
         self.clips = clips
@@ -36,12 +39,12 @@ class Slicer:
         self.origins = (0.0, floor, 0.0)
 
     @property
-    def side(self) -> float:
+    def longest_side(self) -> float:
         """The longer side of a tile on the ground."""
         return max(self.sizes[0], self.sizes[2])
 
     def plane(self, axis: int, number: int) -> float:
-        """Return the coordinate at which tile `number` begins, counted as tiles are."""
+        """Return the coordinate at which tile `number` begins, in the tiles' own direction."""
         return self.origins[axis] + SIGNS[axis] * number * self.sizes[axis]
 
     def planes(self, spans: Sequence[int]) -> list[tuple[int, float]]:
@@ -52,16 +55,16 @@ class Slicer:
             for number in range(spans[2 * axis] + 1, spans[2 * axis + 1] + 1)
         ]
 
-    def check(self, piece: Piece, spans: Sequence[int], source: str) -> None:
-        """Refuse geometry that is not where the source says that it is."""
-        low, high = piece.position.min(axis=0), piece.position.max(axis=0)
+    def check_bounds(self, mesh: TileMesh, spans: Sequence[int], source: str) -> None:
+        """Refuse geometry outside of the tiles that were planned from the declared bounds."""
+        low, high = mesh.position.min(axis=0), mesh.position.max(axis=0)
         for axis, name in enumerate("xyz"):
             ends = sorted(
                 (self.plane(axis, spans[2 * axis]), self.plane(axis, spans[2 * axis + 1] + 1))
             )
             spare = TOLERANCE + RELATIVE_TOLERANCE * max(map(abs, ends))
             if low[axis] < ends[0] - spare or high[axis] > ends[1] + spare:
-                facts = {"asset": source, "object": piece.object, "axis": name}
+                facts = {"asset": source, "object": mesh.object, "axis": name}
                 found = f"{low[axis]:.6g} to {high[axis]:.6g}"
                 raise EncodeError(
                     "an object is not within the bounds that its file declares",
@@ -69,59 +72,61 @@ class Slicer:
                     "Export the model again, so that min and max of its positions are right.",
                 )
 
-    def slices(self, piece: Piece, spans: Sequence[int]) -> Iterable[tuple[Place, Piece]]:
-        """Give what each tile gets of a piece; `spans` are first and last tile along each axis."""
+    def split(self, mesh: TileMesh, spans: Sequence[int]) -> Iterable[tuple[TileCoord, TileMesh]]:
+        """Return the part of a mesh that lies in each tile."""
         first = np.array(spans[0::2])
         last = np.array(spans[1::2])
         if (first == last).all():
             x, y, z = first.tolist()
-            return [((x, y, z), piece)]
-        names = [name for name in WIDTHS if len(getattr(piece, name))]
-        mesh = start_cut([getattr(piece, name) for name in names], piece.triangles)
+            return [((x, y, z), mesh)]
+        names = [name for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))]
+        cut = start_cut([getattr(mesh, name) for name in names], mesh.triangles)
         planes = self.planes(spans)
         for axis, value in planes:
-            mesh = cut_at_plane(mesh, axis, value)
-        is_border = _borders(mesh, planes)
-        places = self._places(mesh, first, last)
-        return _parts(piece, names, mesh, is_border, places)
+            cut = cut_at_plane(cut, axis, value)
+        is_border = _borders(cut, planes)
+        tiles = self._tiles(cut, first, last)
+        return _tile_meshes(mesh, names, cut, is_border, tiles)
 
-    def _places(
-        self, mesh: CutMesh, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
+    def _tiles(
+        self, cut: CutMesh, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """Give the tile of each triangle by its middle; what rounding put outside stays inside."""
-        corners = mesh.attributes[0].astype(np.float64)[mesh.indices]
-        middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
+        """Return the tile in which the centre of each triangle lies."""
+        corners = cut.attributes[0].astype(np.float64)[cut.indices]
+        centre = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
         scale = np.array(SIGNS) * np.array(self.sizes)
-        places = np.floor((middle - np.array(self.origins)) / scale).astype(np.int64)
-        inside: npt.NDArray[np.int64] = np.clip(places, first, last)
+        tiles = np.floor((centre - np.array(self.origins)) / scale).astype(np.int64)
+        # Rounding may put a thin triangle just outside of the planned tiles; keep it inside.
+        inside: npt.NDArray[np.int64] = np.clip(tiles, first, last)
         return inside
 
 
-def _borders(mesh: CutMesh, planes: Sequence[tuple[int, float]]) -> npt.NDArray[np.bool_]:
-    """Tell which vertices lie in a plane that was cut at."""
-    position = mesh.attributes[0]
+def _borders(cut: CutMesh, planes: Sequence[tuple[int, float]]) -> npt.NDArray[np.bool_]:
+    """Tell which vertices lie in a plane at which the mesh was cut."""
+    position = cut.attributes[0]
     found = np.zeros(len(position), np.bool_)
     for axis, value in planes:
+        # Exact: the cut sets this coordinate of new vertices to the plane's value.
         found |= position[:, axis] == np.float32(value)
     return found
 
 
-def _parts(
-    piece: Piece,
+def _tile_meshes(
+    mesh: TileMesh,
     names: list[str],
-    mesh: CutMesh,
+    cut: CutMesh,
     is_border: npt.NDArray[np.bool_],
-    places: npt.NDArray[np.int64],
-) -> Iterable[tuple[Place, Piece]]:
-    tiles, number = np.unique(places, axis=0, return_inverse=True)
-    for index, tile in enumerate(tiles.tolist()):
-        chosen = mesh.indices[number.reshape(-1) == index]
+    tiles: npt.NDArray[np.int64],
+) -> Iterable[tuple[TileCoord, TileMesh]]:
+    distinct, number = np.unique(tiles, axis=0, return_inverse=True)
+    for index, tile in enumerate(distinct.tolist()):
+        chosen = cut.indices[number.reshape(-1) == index]
         used, triangles = prune_vertices(chosen, len(is_border))
         columns: dict[str, Any] = {
-            name: column[used] for name, column in zip(names, mesh.attributes, strict=True)
+            name: column[used] for name, column in zip(names, cut.attributes, strict=True)
         }
         x, y, z = tile
         yield (
             (x, y, z),
-            replace(piece, **columns, is_border=is_border[used], triangles=triangles),
+            replace(mesh, **columns, is_border=is_border[used], triangles=triangles),
         )

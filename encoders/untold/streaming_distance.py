@@ -1,7 +1,7 @@
-"""How near a tile has to be to be loaded, and at which distances its levels change.
+"""The distances at which tiles are loaded and dropped, and at which their levels change.
 
-Formulas of the engine's exporter, with the gap of 4 m between levels that the runtime enforces.
-All distances are in metres, to the nearest point of a tile's bounds.
+These are the formulas of the engine's exporter, with the gap of 4 m between levels that the runtime
+enforces. All distances are in metres, to the nearest point of a tile's bounds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ GAP = 4.0
 OUTER_MARGIN = 4.0
 PRIORITY = 10
 HLOD_POSITION = 1.0
-# Where between near and far the first and the last level begin.
+# Where the first and the last LOD begin, between the nearest and the furthest distance.
 FIRST_POSITION, LAST_POSITION = 0.30, 0.78
-# The runtime takes no level at less.
+# The runtime accepts no smaller distance.
 LEAST_DISTANCE = 1.0
 
 
@@ -34,18 +34,18 @@ def half_diagonal(size_x: float, size_z: float) -> float:
 
 
 def tile_radii(tile: float, half: float) -> Radii:
-    """Return the radii of all tiles of a scene."""
+    """Return the radii of all tiles, from a tile's longer side and the scene's half diagonal."""
     streaming = min(2.0 * tile, 0.35 * half)
     return Radii(streaming, max(min(3.0 * tile, 0.5 * half), 1.5 * streaming))
 
 
 def shared_radii(half: float) -> Radii:
-    """Return the radii of what belongs to no tile."""
+    """Return the radii of the shared bucket."""
     return Radii(half, 1.5 * half)
 
 
 def hlod_distance(radii: Radii) -> float:
-    """Return where the HLOD takes over."""
+    """Return the distance from which the HLOD is shown."""
     low = radii.streaming + GAP
     margin = min(OUTER_MARGIN, 0.25 * max(radii.unload - radii.streaming, 2.0 * GAP))
     high = max(low, radii.unload - margin)
@@ -54,7 +54,7 @@ def hlod_distance(radii: Radii) -> float:
 
 
 def lod_distances(radii: Radii, count: int, hlod: float | None) -> list[float]:
-    """Return where each level takes over, at least the gap apart and before the HLOD."""
+    """Return the distance from which each LOD is shown: at least GAP apart, before the HLOD."""
     far = radii.unload - OUTER_MARGIN if hlod is None else hlod - GAP
     near = max(radii.streaming + GAP, 0.45 * radii.streaming, GAP)
     near = min(near, far - GAP * (count - 1))

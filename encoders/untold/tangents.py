@@ -1,4 +1,4 @@
-"""Tangents of a piece: the source's own, or by the rules of MikkTSpace."""
+"""Tangents of a mesh: the source's own, or computed by the rules of MikkTSpace."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.kit.mesh.tangent import Shape, corner_tangents, split_by_tangent
-from encoders.untold.tile_mesh import WIDTHS, Piece
+from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 
 
-def with_tangents(piece: Piece) -> Piece:
-    """Give a piece in which every vertex has a tangent."""
-    if len(piece.tangent):
-        return piece
-    if not piece.uv.any():
-        flat = np.tile(np.array([1, 0, 0, 1], np.float32), (len(piece.position), 1))
-        return replace(piece, tangent=flat)
-    tangents = corner_tangents(Shape(piece.position, piece.normal, piece.uv, piece.triangles))
-    old, tangent, triangles = split_by_tangent(piece.triangles, tangents)
+def with_tangents(mesh: TileMesh) -> TileMesh:
+    """Return the mesh with a tangent at every vertex."""
+    if len(mesh.tangent):
+        return mesh
+    # Without texture coordinates there is no direction to follow: any unit vector will do.
+    if not mesh.uv.any():
+        flat = np.tile(np.array([1, 0, 0, 1], np.float32), (len(mesh.position), 1))
+        return replace(mesh, tangent=flat)
+    tangents = corner_tangents(Shape(mesh.position, mesh.normal, mesh.uv, mesh.triangles))
+    old, tangent, triangles = split_by_tangent(mesh.triangles, tangents)
     columns = {
-        name: getattr(piece, name)[old]
-        for name in WIDTHS
-        if name != "tangent" and len(getattr(piece, name))
+        name: getattr(mesh, name)[old]
+        for name in ATTRIBUTE_WIDTHS
+        if name != "tangent" and len(getattr(mesh, name))
     }
-    border = piece.is_border[old]
-    return replace(piece, **columns, tangent=tangent, is_border=border, triangles=triangles)
+    border = mesh.is_border[old]
+    return replace(mesh, **columns, tangent=tangent, is_border=border, triangles=triangles)

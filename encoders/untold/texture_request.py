@@ -1,7 +1,7 @@
-"""Which textures a scene needs: one for every image and every use of it.
+"""The textures that a scene needs: one for every image and every use of it.
 
-A request says what to make; its key is what materials call it by, and is the same in the plan and
-in the encoders. No arrays: this is read when a build is loaded.
+Materials refer to a texture by the key of its request, which is the same in the plan and in the
+encoders. This is imported whenever a build is loaded, so it must not import numpy.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# The channel of the image that a grey texture takes.
+# The channel of the image that becomes a grey texture.
 RED, GREEN, BLUE = 0, 1, 2
 GREY = ("metallic", "roughness", "occlusion")
 
 
 @dataclass(frozen=True, order=True)
-class Request:
-    """A texture of a kind from an image, with alpha from another where `alpha` names one.
+class TextureRequest:
+    """A texture to make from `image`, with the alpha of another image if `alpha` names one.
 
-    Kinds are the slots of a material record.
+    `kind` is the slot of a material record.
     """
 
     kind: str
@@ -30,44 +30,44 @@ class Request:
 
     @property
     def key(self) -> str:
-        """What a material calls the texture by."""
+        """The name by which materials refer to the texture."""
         return "|".join((self.kind, str(self.channel), self.image, self.alpha))
 
     @property
     def suffix(self) -> str:
-        """What is added to the image's name where one image becomes several textures."""
+        """What is added to the image's name, because one image may become several textures."""
         return "" if self.kind in ("base_color", "normal", "emissive") else f"_{self.kind}"
 
 
-def requests_of(images: Mapping[str, str]) -> dict[str, Request]:
-    """Say which texture each slot of a record gets from a source's images, by the source's slots.
+def texture_requests(images: Mapping[str, str]) -> dict[str, TextureRequest]:
+    """Return the texture for each slot of a record, given the images of the source's slots.
 
     glTF packs roughness in green and metal in blue; where MTL gives them maps of their own, they
     are grey. An alpha map goes into the base colour's alpha.
     """
-    found: dict[str, Request] = {}
+    found: dict[str, TextureRequest] = {}
     color, alpha = images.get("base_color", ""), images.get("alpha", "")
     if color or alpha:
-        found["base_color"] = Request("base_color", color, "" if alpha == color else alpha)
+        found["base_color"] = TextureRequest("base_color", color, "" if alpha == color else alpha)
     if "metallic_roughness" in images:
         packed = images["metallic_roughness"]
-        found["metallic"] = Request("metallic", packed, channel=BLUE)
-        found["roughness"] = Request("roughness", packed, channel=GREEN)
+        found["metallic"] = TextureRequest("metallic", packed, channel=BLUE)
+        found["roughness"] = TextureRequest("roughness", packed, channel=GREEN)
     for slot in ("normal", "metallic", "roughness", "emissive", "occlusion"):
         if slot in images:
-            found[slot] = Request(slot, images[slot])
+            found[slot] = TextureRequest(slot, images[slot])
     return found
 
 
 def embedded_name(source: str, image: int) -> str:
-    """Name an image that is inside of a source."""
+    """Return the name of an image that is inside of a source."""
     return f"{source}#{image}"
 
 
 def image_stem(name: str) -> str:
-    """Give what a texture is called after its image: the file's stem, and a number inside of it.
+    """Return the name of a texture: its image file's stem, and the number of an embedded image.
 
-    The name becomes part of an address, so it has only what needs no escape there.
+    It becomes part of a URL, so it has only characters that need no escape there.
     """
     embedded = re.fullmatch(r"(.*\.(?:glb|gltf))#(\d+)", name, re.IGNORECASE)
     path = embedded[1] if embedded else name

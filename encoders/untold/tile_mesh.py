@@ -1,6 +1,7 @@
-"""Geometry on its way between nodes: pieces of objects, and tiles put together from them.
+"""Geometry between nodes: meshes of one object and one material, and whole tiles of them.
 
-These bytes are read by this target alone. The rule: equal geometry is equal bytes.
+Only this target reads these bytes. Equal geometry gives equal bytes, so that a node whose result
+did not change leaves the nodes after it up to date.
 """
 
 from __future__ import annotations
@@ -18,20 +19,28 @@ from encoders.kit.mesh.weld import prune_vertices, weld_vertices
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.int32]
 
-WIDTHS = {"position": 3, "normal": 3, "uv": 2, "uv1": 2, "color": 4, "tangent": 4, "part": 4}
-# The columns of `part`.
-NUMBER, SIZE, VANISHES, HELD = range(4)
+ATTRIBUTE_WIDTHS = {
+    "position": 3,
+    "normal": 3,
+    "uv": 2,
+    "uv1": 2,
+    "color": 4,
+    "tangent": 4,
+    "component": 4,
+}
+# The columns of `component`.
+NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE = range(4)
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class TileMesh:
     """Triangles of one object and one material, in world space and with v upwards.
 
-    `uv1`, `color` and `tangent` have no rows where the source gives none. `part` says of each
-    vertex which connected part of the uncut object it belongs to, and what is known of that: its
-    number, its size in metres, the share below which it vanishes in all its tiles, and whether it
-    is held because of others, so that no tile leaves it out alone. `is_border` marks the vertices
-    that a cut made, or that lie in its plane.
+    `uv1`, `color` and `tangent` have no rows where the source has none. `component` describes, for
+    each vertex, the connected component of the uncut object that it belongs to: its number, its
+    size in metres, the share of triangles below which every level drops it, and whether it
+    concerns several tiles, so that no tile may drop it alone. `is_border` marks the vertices that
+    lie in a plane at which the object was cut.
     """
 
     object: str
@@ -42,88 +51,93 @@ class Piece:
     uv1: Floats
     color: Floats
     tangent: Floats
-    part: Floats
+    component: Floats
     is_border: npt.NDArray[np.bool_]
     triangles: Triangles
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """A tile: its pieces, merged, with `material` a number of `materials`.
+class Tile:
+    """The merged meshes of a tile; their `material` is an index into `materials`.
 
-    A level has fewer triangles than the `whole` and is wrong by up to `error` metres; `missed` says
-    what it and the levels before kept where they missed their share.
+    The same type holds a simplified level of the tile. `full_count` is the number of triangles
+    before simplification, `error` the distance in metres by which surfaces may have moved, and
+    `missed` describes this and earlier levels that kept more triangles than asked for.
     """
 
-    pieces: tuple[Piece, ...]
+    meshes: tuple[TileMesh, ...]
     materials: tuple[dict[str, Any], ...]
-    whole: int
+    full_count: int
     error: float = 0.0
     missed: tuple[str, ...] = ()
 
     @property
     def triangle_count(self) -> int:
-        """How many triangles its pieces have."""
-        return sum(len(piece.triangles) for piece in self.pieces)
+        """The number of triangles of all meshes."""
+        return sum(len(mesh.triangles) for mesh in self.meshes)
 
 
-def weld_piece(piece: Piece) -> Piece:
-    """Make vertices that agree in everything one, and leave out those that no triangle uses."""
-    names = [name for name in WIDTHS if len(getattr(piece, name))]
-    weld = weld_vertices([getattr(piece, name) for name in names])
+def weld_tile_mesh(mesh: TileMesh) -> TileMesh:
+    """Merge vertices that are equal in all attributes, and remove unused ones."""
+    names = [name for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))]
+    weld = weld_vertices([getattr(mesh, name) for name in names])
     border = np.zeros(len(weld.first), np.bool_)
-    border[weld.number[piece.is_border]] = True
-    used, triangles = prune_vertices(weld.number[piece.triangles], len(weld.first))
-    columns = {name: getattr(piece, name)[weld.first[used]] for name in names}
-    return replace(piece, **columns, is_border=border[used], triangles=triangles)
+    border[weld.number[mesh.is_border]] = True
+    used, triangles = prune_vertices(weld.number[mesh.triangles], len(weld.first))
+    columns = {name: getattr(mesh, name)[weld.first[used]] for name in names}
+    return replace(mesh, **columns, is_border=border[used], triangles=triangles)
 
 
-def pack_pieces(pieces: Sequence[Piece]) -> bytes:
-    """Write pieces; none are no bytes."""
-    return msgspec.msgpack.encode([_to_data(piece) for piece in pieces]) if pieces else b""
+def pack_meshes(meshes: Sequence[TileMesh]) -> bytes:
+    """Encode meshes; an empty list becomes empty bytes."""
+    return msgspec.msgpack.encode([_to_data(mesh) for mesh in meshes]) if meshes else b""
 
 
-def unpack_pieces(data: bytes) -> list[Piece]:
-    """Read what `pack_pieces` wrote."""
+def unpack_meshes(data: bytes) -> list[TileMesh]:
+    """Decode the result of `pack_meshes`."""
     return [_from_data(one) for one in msgspec.msgpack.decode(data)] if data else []
 
 
-def pack_cut(cut: Cut) -> bytes:
-    """Write a tile; one without triangles is no bytes."""
-    if not cut.pieces:
+def pack_tile(tile: Tile) -> bytes:
+    """Encode a tile; one without meshes becomes empty bytes."""
+    if not tile.meshes:
         return b""
-    pieces = [_to_data(piece) for piece in cut.pieces]
-    return msgspec.msgpack.encode([pieces, cut.materials, cut.whole, cut.error, cut.missed])
+    meshes = [_to_data(mesh) for mesh in tile.meshes]
+    return msgspec.msgpack.encode(
+        [meshes, tile.materials, tile.full_count, tile.error, tile.missed]
+    )
 
 
-def unpack_cut(data: bytes) -> Cut:
-    """Read what `pack_cut` wrote."""
+def unpack_tile(data: bytes) -> Tile:
+    """Decode the result of `pack_tile`."""
     if not data:
-        return Cut((), (), 0)
-    pieces, materials, whole, error, missed = msgspec.msgpack.decode(data)
-    found = tuple(_from_data(one) for one in pieces)
-    return Cut(found, tuple(materials), whole, error, tuple(missed))
+        return Tile((), (), 0)
+    meshes, materials, full_count, error, missed = msgspec.msgpack.decode(data)
+    found = tuple(_from_data(one) for one in meshes)
+    return Tile(found, tuple(materials), full_count, error, tuple(missed))
 
 
-def _to_data(piece: Piece) -> list[Any]:
-    arrays = [getattr(piece, name).astype("<f4").tobytes() for name in WIDTHS]
-    border = np.packbits(piece.is_border).tobytes()
+def _to_data(mesh: TileMesh) -> list[Any]:
+    # Explicit byte order, so that the bytes do not depend on the machine.
+    arrays = [getattr(mesh, name).astype("<f4").tobytes() for name in ATTRIBUTE_WIDTHS]
+    border = np.packbits(mesh.is_border).tobytes()
     return [
-        piece.object,
-        piece.material,
-        len(piece.position),
+        mesh.object,
+        mesh.material,
+        len(mesh.position),
         *arrays,
         border,
-        piece.triangles.astype("<i4").tobytes(),
+        mesh.triangles.astype("<i4").tobytes(),
     ]
 
 
-def _from_data(data: Sequence[Any]) -> Piece:
+def _from_data(data: Sequence[Any]) -> TileMesh:
     name, material, count, *arrays, border, triangles = data
     columns = {
         key: np.frombuffer(one, "<f4").reshape(-1, width)
-        for (key, width), one in zip(WIDTHS.items(), arrays, strict=True)
+        for (key, width), one in zip(ATTRIBUTE_WIDTHS.items(), arrays, strict=True)
     }
+    # `count` is needed because packed bits are padded to whole bytes.
     is_border = np.unpackbits(np.frombuffer(border, np.uint8), count=count).astype(np.bool_)
     corners = np.frombuffer(triangles, "<i4").reshape(-1, 3)
-    return Piece(name, material, **columns, is_border=is_border, triangles=corners)
+    return TileMesh(name, material, **columns, is_border=is_border, triangles=corners)

@@ -1,6 +1,6 @@
-"""What an `.untold` file holds, as values: the form between geometry and bytes.
+"""An `.untold` file as a value, between geometry and bytes.
 
-Names are texts or None, references are numbers of entries in the lists of the same file.
+Names are strings or None; references are indices into the lists of the same file.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NO_TEXTURES = (NONE,) * 6
 
 
 @dataclass(frozen=True)
-class Texture:
-    """A texture reference; `format` is a number of TEXTURE_FORMATS, `flags` are its bits."""
+class TextureReference:
+    """A texture; `format` is a key of TEXTURE_FORMATS, and `flags` combine SRGB and the like."""
 
     name: str | None
     uri: str | None
@@ -35,7 +35,7 @@ class Texture:
 
 
 @dataclass(frozen=True)
-class Material:
+class MaterialRecord:
     """A material; `textures` are six numbers in the order of SLOTS, NONE where there is none."""
 
     name: str | None
@@ -53,7 +53,7 @@ class Material:
 
 
 @dataclass(frozen=True, eq=False)
-class Mesh:
+class MeshRecord:
     """A mesh of one material: vertices as they are stored, and flat indices of triangles."""
 
     name: str | None
@@ -65,18 +65,18 @@ class Mesh:
 
     @property
     def vertex_count(self) -> int:
-        """How many vertices there are."""
+        """The number of vertices."""
         return len(self.vertices) // VERTEX_SIZE
 
     @property
     def index_type(self) -> int:
-        """The narrowest type that the vertices allow."""
+        """The narrowest index type that the number of vertices allows."""
         return UINT16 if self.vertex_count <= UINT16_VERTICES else UINT32
 
 
 @dataclass(frozen=True, eq=False)
-class Entity:
-    """A node with a run of meshes; bounds are (2, 3): least and greatest."""
+class EntityRecord:
+    """A node with consecutive meshes; bounds have the shape (2, 3): min and max."""
 
     entity_id: int
     name: str | None
@@ -89,34 +89,34 @@ class Entity:
 
 
 @dataclass(frozen=True, eq=False)
-class Content:
+class UntoldFile:
     """A whole file."""
 
     file_type: int
-    entities: tuple[Entity, ...]
-    meshes: tuple[Mesh, ...]
-    materials: tuple[Material, ...] = ()
-    textures: tuple[Texture, ...] = ()
+    entities: tuple[EntityRecord, ...]
+    meshes: tuple[MeshRecord, ...]
+    materials: tuple[MaterialRecord, ...] = ()
+    textures: tuple[TextureReference, ...] = ()
     version: int = 1
 
     @property
     def world_bounds(self) -> Floats:
         """The box around all entities."""
-        return union([entity.world_bounds for entity in self.entities])
+        return union_box([entity.world_bounds for entity in self.entities])
 
     @property
     def vertex_count(self) -> int:
-        """How many vertices all meshes have."""
+        """The number of vertices of all meshes."""
         return sum(mesh.vertex_count for mesh in self.meshes)
 
     @property
     def triangle_count(self) -> int:
-        """How many triangles all meshes have."""
+        """The number of triangles of all meshes."""
         return sum(len(mesh.indices) // 3 for mesh in self.meshes)
 
 
-def union(boxes: list[Floats]) -> Floats:
-    """Return the box around boxes; nothing has a box of zeros."""
+def union_box(boxes: list[Floats]) -> Floats:
+    """Return the box around boxes, or one of zeros if there are none."""
     if not boxes:
         return np.zeros((2, 3), np.float32)
     stacked = np.stack(boxes)

@@ -1,8 +1,8 @@
-"""`.utex` version 1: a texture in the GPU's own blocks with all mip levels.
+"""`.utex` version 1: a texture of ASTC blocks with all mip levels.
 
-Tables, writer, reader and validator of the container; blocks come from an ASTC library, which is
-an optional part of the installation. The rule: levels are averaged as light where the picture is
-colour, and normals are unit vectors on every level.
+Tables, writer, reader and validation of the container. The blocks come from an ASTC library, which
+is an optional dependency. Mip levels of colours are averaged in linear light, and normals are made
+unit vectors again on every level.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ FORMATS = {
     **{number: block for block, number in SRGB_FORMATS.items()},
     **{number: block for block, number in LINEAR_FORMATS.items()},
 }
+# All flags that the engine defines.
 KNOWN_FLAGS = 7
 # The library's scale ends at 100; this is its `thorough`.
 QUALITY = 98.0
@@ -61,7 +62,7 @@ COLOR = ("base_color", "emissive")
 
 @dataclass(frozen=True)
 class Utex:
-    """A texture: its size, its format by block, and the blocks of each level."""
+    """A texture file; `levels` are the blocks of each mip level, the largest first."""
 
     width: int
     height: int
@@ -70,17 +71,17 @@ class Utex:
     levels: tuple[bytes, ...]
 
 
-def encode_utex(picture: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
-    """Compress a picture for a slot of a material; return the file and its number of levels."""
-    height, width = picture.shape[:2]
+def encode_utex(pixels: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
+    """Compress pixels for a slot of a material; return the file and its number of levels."""
+    height, width = pixels.shape[:2]
     block = (6, 6) if kind in GREY else (4, 4)
     resize = {**dict.fromkeys(COLOR, resize_linear), "normal": resize_normals}.get(
         kind, resize_colour
     )
-    chain = mips_from_base(picture, full_level_count(width, height), resize)
+    chain = mips_from_base(pixels, full_level_count(width, height), resize)
     formats = SRGB_FORMATS if kind in COLOR else LINEAR_FORMATS
     levels = _compress(chain, block, name, is_srgb=kind in COLOR)
-    flags = HAS_ALPHA if kind == "base_color" and bool((picture[..., 3] < 255).any()) else 0
+    flags = HAS_ALPHA if kind == "base_color" and bool((pixels[..., 3] < 255).any()) else 0
     utex = Utex(width, height, formats[block], flags, tuple(levels))
     return pack_utex(utex, name), len(levels)
 
@@ -88,7 +89,7 @@ def encode_utex(picture: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
 def _compress(
     chain: Sequence[Rgba8], block: tuple[int, int], name: str, *, is_srgb: bool
 ) -> list[bytes]:
-    """Compress every level; blocks past an edge repeat it."""
+    """Compress every level; the library fills blocks beyond an edge by repeating it."""
     try:
         import astc_encoder  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
@@ -110,8 +111,8 @@ def _compress(
 
 
 def pack_utex(utex: Utex, name: str) -> bytes:
-    """Write a texture."""
-    check_utex(utex, name)
+    """Encode a texture file."""
+    validate_utex(utex, name)
     payload = b"".join(utex.levels)
     block_width, block_height = FORMATS[utex.pixel_format]
     header = HEADER.pack(
@@ -131,7 +132,7 @@ def pack_utex(utex: Utex, name: str) -> bytes:
 
 
 def _pack_entries(utex: Utex) -> Iterable[bytes]:
-    """Write where each level is: blocks have 16 bytes, so every level is aligned."""
+    """Encode an entry for each level; blocks have 16 bytes, so every offset is aligned."""
     offset = 0
     for number, level in enumerate(utex.levels):
         width, height = level_size(utex.width, utex.height, number)
@@ -141,7 +142,7 @@ def _pack_entries(utex: Utex) -> Iterable[bytes]:
 
 
 def unpack_utex(data: bytes, name: str) -> Utex:
-    """Read a texture, refusing what the engine would refuse or misread."""
+    """Decode a texture file; refuse one that the engine would refuse or misread."""
     head = HEADER.unpack_one(data, 0, name)
     facts: dict[str, object] = {"file": name}
     if head["pixel_format"] not in FORMATS:
@@ -167,12 +168,12 @@ def unpack_utex(data: bytes, name: str) -> Utex:
     if offset != head["total_payload_size"]:
         raise EncodeError("mip levels do not fill the payload", facts)
     utex = Utex(head["width"], head["height"], head["pixel_format"], head["flags"], tuple(levels))
-    check_utex(utex, name)
+    validate_utex(utex, name)
     return utex
 
 
-def check_utex(utex: Utex, name: str) -> None:
-    """Refuse levels whose sizes are not those of their blocks, and flags that nobody knows."""
+def validate_utex(utex: Utex, name: str) -> None:
+    """Refuse levels whose sizes do not fit their blocks, and undefined flags."""
     across, down = FORMATS[utex.pixel_format]
     if utex.flags > KNOWN_FLAGS:
         raise EncodeError("unknown flags", {"file": name, "found": utex.flags})
@@ -185,7 +186,7 @@ def check_utex(utex: Utex, name: str) -> None:
 
 
 def decode_utex(data: bytes, name: str) -> dict[str, Any]:
-    """Describe a texture for people."""
+    """Describe a texture file for `doit inspect`."""
     utex = unpack_utex(data, name)
     across, down = FORMATS[utex.pixel_format]
     return {

@@ -1,6 +1,6 @@
-"""The rules that a file has to keep, checked on the way in and on the way out.
+"""Validation of a file, before it is written and after it is read.
 
-The engine checks some of them itself; what it does not check reaches the GPU, draws nothing or
+The engine checks only a part of this; what it does not check reaches the GPU, draws nothing or
 crashes. Every error names the record and the field.
 """
 
@@ -22,16 +22,23 @@ from encoders.untold.format import (
     VERTEX,
     VERTEX_SIZE,
 )
-from encoders.untold.untold_file import Content, Entity, Floats, Material, Mesh, Texture
+from encoders.untold.untold_file import (
+    EntityRecord,
+    Floats,
+    MaterialRecord,
+    MeshRecord,
+    TextureReference,
+    UntoldFile,
+)
 
-# Columns of a transform may differ from a right angle by rounding alone.
+# The largest cosine between two columns of a transform that counts as a right angle.
 ANGLE_TOLERANCE = 1e-4
 
 
-def check_mesh_record(
+def validate_mesh_record(
     row: dict[str, Any], number: int, vertex_bytes: int, index_bytes: int, name: str
 ) -> None:
-    """Refuse a stored mesh record whose sizes and ranges do not fit each other and the chunks."""
+    """Refuse a stored mesh record whose sizes and ranges disagree with each other or the chunks."""
     facts: dict[str, object] = {"file": name, "mesh": number}
     if row["index_type"] not in INDEX_SIZES:
         raise EncodeError("unknown index type", {**facts, "found": row["index_type"]})
@@ -64,19 +71,19 @@ def _check_data_range(
         raise EncodeError(f"{kind} data reach past their chunk", found)
 
 
-def check_content(content: Content, name: str) -> None:
-    """Refuse content with references that lead nowhere, or values that no renderer can use."""
-    if not content.entities:
+def validate_file(file: UntoldFile, name: str) -> None:
+    """Refuse a file with dangling references, or with values that no renderer can use."""
+    if not file.entities:
         raise EncodeError("there is no entity", {"file": name})
-    _check_entities(content, name)
-    for number, texture in enumerate(content.textures):
+    _check_entities(file, name)
+    for number, texture in enumerate(file.textures):
         _check_texture(texture, {"file": name, "texture": number})
-    for number, material in enumerate(content.materials):
-        _check_material(material, len(content.textures), {"file": name, "material": number})
-    ids = {entity.entity_id for entity in content.entities}
-    for number, mesh in enumerate(content.meshes):
+    for number, material in enumerate(file.materials):
+        _check_material(material, len(file.textures), {"file": name, "material": number})
+    ids = {entity.entity_id for entity in file.entities}
+    for number, mesh in enumerate(file.meshes):
         facts: dict[str, object] = {"file": name, "mesh": number}
-        _check_index(mesh.material, len(content.materials), "material_index", facts)
+        _check_index(mesh.material, len(file.materials), "material_index", facts)
         if mesh.entity_id not in ids:
             raise EncodeError("a mesh belongs to no entity", {**facts, "found": mesh.entity_id})
         _check_mesh(mesh, facts)
@@ -88,10 +95,10 @@ def _check_index(index: int, count: int, field: str, facts: dict[str, object]) -
         raise EncodeError("an index is out of range", {**facts, **wrong})
 
 
-def _check_entities(content: Content, name: str) -> None:
+def _check_entities(file: UntoldFile, name: str) -> None:
     seen: set[int] = set()
-    owners = [NONE] * len(content.meshes)
-    for number, entity in enumerate(content.entities):
+    owners = [NONE] * len(file.meshes)
+    for number, entity in enumerate(file.entities):
         facts: dict[str, object] = {"file": name, "entity": number}
         if entity.entity_id in seen or entity.entity_id == NONE:
             raise EncodeError("two entities have one id", {**facts, "found": entity.entity_id})
@@ -103,13 +110,13 @@ def _check_entities(content: Content, name: str) -> None:
         for field, box in (("local", entity.local_bounds), ("world", entity.world_bounds)):
             _check_box(box, f"{field}_bounds", facts)
         _check_transform(entity.transform, facts)
-    for number, mesh in enumerate(content.meshes):
+    for number, mesh in enumerate(file.meshes):
         if owners[number] != mesh.entity_id:
             facts = {"file": name, "mesh": number, "entity": mesh.entity_id}
             raise EncodeError("a mesh is not in the range of its entity", facts)
 
 
-def _check_range(entity: Entity, owners: list[int], facts: dict[str, object]) -> None:
+def _check_range(entity: EntityRecord, owners: list[int], facts: dict[str, object]) -> None:
     end = entity.first_mesh + entity.mesh_count
     if end > len(owners):
         wrong = {"found": f"{entity.first_mesh} + {entity.mesh_count}", "allowed": len(owners)}
@@ -127,7 +134,7 @@ def _check_box(box: Floats, field: str, facts: dict[str, object]) -> None:
 
 
 def _check_transform(transform: Floats, facts: dict[str, object]) -> None:
-    """Refuse what the engine cannot take apart into a move, a turn and positive scales."""
+    """Refuse a matrix that the engine cannot split into translation, rotation and scale."""
     matrix = transform.astype(np.float64).reshape(4, 4).T
     if not np.isfinite(matrix).all() or not np.array_equal(matrix[3], (0, 0, 0, 1)):
         raise EncodeError("a transform is not affine", facts)
@@ -141,7 +148,7 @@ def _check_transform(transform: Floats, facts: dict[str, object]) -> None:
         raise EncodeError(problem, facts, "Bake it into the vertices.")
 
 
-def _check_texture(texture: Texture, facts: dict[str, object]) -> None:
+def _check_texture(texture: TextureReference, facts: dict[str, object]) -> None:
     if texture.format not in TEXTURE_FORMATS:
         raise EncodeError("unknown texture format", {**facts, "found": texture.format})
     if texture.uri is None or not texture.uri:
@@ -154,7 +161,7 @@ def _check_texture(texture: Texture, facts: dict[str, object]) -> None:
         raise EncodeError("a texture has no size", facts)
 
 
-def _check_material(material: Material, textures: int, facts: dict[str, object]) -> None:
+def _check_material(material: MaterialRecord, textures: int, facts: dict[str, object]) -> None:
     if material.alpha_mode >= len(ALPHA_MODES):
         raise EncodeError("unknown alpha mode", {**facts, "found": material.alpha_mode})
     for slot, index in zip(SLOTS, material.textures, strict=True):
@@ -163,7 +170,7 @@ def _check_material(material: Material, textures: int, facts: dict[str, object])
     _check_index(int(height), textures, "height texture", facts)
 
 
-def _check_mesh(mesh: Mesh, facts: dict[str, object]) -> None:
+def _check_mesh(mesh: MeshRecord, facts: dict[str, object]) -> None:
     _check_box(mesh.bounds, "local_bounds", facts)
     if len(mesh.indices) % 3:
         raise EncodeError("indices are no triangles", {**facts, "indices": len(mesh.indices)})

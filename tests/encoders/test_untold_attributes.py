@@ -1,19 +1,19 @@
-"""Textures on triangles whose corners moved: continued as they lay, within their own picture."""
+"""Attributes of moved corners: textures are extended as they lay, within their own image."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from encoders.untold.carry_attributes import dress
-from encoders.untold.tile_mesh import Piece
+from encoders.untold.carry_attributes import carry_attributes
+from encoders.untold.tile_mesh import TileMesh
 
 
-def quad(low: float, high: float) -> Piece:
+def quad(low: float, high: float) -> TileMesh:
     """Make a square of one metre that shows the texture from `low` to `high`."""
     flat = np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32)
     none = np.zeros((0, 2), np.float32)
-    return Piece(
+    return TileMesh(
         object="",
         material=0,
         position=np.pad(flat, ((0, 0), (0, 1))),
@@ -22,17 +22,17 @@ def quad(low: float, high: float) -> Piece:
         uv1=none,
         color=np.zeros((0, 4), np.float32),
         tangent=np.zeros((0, 4), np.float32),
-        part=np.zeros((4, 4), np.float32),
+        component=np.zeros((4, 4), np.float32),
         is_border=np.zeros(4, np.bool_),
         triangles=np.array([[0, 1, 2], [0, 2, 3]], np.int32),
     )
 
 
-def widened(piece: Piece) -> Piece:
+def widened(mesh: TileMesh) -> TileMesh:
     """Move the right side of the square one metre further."""
-    points = piece.position[piece.triangles]
+    points = mesh.position[mesh.triangles]
     points[points[:, :, 0] == 1] += np.float32([1, 0, 0])
-    return dress(piece, piece.triangles, points)
+    return carry_attributes(mesh, mesh.triangles, points)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def widened(piece: Piece) -> Piece:
     [(0.0, 1.0, 2.0), (-1.0, 3.0, 7.0), (0.25, 0.5, 0.5), (0.0, 0.5, 0.5), (0.5, 1.0, 1.0)],
 )
 def test_a_texture_goes_on_unless_it_is_one_picture_of_many(low, high, reach):
-    dressed = widened(quad(low, high))
-    by_place = {tuple(p[:2]): uv for p, uv in zip(dressed.position, dressed.uv, strict=True)}
+    carried = widened(quad(low, high))
+    by_place = {tuple(p[:2]): uv for p, uv in zip(carried.position, carried.uv, strict=True)}
     assert by_place[2.0, 0.0].tolist() == pytest.approx([reach, low])
     assert by_place[2.0, 1.0].tolist() == pytest.approx([reach, high])
     assert by_place[0.0, 0.0].tolist() == pytest.approx([low, low])
