@@ -1,7 +1,7 @@
 """SPLASHPACK version 1: the tables of the specification, and a whole file as a value.
 
-Everything is little-endian and aligned by itself. The one rule: a number that the specification
-leaves open is open here too; what the console allows is checked on the whole file.
+Everything is little-endian and naturally aligned. The tables restrict values only where the
+specification does; what the console allows is checked by `validate`, on the whole file.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ TRIANGLE = Layout("SPLASHPACK triangle", 52,
 # fmt: on
 
 COLORS = ("color_0", "color_1", "color_2")
+# Sizes in VRAM are in words of 16 bits. A page of 4-bit textures is 64 words wide.
 PAGE_WIDTH, PAGE_HEIGHT = 64, 256
 ATLAS_WIDTHS = (64, 128, 256)
 CLUT_STEP = 16
@@ -75,11 +76,13 @@ DIRECT = 2  # the depth of 16-bit textures, which have no palette
 
 Columns = Mapping[str, npt.NDArray[Any]]
 Words = npt.NDArray[np.uint16]
+# A rectangle in VRAM: left, top, right, bottom.
+Area = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """Words (256, width) that are uploaded to a place in VRAM."""
+    """Words of the shape (256, width) that are uploaded to a place in VRAM."""
 
     x: int
     y: int
@@ -87,33 +90,33 @@ class Atlas:
 
     @property
     def width(self) -> int:
-        """How many words a row has."""
+        """The number of words in a row."""
         return int(self.words.shape[1])
 
     @property
-    def area(self) -> tuple[int, int, int, int]:
-        """The rectangle in VRAM: left, top, right, bottom."""
+    def area(self) -> Area:
+        """The rectangle in VRAM."""
         return self.x, self.y, self.x + self.width, self.y + PAGE_HEIGHT
 
 
 @dataclass(frozen=True, eq=False)
 class Clut:
-    """Palette words in one row of VRAM; `x` counts steps of 16 words."""
+    """A palette in one row of VRAM; `x` counts steps of 16 words."""
 
     x: int
     y: int
     words: Words
 
     @property
-    def area(self) -> tuple[int, int, int, int]:
-        """The rectangle in VRAM: left, top, right, bottom."""
+    def area(self) -> Area:
+        """The rectangle in VRAM."""
         left = self.x * CLUT_STEP
         return left, self.y, left + len(self.words), self.y + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Splashpack:
-    """A whole file: objects by their arrays, the triangles of all in order, atlases and CLUTs."""
+    """A whole file: columns of the objects, of all triangles in order, atlases and CLUTs."""
 
     position: npt.NDArray[np.integer]
     rotation: npt.NDArray[np.integer]
@@ -121,3 +124,8 @@ class Splashpack:
     triangles: Columns
     atlases: Sequence[Atlas]
     cluts: Sequence[Clut]
+
+
+def metadata_size(objects: int, atlases: int, cluts: int) -> int:
+    """Return the number of bytes before the first triangle."""
+    return HEADER.size + EXPORTER.size * objects + ATLAS.size * atlases + CLUT.size * cluts

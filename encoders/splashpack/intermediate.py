@@ -1,4 +1,4 @@
-"""A mesh on its way to a scene: triangles whose texture has no place in VRAM yet."""
+"""What nodes pass to each other: triangles whose texture has no place in VRAM yet, and JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import F32, I16, U8, U16
 
+# The texture number of triangles that have none.
 UNTEXTURED = 0xFFFF
 
 # fmt: off
-PIECE = Layout("a triangle between encoders", 59,
+MESH_TRIANGLE = Layout("triangle of a mesh node", 59,
     Row(0x00, "vertices", I16[3, 3], "as in the file"),
     Row(0x12, "normal",   I16[3],    "as in the file"),
     Row(0x18, "texture",  U16,       "number among the textures that the mesh uses; 65535: none"),
@@ -23,10 +24,10 @@ PIECE = Layout("a triangle between encoders", 59,
 
 
 def encode_json(value: Sequence[Any] | dict[str, Any]) -> bytes:
-    """Write a small value for another encoder; equal values give equal bytes."""
+    """Encode a small value for another node; equal values give equal bytes."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False).encode()
 
 
 def decode_json(data: bytes) -> Any:
-    """Read what `encode_json` wrote."""
+    """Decode the result of `encode_json`."""
     return json.loads(data)

@@ -1,6 +1,6 @@
-"""Images that lie inside a glTF file, one by one.
+"""Node encoder of the images inside a glTF file, each as an output of its own.
 
-Each texture then reads its own image alone: an edit elsewhere in the file leaves it as it was.
+A texture then depends on its own image only: an edit elsewhere in the file does not rebuild it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from encoders.kit.source.model import find_resources
 
 
 def encode_images(inputs: Inputs, params: Params) -> Outputs:
-    """Give the encoded images of these numbers, each as `image<number>`."""
+    """Return the image files of the numbers in `images`, each as `image<number>`."""
     source = str(params["source"])
     gltf = decode_gltf(inputs[source], source)
     gltf.resources = find_resources(gltf, inputs)

@@ -1,7 +1,7 @@
-"""The layout of a scene: where each texture and each palette goes, from their sizes alone.
+"""Node encoder of a scene's layout: the place of each texture and each palette in VRAM.
 
-Equal textures are placed once, and so are equal palettes. The one rule: pixels do not count. A
-texture that is painted over keeps its place, and so do all others.
+Equal textures are placed once, and so are equal palettes. The layout depends on sizes, not on
+pixels: when an image is painted over, its texture and all others keep their places.
 """
 
 from __future__ import annotations
@@ -12,124 +12,126 @@ from typing import cast
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, Inputs, Outputs, Params
-from encoders.splashpack.format import PAGE_HEIGHT, PAGE_WIDTH
+from encoders.splashpack.format import CLUT_STEP, PAGE_HEIGHT, PAGE_WIDTH, Area
 from encoders.splashpack.intermediate import decode_json, encode_json
-from encoders.splashpack.texture_size import Shape, decode_shape
-from encoders.splashpack.vram_packing import Area, Arrangement, Piece, arrange
+from encoders.splashpack.texture_size import TextureSize, decode_size
+from encoders.splashpack.vram_packing import VramLayout, VramTexture, pack_vram
 
-# Keys of images have a bar in them, so this is none.
+# The key of the white texel that untextured triangles show. Keys of images contain a bar, so this
+# is none of them.
 WHITE = "white"
+# The runtime stops at a palette with an odd number of words, so there are two.
 WHITE_COLORS = 2
 
 
 def encode_layout(inputs: Inputs, params: Params) -> Outputs:
-    """Place what the scene's meshes use: `layout` says where, by the textures' keys."""
+    """Encode as `layout` the places of all textures that meshes use, by their keys."""
     uses = [decode_json(data) for name, data in inputs.items() if name.startswith("uses/")]
     wanted = sorted({key for one in uses for key in one["textures"] if key})
-    shapes = {key: decode_shape(inputs[f"shape/{key}"]) for key in wanted}
-    same = find_same(shapes)
-    unique = {key: shapes[key] for key in shapes if same[key] == key}
-    pieces = [piece_of(key, shape) for key, shape in unique.items()]
+    sizes = {key: decode_size(inputs[f"size/{key}"]) for key in wanted}
+    same = find_equal(sizes)
+    unique = {key: sizes[key] for key in sizes if same[key] == key}
+    textures = [vram_texture(key, size) for key, size in unique.items()]
     taken = taken_areas(params)
-    found = arrange_scene(pieces, taken, any(one["untextured"] for one in uses))
+    found = pack_scene(textures, taken, any(one["untextured"] for one in uses))
     if found is None:
-        from encoders.splashpack.vram_overflow import describe_crowd
+        from encoders.splashpack.vram_overflow import describe_overflow
 
-        problem, facts, hint = describe_crowd(unique, taken, fits_at(unique, taken))
+        problem, facts, hint = describe_overflow(unique, taken, fits_at(unique, taken))
         raise EncodeError(problem, {"scene": params["scene"], **facts}, hint)
-    arrangement, white = found
-    placed = pieces if white is None else [*pieces, white]
+    packed, white = found
+    placed = textures if white is None else [*textures, white]
     layout = {
-        "atlases": arrangement.atlases,
+        "atlases": packed.atlases,
         "same": same,
-        "textures": {piece.key: _place(piece, arrangement) for piece in placed},
-        "cluts": _cluts(placed, arrangement),
+        "textures": {texture.key: _place(texture, packed) for texture in placed},
+        "cluts": _cluts(placed, packed),
     }
-    return {"layout": encode_json(layout), REPORT: _report(arrangement, pieces).encode()}
+    return {"layout": encode_json(layout), REPORT: _report(packed, textures).encode()}
 
 
-def find_same(shapes: Mapping[str, Shape]) -> dict[str, str]:
-    """Name for each texture the first one that has the same texels."""
-    first: dict[Shape, str] = {}
-    return {key: first.setdefault(replace(shapes[key], name=""), key) for key in sorted(shapes)}
+def find_equal(sizes: Mapping[str, TextureSize]) -> dict[str, str]:
+    """Return for each texture the key of the first one that has the same texels."""
+    first: dict[TextureSize, str] = {}
+    return {key: first.setdefault(replace(sizes[key], name=""), key) for key in sorted(sizes)}
 
 
-def piece_of(key: str, shape: Shape) -> Piece:
-    """Give what has to be placed of a texture."""
-    return Piece(key, shape.width_words, shape.height, shape.depth, shape.colors, shape.palette)
+def vram_texture(key: str, size: TextureSize) -> VramTexture:
+    """Return what the packer needs to know of a texture."""
+    return VramTexture(key, size.width_words, size.height, size.depth, size.colors, size.palette)
 
 
 def taken_areas(params: Params) -> list[Area]:
-    """List what is not for textures, as left, top, right, bottom."""
+    """Return the areas that are not for textures."""
     rows = [*cast(list[list[int]], params["framebuffers"])]
     rows += cast(list[list[int]], params["reserved"])
     return [(x, y, x + width, y + height) for x, y, width, height in rows]
 
 
-def arrange_scene(
-    pieces: Sequence[Piece], taken: Iterable[Area], needs_white: bool
-) -> tuple[Arrangement, Piece | None] | None:
-    """Find a place for all textures and, where wanted, for a white texel of the cheapest depth."""
+def pack_scene(
+    textures: Sequence[VramTexture], taken: Iterable[Area], needs_white: bool
+) -> tuple[VramLayout, VramTexture | None] | None:
+    """Pack all textures and, if needed, a white texel at the depth that takes least room."""
     areas = list(taken)
     if not needs_white:
-        plain = arrange(pieces, areas)
+        plain = pack_vram(textures, areas)
         return None if plain is None else (plain, None)
-    best: tuple[Arrangement, Piece | None] | None = None
-    for depth in sorted({piece.depth for piece in pieces}) or [0]:
-        white = Piece(WHITE, 1, 1, depth, WHITE_COLORS if depth < 2 else 0, WHITE)
-        found = arrange([*pieces, white], areas)
-        if found and (best is None or _size(found) < _size(best[0])):
+    best: tuple[VramLayout, VramTexture | None] | None = None
+    for depth in sorted({texture.depth for texture in textures}) or [0]:
+        white = VramTexture(WHITE, 1, 1, depth, WHITE_COLORS if depth < 2 else 0, WHITE)
+        found = pack_vram([*textures, white], areas)
+        if found and (best is None or _total_width(found) < _total_width(best[0])):
             best = (found, white)
     return best
 
 
-def _size(arrangement: Arrangement) -> int:
-    return sum(width for _, _, width in arrangement.atlases)
+def _total_width(packed: VramLayout) -> int:
+    return sum(width for _, _, width in packed.atlases)
 
 
 def fits_at(
-    shapes: Mapping[str, Shape], taken: Sequence[Area]
+    sizes: Mapping[str, TextureSize], taken: Sequence[Area]
 ) -> Callable[[Mapping[str, int]], bool]:
-    """Give a function that tells whether the scene would fit with other depths."""
+    """Return a function that tells whether the scene would fit with other bits for textures."""
 
     def fits(bits: Mapping[str, int]) -> bool:
-        pieces = [
-            piece_of(key, shape.at(bits.get(key, shape.bits))) for key, shape in shapes.items()
+        textures = [
+            vram_texture(key, size.at(bits.get(key, size.bits))) for key, size in sizes.items()
         ]
-        return arrange(pieces, taken) is not None
+        return pack_vram(textures, taken) is not None
 
     return fits
 
 
-def _place(piece: Piece, arrangement: Arrangement) -> dict[str, int]:
-    """Say where a texture is and which texture page it is read through."""
-    x, y = arrangement.places[piece.key]
-    page_x, reach = x // PAGE_WIDTH * PAGE_WIDTH, PAGE_WIDTH << piece.depth
-    for left, top, width in arrangement.atlases:
+def _place(texture: VramTexture, packed: VramLayout) -> dict[str, int]:
+    """Return the place of a texture, and the texture page and palette to read it with."""
+    x, y = packed.places[texture.key]
+    page_x, reach = x // PAGE_WIDTH * PAGE_WIDTH, PAGE_WIDTH << texture.depth
+    for left, top, width in packed.atlases:
         is_inside = left <= x < left + width and top <= y < top + PAGE_HEIGHT
-        # The corner of an atlas is the usual page, where it reaches so far.
-        if is_inside and x + piece.width <= left + reach:
+        # The page at the atlas's corner is preferred, if it reaches as far as the texture.
+        if is_inside and x + texture.width <= left + reach:
             page_x = left
-    page = {"page_x": page_x // PAGE_WIDTH, "page_y": y // PAGE_HEIGHT, "depth": piece.depth}
-    clut_x, clut_y = arrangement.cluts[piece.palette] if piece.colors else (0, 0)
-    return {"x": x, "y": y, **page, "clut_x": clut_x // 16, "clut_y": clut_y}
+    page = {"page_x": page_x // PAGE_WIDTH, "page_y": y // PAGE_HEIGHT, "depth": texture.depth}
+    clut_x, clut_y = packed.cluts[texture.palette] if texture.colors else (0, 0)
+    return {"x": x, "y": y, **page, "clut_x": clut_x // CLUT_STEP, "clut_y": clut_y}
 
 
-def _cluts(pieces: Sequence[Piece], arrangement: Arrangement) -> list[list[object]]:
-    """List palettes by their corner and the first texture that has them."""
+def _cluts(textures: Sequence[VramTexture], packed: VramLayout) -> list[list[object]]:
+    """Return the corner of each palette and the key of the first texture that has it."""
     owner: dict[str, str] = {}
-    for piece in pieces:
-        owner.setdefault(piece.palette, piece.key)
-    return [[x // 16, y, owner[name]] for name, (x, y) in arrangement.cluts.items()]
+    for texture in textures:
+        owner.setdefault(texture.palette, texture.key)
+    return [[x // CLUT_STEP, y, owner[name]] for name, (x, y) in packed.cluts.items()]
 
 
-def _report(arrangement: Arrangement, pieces: Sequence[Piece]) -> str:
-    words = sum(piece.width * piece.height for piece in pieces)
-    total = _size(arrangement) * PAGE_HEIGHT
+def _report(packed: VramLayout, textures: Sequence[VramTexture]) -> str:
+    words = sum(texture.width * texture.height for texture in textures)
+    total = _total_width(packed) * PAGE_HEIGHT
     return "\n".join(
         [
-            f"textures {len(pieces)}, palettes {len(arrangement.cluts)}",
-            f"VRAM {_size(arrangement) // PAGE_WIDTH} columns of 64 x 256 words, "
+            f"textures {len(textures)}, palettes {len(packed.cluts)}",
+            f"VRAM {_total_width(packed) // PAGE_WIDTH} columns of 64 x 256 words, "
             f"{100 * words // max(total, 1)} % of them full",
         ]
     )

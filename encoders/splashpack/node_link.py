@@ -1,4 +1,4 @@
-"""The link: textures, meshes and the layout of a scene become one file and a picture of VRAM."""
+"""Node encoder of a scene: link textures, meshes and layout to one file and a picture of VRAM."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from encoders.splashpack.format import (
     Splashpack,
     Words,
 )
-from encoders.splashpack.intermediate import PIECE, UNTEXTURED, decode_json
+from encoders.splashpack.intermediate import MESH_TRIANGLE, UNTEXTURED, decode_json
 from encoders.splashpack.node_layout import WHITE, taken_areas
-from encoders.splashpack.reader import pack_splashpack
-from encoders.splashpack.texture_size import Shape, decode_shape
+from encoders.splashpack.texture_size import TextureSize, decode_size
 from encoders.splashpack.vram_image import draw_vram
+from encoders.splashpack.writer import pack_splashpack
 
-# More than this many are never drawn in one frame: the runtime's memory for them is full.
+# The runtime has memory for no more triangles than these in one frame.
 FRAME_TRIANGLES = 3238
-# The console has 2 MB, and the runtime and its buffers take their part.
+# The file lies in the console's 2 MB of memory, beside the runtime and its buffers.
 COMFORTABLE_BYTES = 1_000_000
 WHITE_WORD = 0x7FFF
 PAGE_FIELDS = ("page_x", "page_y", "depth", "clut_x", "clut_y")
@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def encode_scene(inputs: Inputs, params: Params) -> Outputs:
-    """Write a scene as `pack`, and what VRAM holds with it as `picture`."""
+    """Encode a scene as `pack`, and what VRAM holds when it is loaded as `picture`."""
     layout = decode_json(inputs["layout"])
     numbers = [name.partition("/")[2] for name in inputs if name.startswith("objects/")]
     objects = [one for n in numbers for one in decode_json(inputs[f"objects/{n}"])]
@@ -59,22 +59,22 @@ def encode_scene(inputs: Inputs, params: Params) -> Outputs:
 
 
 def _columns(inputs: Inputs, number: str, layout: Mapping[str, Any]) -> dict[str, Ints]:
-    """Point a mesh's triangles at the places of their textures."""
+    """Return the triangles of a mesh with the pages, palettes and texels of their textures."""
     data = inputs[f"triangles/{number}"]
-    pieces = PIECE.unpack(data, len(data) // PIECE.size)
+    triangles = MESH_TRIANGLE.unpack(data, len(data) // MESH_TRIANGLE.size)
     keys = decode_json(inputs[f"uses/{number}"])["textures"]
     table = _texture_table(inputs, keys, layout)
-    texture = np.where(pieces["texture"] == UNTEXTURED, len(keys), pieces["texture"])
+    texture = np.where(triangles["texture"] == UNTEXTURED, len(keys), triangles["texture"])
     row = {key: values[texture] for key, values in table.items()}
     texel = {}
     for axis, side, start in ((0, "width", "u"), (1, "height", "v")):
-        share = pieces["uv"][..., axis].astype(np.float64)
+        share = triangles["uv"][..., axis].astype(np.float64)
         inside = np.floor(share * (row[side] - 1)[:, None] + 0.5).astype(np.int64)
         texel[axis] = inside + row[start][:, None]
-    colors = {f"color_{corner}": pieces["color"][:, corner] for corner in range(3)}
+    colors = {f"color_{corner}": triangles["color"][:, corner] for corner in range(3)}
     return {
-        "vertices": pieces["vertices"],
-        "normal": pieces["normal"],
+        "vertices": triangles["vertices"],
+        "normal": triangles["normal"],
         **colors,
         "uv": np.stack([texel[0], texel[1]], axis=2),
         "dither": np.ones(len(texture), np.int64),
@@ -83,29 +83,29 @@ def _columns(inputs: Inputs, number: str, layout: Mapping[str, Any]) -> dict[str
 
 
 def _texture_table(inputs: Inputs, keys: list[str], layout: Mapping[str, Any]) -> dict[str, Ints]:
-    """Give a row for each texture of a mesh, and a last one for the white texel."""
+    """Return a row for each texture of a mesh, and a last one for the white texel."""
     rows = []
     for key in [*keys, WHITE]:
         place = layout["textures"].get(layout["same"].get(key, key))
         if place is None:  # no triangle shows it
             rows.append(dict.fromkeys(("u", "v", "width", "height", *PAGE_FIELDS), 0))
             continue
-        shape = _shape(inputs, key, place["depth"])
+        size = _texture_size(inputs, key, place["depth"])
         left, top = PAGE_WIDTH * place["page_x"], PAGE_HEIGHT * place["page_y"]
-        start = {"u": (place["x"] - left) * shape.per_word, "v": place["y"] - top}
-        rows.append({**place, **start, "width": shape.width, "height": shape.height})
+        start = {"u": (place["x"] - left) * size.per_word, "v": place["y"] - top}
+        rows.append({**place, **start, "width": size.width, "height": size.height})
     fields = ("u", "v", "width", "height", *PAGE_FIELDS)
     return {key: np.array([row[key] for row in rows], np.int64) for key in fields}
 
 
-def _shape(inputs: Inputs, key: str, depth: int) -> Shape:
+def _texture_size(inputs: Inputs, key: str, depth: int) -> TextureSize:
     if key == WHITE:
-        return Shape(WHITE, 1, 1, 4 << depth, 0, "", "")
-    return decode_shape(inputs[f"shape/{key}"])
+        return TextureSize(WHITE, 1, 1, 4 << depth, 0, "", "")
+    return decode_size(inputs[f"size/{key}"])
 
 
 def _place_textures(inputs: Inputs, layout: Mapping[str, Any]) -> tuple[list[Atlas], list[Clut]]:
-    """Copy every texture to its place and cut the atlases out."""
+    """Copy every texture to its place, and return the atlases and CLUTs."""
     vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
     for key, place in layout["textures"].items():
         words = _words(inputs, key, place["depth"])
@@ -121,9 +121,9 @@ def _place_textures(inputs: Inputs, layout: Mapping[str, Any]) -> tuple[list[Atl
 def _words(inputs: Inputs, key: str, depth: int) -> Words:
     if key == WHITE:  # entry 0 of its palette, or the colour itself
         return np.full((1, 1), WHITE_WORD if depth == 2 else 0, np.uint16)
-    shape = decode_shape(inputs[f"shape/{key}"])
+    size = decode_size(inputs[f"size/{key}"])
     words = np.frombuffer(inputs[f"words/{key}"], "<u2").astype(np.uint16)
-    return words.reshape(shape.height, shape.width_words)
+    return words.reshape(size.height, size.width_words)
 
 
 def _palette(inputs: Inputs, key: str) -> Words:

@@ -1,7 +1,7 @@
-"""One texture: an image to indices and a palette, or to colour words.
+"""Node encoder of a texture: an image as indices with a palette, or as colour words.
 
-What comes out is what goes into VRAM, without a place in it. The one rule: colours are reduced to
-the console's 15 bits first and counted then, word 0 is a hole, and opaque black is 0x8000.
+The result is what goes into VRAM, still without a place. Colours are reduced to the console's 15
+bits before they are counted. Word 0 is a hole, so opaque black is 0x8000.
 """
 
 from __future__ import annotations
@@ -19,37 +19,38 @@ from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.picture import decode_image
-from encoders.splashpack.texture_size import Shape
+from encoders.splashpack.texture_size import TextureSize
 
+# The sides of a texture page, and the largest value of a texel coordinate plus one.
 SIDE_LIMIT = 256
 BLACK = 0x8000
 DIRECT_BITS = 16
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a texture as `shape` (what a layout needs), `words` and `palette`."""
+    """Encode a texture as `size` (what the layout needs), `words` and `palette`."""
     name = str(params["color"] or params["alpha"])
-    picture = _decode(inputs, params)
-    height, width = picture.shape[:2]
+    pixels = _decode(inputs, params)
+    height, width = pixels.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": "256 x 256"}
         raise EncodeError(
             "the texture is larger than a texture page", facts, "Scale the image down."
         )
     threshold, dither = int(str(params["threshold"])), bool(params["dither"])
-    shown = picture[..., 3] >= threshold
-    levels = levels_555(picture)
+    shown = pixels[..., 3] >= threshold
+    levels = levels_555(pixels)
     colors = _count(levels, shown)
     bits = _bits(params["bpp"], colors)
     if bits == DIRECT_BITS:
-        words = _direct(picture, shown, dither=dither)
+        words = _direct(pixels, shown, dither=dither)
         palette = np.zeros(0, np.uint16)
     else:
-        indexed = quantise_555(picture, 1 << bits, cutoff=threshold)
+        indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
         palette = _palette(indexed)
-        words = pack_indices(_indices(picture, indexed, shown, dither=dither), bits)
-    shape = Shape(name, width, height, bits, len(palette), _digest(words), _digest(palette))
-    outputs = {"shape": shape.encode(), "words": _bytes(words), "palette": _bytes(palette)}
+        words = pack_indices(_indices(pixels, indexed, shown, dither=dither), bits)
+    size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
+    outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
     if bits < DIRECT_BITS and colors > 1 << bits:
         lost = f"{name}: {colors:,} colours were reduced to {1 << bits}"
         outputs[WARNINGS] = lost.encode()
@@ -57,14 +58,14 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
 
 
 def _decode(inputs: Inputs, params: Params) -> Rgba8:
-    """Decode the images of a texture into one picture."""
+    """Decode the images of a texture, and combine colour and alpha."""
     color = decode_image(inputs["color"], str(params["color"])) if "color" in inputs else None
     alpha = decode_image(inputs["alpha"], str(params["alpha"])) if "alpha" in inputs else None
     return join_alpha(color, alpha)
 
 
 def _count(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:
-    """Count the colours that the console would show, a hole among them."""
+    """Return the number of colours that the console would show; a hole is one of them."""
     words = levels[shown].astype(np.int64) @ np.array([1, 32, 1024])
     return len(np.unique(words)) + int(not shown.all())
 
@@ -75,24 +76,24 @@ def _bits(bpp: object, colors: int) -> int:
     return int(str(bpp))
 
 
-def _direct(picture: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
-    levels = levels_555(picture)
+def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
+    levels = levels_555(pixels)
     if dither:
         from encoders.kit.image.dither import diffuse_to_levels
 
-        levels = diffuse_to_levels(picture[..., :3], (5, 5, 5), shown)
+        levels = diffuse_to_levels(pixels[..., :3], (5, 5, 5), shown)
     return np.where(shown, words_of(levels), np.uint16(0))
 
 
 def words_of(levels: npt.NDArray[np.uint8]) -> Words:
-    """Give the colour words of 5-bit levels (..., 3), none of which is a hole."""
+    """Return the colour words of 5-bit levels (..., 3); none of them is a hole."""
     red, green, blue = (levels[..., channel].astype(np.uint16) for channel in range(3))
     words = red | green << np.uint16(5) | blue << np.uint16(10)
     return np.where(words == 0, np.uint16(BLACK), words)
 
 
 def _palette(indexed: Indexed) -> Words:
-    """Give the palette's words: a hole as 0, and an even number of them."""
+    """Return the words of a palette, an even number: the runtime stops at an odd one."""
     words = words_of(indexed.palette)
     if indexed.has_hole:
         words[0] = 0
@@ -100,7 +101,7 @@ def _palette(indexed: Indexed) -> Words:
 
 
 def _indices(
-    picture: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], *, dither: bool
+    pixels: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], *, dither: bool
 ) -> npt.NDArray[np.uint8]:
     if not dither or not shown.any():
         return indexed.indices
@@ -108,7 +109,7 @@ def _indices(
 
     first = int(indexed.has_hole)
     palette = expand_bits(indexed.palette[first:], 5)
-    chosen = diffuse_to_palette(picture[..., :3], palette, shown) + np.uint8(first)
+    chosen = diffuse_to_palette(pixels[..., :3], palette, shown) + np.uint8(first)
     return np.where(shown, chosen, np.uint8(0))
 
 

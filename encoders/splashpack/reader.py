@@ -1,8 +1,8 @@
-"""SPLASHPACK version 1 files: the writer and the reader.
+"""The reader of SPLASHPACK version 1 files.
 
-The runtime checks two letters and nothing else, so everything is checked here, on the way in and
-on the way out. The one rule: blocks follow one another without a gap in the order of their
-descriptors, and the size of the file is the sum of its parts.
+The runtime checks the two letters of the magic and nothing else, so everything is checked here:
+blocks follow one another without a gap in the order of their descriptors, and the file is as long
+as its parts together.
 """
 
 from __future__ import annotations
@@ -26,57 +26,13 @@ from encoders.splashpack.format import (
     Clut,
     Columns,
     Splashpack,
+    metadata_size,
 )
-from encoders.splashpack.validate import check_splashpack
-
-
-def pack_splashpack(pack: Splashpack, name: str) -> bytes:
-    """Write a file, or refuse what no file can hold or the runtime would misread."""
-    check_splashpack(pack, name)
-    counts = pack.triangle_count.astype(np.int64)
-    total = int(counts.sum())
-    start = _metadata_end(len(counts), len(pack.atlases), len(pack.cluts))
-    meshes = start + TRIANGLE.size * (np.cumsum(counts) - counts)
-    sizes = np.array([2 * PAGE_HEIGHT * atlas.width for atlas in pack.atlases], np.int64)
-    offsets = start + TRIANGLE.size * total + np.cumsum(sizes) - sizes
-    header = {
-        "exporter_count": len(counts),
-        "atlas_count": len(pack.atlases),
-        "clut_count": len(pack.cluts),
-    }
-    objects = {"position": pack.position, "rotation": pack.rotation.reshape(-1, 9)}
-    return b"".join(
-        [
-            HEADER.pack(header),
-            EXPORTER.pack(
-                {**objects, "mesh_data_offset": meshes, "triangle_count": counts}, len(counts)
-            ),
-            *(_pack_atlas(*pair) for pair in zip(pack.atlases, offsets.tolist(), strict=True)),
-            *map(_pack_clut, pack.cluts),
-            TRIANGLE.pack(pack.triangles, total),
-            *(atlas.words.astype("<u2").tobytes() for atlas in pack.atlases),
-        ]
-    )
-
-
-def _metadata_end(objects: int, atlases: int, cluts: int) -> int:
-    return HEADER.size + EXPORTER.size * objects + ATLAS.size * atlases + CLUT.size * cluts
-
-
-def _pack_atlas(atlas: Atlas, offset: int) -> bytes:
-    place = {"width": atlas.width, "position_x": atlas.x, "position_y": atlas.y}
-    return ATLAS.pack({"atlas_data_offset": offset, **place})
-
-
-def _pack_clut(clut: Clut) -> bytes:
-    palette = np.zeros((1, 256), np.uint16)
-    palette[0, : len(clut.words)] = clut.words
-    place = {"clut_x": clut.x, "clut_y": clut.y, "palette_count": len(clut.words)}
-    return CLUT.pack({"palette": palette, **place})
+from encoders.splashpack.validate import validate_splashpack
 
 
 def unpack_splashpack(data: bytes, name: str) -> Splashpack:
-    """Read a file, or refuse it where the runtime would stop or draw garbage."""
+    """Decode a file; refuse one at which the runtime would stop or draw garbage."""
     header = HEADER.unpack_one(data, 0, name)
     counts = [header[f"{kind}_count"] for kind in ("exporter", "atlas", "clut")]
     at_atlases = HEADER.size + EXPORTER.size * counts[0]
@@ -84,7 +40,7 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
     objects = EXPORTER.unpack(data, counts[0], HEADER.size, name)
     atlases = ATLAS.unpack(data, counts[1], at_atlases, name)
     cluts = CLUT.unpack(data, counts[2], at_cluts, name)
-    start = _metadata_end(*counts)
+    start = metadata_size(*counts)
     triangles = _triangle_counts(objects, start, name)
     end = start + TRIANGLE.size * int(triangles.sum())
     is_wrong = ~np.isin(atlases["width"], ATLAS_WIDTHS)
@@ -101,12 +57,12 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
         atlases=[_unpack_atlas(data, *row) for row in _rows(atlases, offsets)],
         cluts=_unpack_cluts(cluts, name),
     )
-    check_splashpack(pack, name)
+    validate_splashpack(pack, name)
     return pack
 
 
 def _triangle_counts(objects: Columns, start: int, name: str) -> npt.NDArray[np.int64]:
-    """Give the triangles of each object, whose data must follow one another."""
+    """Return the number of triangles of each object; their data must follow one another."""
     counts = objects["triangle_count"].astype(np.int64)
     _refuse(counts < 0, "a triangle count is negative", counts, name)
     offsets = start + TRIANGLE.size * (np.cumsum(counts) - counts)

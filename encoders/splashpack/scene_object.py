@@ -1,7 +1,7 @@
 """The objects of a source: each mesh node of a glTF scene, each `o` of an OBJ file.
 
-A file holds a position and a pure rotation for an object, so what else a node does to its mesh -
-scale, shear, a mirror - is baked into the vertices. Units and axes are still the source's.
+The format has a position and a pure rotation for an object. Scale, shear and mirroring are baked
+into the vertices. Units and axes are still those of the source.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import Model, decode_model, find_resources
 
 Doubles = npt.NDArray[np.float64]
-# A matrix that its parts give back this well has no shear.
+# A matrix has no shear if translation, rotation and scale give it back with a relative error below
+# this.
 SHEAR_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
-    """An object: its name, where it is and how it is turned."""
+class SceneObject:
+    """An object of the scene."""
 
     name: str
     position: Doubles
@@ -38,18 +39,21 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Bodies:
-    """A source's triangles in the spaces of their objects; `number` tells each part's object."""
+class DecodedObjects:
+    """A source: its triangles in the local spaces of its objects.
+
+    `object_of_part` is the index of the object that each part of the mesh belongs to.
+    """
 
     model: Model
-    bodies: tuple[Body, ...]
-    number: npt.NDArray[np.int64]
+    objects: tuple[SceneObject, ...]
+    object_of_part: npt.NDArray[np.int64]
 
 
-def decode_bodies(inputs: Inputs, source: str) -> Bodies:
+def decode_objects(inputs: Inputs, source: str) -> DecodedObjects:
     """Decode a source into objects."""
     if source.lower().endswith(".obj"):
-        return _obj_bodies(inputs, source)
+        return _decode_obj(inputs, source)
     gltf = decode_gltf(inputs[source], source)
     gltf.resources = find_resources(gltf, inputs)
     placed = place_primitives(gltf)
@@ -57,16 +61,16 @@ def decode_bodies(inputs: Inputs, source: str) -> Bodies:
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
     nodes = [node for node in scene_nodes(gltf.document, source) if _has_mesh(gltf, node)]
     skinned = {place.node for place in placed if place.skin is not None}
-    bodies, local = [], {}
+    objects, local = [], {}
     for node in nodes:
         name = gltf.document.nodes[node].name or f"nodes[{node}]"
         world = np.array(gltf.world[node]).reshape(4, 4)
-        if node in skinned:  # its joints place it in the world
-            bodies.append(Body(name, np.zeros(3), np.eye(3)))
+        if node in skinned:  # its joints place it, and the node's own matrix is ignored
+            objects.append(SceneObject(name, np.zeros(3), np.eye(3)))
             continue
-        rotation, local[node] = take_apart(world)
-        bodies.append(Body(name, world[:3, 3], rotation))
-    baked = [bake(gltf, _at_rest(place, local)) for place in placed]
+        rotation, local[node] = split_matrix(world)
+        objects.append(SceneObject(name, world[:3, 3], rotation))
+    baked = [bake(gltf, _in_local_space(place, local)) for place in placed]
     parts = tuple(Part(place.node_name, place.mesh_name) for place in placed)
     mesh = join_primitives(gltf, baked, parts)
     if gltf.document.animations:
@@ -74,24 +78,24 @@ def decode_bodies(inputs: Inputs, source: str) -> Bodies:
     warnings = tuple(f"{source}: {warning}" for warning in gltf.warnings)
     rank = {node: number for number, node in enumerate(nodes)}
     number = np.array([rank[place.node] for place in placed], np.int64)
-    return Bodies(Model(source, mesh, warnings, {}, gltf), tuple(bodies), number)
+    return DecodedObjects(Model(source, mesh, warnings, {}, gltf), tuple(objects), number)
 
 
 def _has_mesh(gltf: Gltf, node: int) -> bool:
     return gltf.document.nodes[node].mesh is not None
 
 
-def _at_rest(place: PlacedPrimitive, local: dict[int, Doubles]) -> PlacedPrimitive:
+def _in_local_space(place: PlacedPrimitive, local: dict[int, Doubles]) -> PlacedPrimitive:
     return replace(place, matrix=local[place.node]) if place.node in local else place
 
 
-def take_apart(world: Doubles) -> tuple[Doubles, Doubles]:
-    """Split a node's matrix into a rotation, which a file holds, and what vertices have to take.
+def split_matrix(world: Doubles) -> tuple[Doubles, Doubles]:
+    """Split a node's matrix into a rotation for the file and a matrix to bake into the vertices.
 
-    A matrix that mirrors or shears is not split: vertices take all of it but its translation.
+    If the matrix mirrors or shears, all of it but the translation is baked.
     """
     local = np.eye(4)
-    with np.errstate(all="ignore"):  # what overflows is not split, and refused when it is baked
+    with np.errstate(all="ignore"):  # an overflow is not split, and refused when it is baked
         if float(determinant(world)) > 0:
             translation, turn, scale = decompose(world)
             error = np.abs(compose(translation, turn, scale) - world)[:3, :3].max()
@@ -102,11 +106,11 @@ def take_apart(world: Doubles) -> tuple[Doubles, Doubles]:
     return np.eye(3), local
 
 
-def _obj_bodies(inputs: Inputs, source: str) -> Bodies:
+def _decode_obj(inputs: Inputs, source: str) -> DecodedObjects:
     model = decode_model(inputs, source)
     names = [part.object for part in model.mesh.parts]
     order = list(dict.fromkeys(names))
-    bodies = tuple(Body(name, np.zeros(3), np.eye(3)) for name in order)
+    objects = tuple(SceneObject(name, np.zeros(3), np.eye(3)) for name in order)
     rank = {name: number for number, name in enumerate(order)}
     number = np.array([rank[name] for name in names], np.int64)
-    return Bodies(replace(model, inputs={}), bodies, number)
+    return DecodedObjects(replace(model, inputs={}), objects, number)

@@ -1,7 +1,7 @@
-"""How a scene reads an image: the texture that one or more materials come to.
+"""The textures that a scene needs: one for each image and each way in which materials use it.
 
-Planning finds readings in surveys and the mesh encoder finds them in materials. The one rule: both
-spell them by this module, so that a triangle and its texture meet under one key.
+Planning finds requests in surveys, and the mesh encoder in materials. Both must build their keys
+here, so that triangles find their textures.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 from encoders.kit.source.material import AlphaMode, Material, Slot
 
+# Alpha thresholds of blended materials, and of those that show nothing.
 HALF = 128
 NEVER = 256
 
 
 @dataclass(frozen=True, order=True)
-class Reading:
+class TextureRequest:
     """An image, perhaps another one for its alpha, and the alpha from which a texel is shown.
 
-    Images are named by their path, or by their place inside a source; no name stands for none.
+    Images are named by their path, or by `embedded_name`; an empty name is no image.
     """
 
     color: str
@@ -29,32 +30,32 @@ class Reading:
 
     @property
     def key(self) -> str:
-        """What the texture is called between encoders."""
+        """The name of the texture between nodes."""
         return f"{self.color}|{self.alpha}|{self.threshold}"
 
     @property
     def image(self) -> str:
-        """The image that the user knows the texture by."""
+        """The image by which the user knows the texture."""
         return self.color or self.alpha
 
 
-def image_in(source: str, number: int) -> str:
-    """Name an image that lies inside a source."""
+def embedded_name(source: str, number: int) -> str:
+    """Return the name of an image inside a source."""
     return f"{source}, images[{number}]"
 
 
-def read_images(images: Mapping[Slot, str], material: Material) -> Reading | None:
-    """Give the reading of a material whose images, by slot, are called so."""
+def request_texture(images: Mapping[Slot, str], material: Material) -> TextureRequest | None:
+    """Return the request of a material whose slots have these images, or None without images."""
     color, alpha = images.get("base_color", ""), images.get("alpha", "")
     if not color and not alpha:
         return None
-    threshold = shown_from(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
+    threshold = alpha_threshold(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
     # Exporters name an image again for its own alpha.
-    return Reading(color, "" if alpha == color else alpha, threshold)
+    return TextureRequest(color, "" if alpha == color else alpha, threshold)
 
 
-def shown_from(mode: AlphaMode, cutoff: float, alpha: float) -> int:
-    """Give the least alpha of a texel that is shown; all are from 0 on, and none from 256 on."""
+def alpha_threshold(mode: AlphaMode, cutoff: float, alpha: float) -> int:
+    """Return the least alpha of a texel that is shown: 0 shows all texels and 256 none."""
     if mode == "opaque" or (mode == "mask" and cutoff <= 0):
         return 0
     if mode == "blend":

@@ -1,8 +1,7 @@
-"""Texture coordinates beyond the texture: folded back, and triangles cut where a repeat begins.
+"""Wrap texture coordinates: cut triangles where a repeat begins, and move each into the texture.
 
-The console reads what lies beside a texture in VRAM, so no coordinate may leave it. The one rule:
-what is shown is what the sampler's wrap says; a triangle that would come to too many pieces is
-refused.
+The runtime sets no texture window: the console would read what lies beside a texture in VRAM, so no
+coordinate may leave it. The result shows what the sampler's wrap mode asks for.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.source.material import Sampler, Wrap
 
-# A quarter of a texel of the largest texture: modellers' 0.99999 and 1.00001 are both 1.
+# A quarter of a texel of the largest texture: 0.99999 and 1.00001 of a modeller are both 1.
 SNAP = 1 / 1024
 
 Floats = npt.NDArray[np.float32]
@@ -24,9 +23,9 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Triangles by their corners: UVs, positions, normals, colours (each (triangles, 3, n)).
+    """Triangles with the attributes of their corners, each of the shape (triangles, 3, n).
 
-    `source` tells which of the triangles before a cut each one comes from.
+    `source` is the number of the source's triangle that each of them is, or was cut from.
     """
 
     uv: Floats
@@ -36,29 +35,29 @@ class Corners:
     source: npt.NDArray[np.int64]
 
     def take(self, rows: npt.NDArray[np.integer]) -> Corners:
-        """Give some of the triangles."""
+        """Return these triangles."""
         columns = (self.uv, self.position, self.normal, self.color, self.source)
         return Corners(*(column[rows] for column in columns))
 
 
-def join(parts: Sequence[Corners]) -> Corners:
-    """Put triangles together in the order of their sources."""
+def join_corners(parts: Sequence[Corners]) -> Corners:
+    """Join triangles and sort them by `source`."""
     columns = ("uv", "position", "normal", "color", "source")
     whole = Corners(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
     return whole.take(np.argsort(whole.source, kind="stable"))
 
 
 def snapped(uv: Floats) -> Floats:
-    """Move coordinates that are nearly whole onto the whole number."""
+    """Round coordinates that are nearly whole."""
     near = np.rint(uv)
     return np.where(np.abs(uv - near) < SNAP, near, uv).astype(np.float32)
 
 
-def count_tiles(uv: Floats) -> npt.NDArray[np.float64]:
-    """Count the repeats that each triangle reaches over, along both axes (triangles, 2)."""
+def count_repeats(uv: Floats) -> npt.NDArray[np.float64]:
+    """Return the number of repeats that each triangle spans along both axes, (triangles, 2)."""
     low, high = np.floor(uv.min(axis=1)), np.ceil(uv.max(axis=1))
-    tiles: npt.NDArray[np.float64] = np.maximum(high.astype(np.float64) - low, 1)
-    return tiles
+    repeats: npt.NDArray[np.float64] = np.maximum(high.astype(np.float64) - low, 1)
+    return repeats
 
 
 def find_outside(uv: Floats) -> npt.NDArray[np.bool_]:
@@ -66,8 +65,8 @@ def find_outside(uv: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(((uv < 0) | (uv > 1)).any(axis=(1, 2)))
 
 
-def fold(corners: Corners, sampler: Sampler) -> Corners:
-    """Bring triangles into the texture, cut at its borders where they reach across."""
+def wrap_triangles(corners: Corners, sampler: Sampler) -> Corners:
+    """Cut triangles at the borders of repeats, and move the pieces into the texture."""
     wraps = (sampler.wrap_u, sampler.wrap_v)
     uv = corners.uv.copy()
     for axis, wrap in enumerate(wraps):
@@ -81,7 +80,7 @@ def fold(corners: Corners, sampler: Sampler) -> Corners:
 
 
 def _wrapped(values: Floats, wrap: Wrap) -> Floats:
-    """Bring coordinates of triangles that lie in one repeat each into 0 to 1."""
+    """Move the coordinates of triangles, each within one repeat, into 0 to 1."""
     if wrap == "clamp":
         return np.clip(values, 0, 1)
     middle = (values.min(axis=1) + values.max(axis=1)) / 2
@@ -93,8 +92,8 @@ def _wrapped(values: Floats, wrap: Wrap) -> Floats:
 
 
 def _cut(corners: Corners, wraps: Sequence[Wrap]) -> Corners:
-    """Cut at every border of a repeat; with `clamp` there are only the texture's own."""
-    # Positions go with the coordinates, so that a piece without an area in the texture is kept.
+    """Cut at every border between repeats; with `clamp` at those of the texture only."""
+    # UV and position are one attribute, so that a piece without an area in the texture is kept.
     joint = np.concatenate([corners.uv, corners.position], axis=2).reshape(-1, 5)
     columns = (joint, corners.normal.reshape(-1, 3), corners.color.reshape(-1, 3))
     mesh = start_cut(columns, np.arange(len(joint)).reshape(-1, 3))

@@ -1,7 +1,7 @@
-"""What a SPLASHPACK file has to keep to, checked on a whole file before writing and after reading.
+"""Validation of a whole SPLASHPACK file, before it is written and after it is read.
 
 The rules are the console's: where a texture page can begin, what a CLUT may cover, which numbers
-the geometry engine keeps. None of them is checked by the runtime.
+the geometry engine can hold. The runtime checks none of them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from encoders.splashpack.format import (
     PAGE_WIDTH,
     VRAM_HEIGHT,
     VRAM_WIDTH,
+    Area,
     Atlas,
     Clut,
     Columns,
     Splashpack,
 )
 
-Area = tuple[int, int, int, int]
+# What the 16 bits of the geometry engine hold.
 LEAST, GREATEST = -32768, 32767
 
 
-def check_splashpack(pack: Splashpack, name: str) -> None:
+def validate_splashpack(pack: Splashpack, name: str) -> None:
     """Refuse a file that the runtime would misread."""
     numbers = {
         "objects": len(pack.triangle_count),
@@ -53,7 +54,7 @@ def check_splashpack(pack: Splashpack, name: str) -> None:
 
 
 def _check_range(values: npt.NDArray[np.integer], what: str, name: str) -> None:
-    """Refuse what the geometry engine's 16 bits do not hold."""
+    """Refuse values that the geometry engine cannot hold: it would wrap them around in silence."""
     wrong = np.argwhere((values < LEAST) | (values > GREATEST))
     if len(wrong):
         row, column = wrong[0].tolist()
@@ -84,13 +85,14 @@ def _check_clut(clut: Clut, facts: Mapping[str, object]) -> None:
 
 
 def _check_overlap(pack: Splashpack, name: str) -> None:
-    """Refuse rectangles that overwrite one another in VRAM."""
+    """Refuse uploads that overwrite one another in VRAM."""
     areas: list[tuple[str, Area]] = [(f"atlas {i}", a.area) for i, a in enumerate(pack.atlases)]
     cluts = [(f"CLUT {i}", clut.area) for i, clut in enumerate(pack.cluts)]
     for number, (one, area) in enumerate(areas):
         for other, second in areas[number + 1 :] + cluts:
             if overlaps(area, second):
                 _refuse_overlap(one, other, name)
+    # There may be thousands of CLUTs, one row high each: only neighbours in a row can overlap.
     ordered = sorted(cluts, key=lambda pair: (pair[1][1], pair[1][0]))
     for (one, area), (other, second) in pairwise(ordered):
         if overlaps(area, second):
@@ -103,12 +105,12 @@ def _refuse_overlap(one: str, other: str, name: str) -> None:
 
 
 def overlaps(one: Area, other: Area) -> bool:
-    """Tell whether two rectangles (left, top, right, bottom) have a word in common."""
+    """Tell whether two rectangles have a word in common."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _check_triangles(pack: Splashpack, name: str) -> None:
-    """Refuse texels that no atlas holds, and palettes that are not there."""
+    """Refuse triangles whose texels lie in no atlas or whose palette is no CLUT of the file."""
     columns = {key: np.asarray(column).astype(np.int64) for key, column in pack.triangles.items()}
     _refuse_triangles(columns["depth"] > DIRECT, "a triangle's texture has a depth of 3", name)
     _refuse_triangles(
@@ -124,13 +126,14 @@ def _check_triangles(pack: Splashpack, name: str) -> None:
 
 
 def _leaves_atlases(pack: Splashpack, columns: Columns) -> npt.NDArray[np.bool_]:
-    """Tell which triangles read beside all atlases: columns of 64 words are covered or not."""
+    """Tell which triangles read columns of 64 words that no atlas covers."""
     covered = np.zeros((2, VRAM_WIDTH // PAGE_WIDTH + PAGE_WIDTH), np.int64)
     for atlas in pack.atlases:
         left = atlas.x // PAGE_WIDTH
         covered[atlas.y // PAGE_HEIGHT, left : left + atlas.width // PAGE_WIDTH] = 1
+    # Prefix sums: a range is covered if the sum over it is its length.
     before = np.concatenate([np.zeros((2, 1), np.int64), np.cumsum(covered, axis=1)], axis=1)
-    shift = (8 - columns["depth"])[:, None]  # 256, 128 or 64 texels to a column
+    shift = (8 - columns["depth"])[:, None]  # 256, 128 or 64 texels in a column
     reach = columns["page_x"][:, None] + (columns["uv"][..., 0] >> shift)
     first, last, row = reach.min(axis=1), reach.max(axis=1) + 1, columns["page_y"]
     leaves: npt.NDArray[np.bool_] = before[row, last] - before[row, first] != last - first

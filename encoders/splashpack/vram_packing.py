@@ -1,8 +1,9 @@
-"""Where textures and palettes go in VRAM: 1024 x 512 words, of which the screen takes a part.
+"""Pack textures and palettes into VRAM: 1024 x 512 words, of which the screen takes a part.
 
-Textures are packed into atlases of their depth, atlases stand on texture pages, palettes lie in
-rows that are left. All numbers are whole, and the one rule is that the result depends on the
-pieces alone, whatever their order.
+Textures are packed into atlases, atlases stand on texture pages, and palettes (CLUTs) lie in the
+rows that are left. All numbers are integers, and the result depends on the textures alone, not on
+their order. Several strategies are tried, among them that of the console's own exporter, so
+whatever the exporter can fit is fitted here.
 """
 
 from __future__ import annotations
@@ -14,25 +15,32 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.image.packing import Item, PageKind, Rect, pack_rectangles
-from encoders.splashpack.clut import place_cluts
 from encoders.splashpack.format import (
+    CLUT_STEP,
     PAGE_HEIGHT,
     PAGE_WIDTH,
     VRAM_HEIGHT,
     VRAM_WIDTH,
+    Area,
 )
 
-Area = tuple[int, int, int, int]
 Grid = npt.NDArray[np.bool_]
-# Wide atlases have fewer places to go to.
+# The widest first, because wide atlases have fewer places to go to.
 DEPTHS = (2, 1, 0)
+
+# The left and top corner of something in VRAM, in words.
+Corner = tuple[int, int]
+# An atlas: left, top, width.
+AtlasPlace = tuple[int, int, int]
+# A stretch of free words: left end, row, right end.
+Run = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A texture to place: its size in words and rows, its depth, and its palette, if any.
+class VramTexture:
+    """A texture to place: its size in words and rows, its depth, and the size of its palette.
 
-    Pieces with equal `palette` share one.
+    Textures with equal `palette` share one; `colors` is 0 for a texture without a palette.
     """
 
     key: str
@@ -44,18 +52,15 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """Where everything went: atlases as corner and width, textures and palettes by their corners.
+class VramLayout:
+    """Where everything lies: atlases, textures by their key, and palettes by their name."""
 
-    Textures and palettes go by key and name.
-    """
-
-    atlases: tuple[tuple[int, int, int], ...]
-    places: Mapping[str, tuple[int, int]]
-    cluts: Mapping[str, tuple[int, int]]
+    atlases: tuple[AtlasPlace, ...]
+    places: Mapping[str, Corner]
+    cluts: Mapping[str, Corner]
 
 
-class Memory:
+class VramMap:
     """Which words of VRAM are taken."""
 
     def __init__(self, taken: Iterable[Area]) -> None:
@@ -73,87 +78,93 @@ class Memory:
         left, top, right, bottom = area
         return not self._grid[top:bottom, left:right].any()
 
-    def runs(self) -> list[tuple[int, int, int]]:
-        """List the stretches of free words as left end, row, right end."""
+    def runs(self) -> list[Run]:
+        """Return all stretches of free words."""
         edges = np.diff(self._grid, axis=1, prepend=True, append=True)
         rows, ends = np.nonzero(edges)
         pairs = zip(ends[0::2].tolist(), rows[0::2].tolist(), ends[1::2].tolist(), strict=True)
         return sorted(pairs)
 
 
-def arrange(pieces: Sequence[Piece], taken: Iterable[Area]) -> Arrangement | None:
-    """Find a place for everything, or None; ways of packing are tried until one fits."""
+def pack_vram(textures: Sequence[VramTexture], taken: Iterable[Area]) -> VramLayout | None:
+    """Find a place for everything by the first strategy that does, or return None."""
     areas = list(taken)
-    ordered = sorted(pieces, key=lambda piece: piece.key)
-    ways: tuple[Way, ...] = (by_depth(pack_tightly), place_anywhere, by_depth(pack_by_scan))
-    for way in ways:
-        memory = Memory(areas)
-        found = way(ordered, memory)
+    ordered = sorted(textures, key=lambda texture: texture.key)
+    strategies: tuple[Strategy, ...] = (
+        by_depth(pack_tightly),
+        pack_all_depths,
+        by_depth(pack_by_scan),
+    )
+    for strategy in strategies:
+        vram = VramMap(areas)
+        found = strategy(ordered, vram)
         if found is None:
             continue
         words = palettes_of(ordered, found[1])
-        cluts = place_cluts(words, memory.runs())
+        cluts = place_cluts(words, vram.runs())
         if cluts is not None:
-            return Arrangement(tuple(found[0]), found[1], cluts)
+            return VramLayout(tuple(found[0]), found[1], cluts)
     return None
 
 
-Shelves = list[list[tuple[str, int, int]]]
-Pack = Callable[[Sequence[Piece], int], "Shelves | None"]
-Found = tuple[list[tuple[int, int, int]], dict[str, tuple[int, int]]]
-Way = Callable[[Sequence[Piece], "Memory"], "Found | None"]
+# The textures of each atlas: key, left, top.
+AtlasContents = list[list[tuple[str, int, int]]]
+PackAtlases = Callable[[Sequence[VramTexture], int], "AtlasContents | None"]
+Found = tuple[list[AtlasPlace], dict[str, Corner]]
+# Places textures and marks their atlases as taken.
+Strategy = Callable[[Sequence[VramTexture], "VramMap"], "Found | None"]
 
 
-def by_depth(pack: Pack) -> Way:
-    """Give the way that packs atlases of one depth each, and places these."""
+def by_depth(pack: PackAtlases) -> Strategy:
+    """Return the strategy that packs textures of each depth into atlases of their own."""
 
-    def way(pieces: Sequence[Piece], memory: Memory) -> Found | None:
-        atlases: list[tuple[int, int, int]] = []
-        places: dict[str, tuple[int, int]] = {}
+    def strategy(textures: Sequence[VramTexture], vram: VramMap) -> Found | None:
+        atlases: list[AtlasPlace] = []
+        places: dict[str, Corner] = {}
         for depth in DEPTHS:
             width = PAGE_WIDTH << depth
-            shelves = pack([piece for piece in pieces if piece.depth == depth], width)
-            corners = place_atlases(width, len(shelves or ()), memory)
-            if shelves is None or corners is None:
+            contents = pack([one for one in textures if one.depth == depth], width)
+            corners = place_atlases(width, len(contents or ()), vram)
+            if contents is None or corners is None:
                 return None
-            for shelf, (left, top) in zip(shelves, corners, strict=True):
-                places |= {key: (left + x, top + y) for key, x, y in shelf}
+            for atlas, (left, top) in zip(contents, corners, strict=True):
+                places |= {key: (left + x, top + y) for key, x, y in atlas}
             atlases += [(*corner, width) for corner in corners]
         return atlases, places
 
-    return way
+    return strategy
 
 
-def place_anywhere(pieces: Sequence[Piece], memory: Memory) -> Found | None:
-    """Pack textures of all depths side by side, and cover them with atlases then.
+def pack_all_depths(textures: Sequence[VramTexture], vram: VramMap) -> Found | None:
+    """Pack textures of all depths side by side, and cover them with atlases afterwards.
 
     A texture may lie anywhere within the reach of a texture page, whose corner need not be that
-    of an atlas: what is left beside wide textures is room for narrow ones.
+    of an atlas. Narrow textures can therefore use the room that is left beside wide ones.
     """
     slots = [(x, y) for y in (0, PAGE_HEIGHT) for x in range(0, VRAM_WIDTH, PAGE_WIDTH)]
-    closed = [slot for slot in slots if not memory.is_free(_slot_area(slot))]
+    closed = [slot for slot in slots if not vram.is_free(_slot_area(slot))]
     obstacles = tuple(Rect(x, y, PAGE_WIDTH, PAGE_HEIGHT) for x, y in closed)
     items = [
         Item(
-            piece.key,
-            piece.width,
-            piece.height,
-            within_x=(PAGE_WIDTH, PAGE_WIDTH << piece.depth),
+            texture.key,
+            texture.width,
+            texture.height,
+            within_x=(PAGE_WIDTH, PAGE_WIDTH << texture.depth),
             within_y=(PAGE_HEIGHT, PAGE_HEIGHT),
         )
-        for piece in pieces
+        for texture in textures
     ]
     packing = pack_rectangles(items, PageKind(VRAM_WIDTH, VRAM_HEIGHT, obstacles, 1))
     if packing.unplaced:
         return None
     used = _used_slots(rect for _, rect in packing.placed.values())
     for slot in used:
-        memory.take(_slot_area(slot))
+        vram.take(_slot_area(slot))
     places = {key: (rect.x, rect.y) for key, (_, rect) in packing.placed.items()}
     return cover_slots(used), places
 
 
-def _used_slots(rects: Iterable[Rect]) -> set[tuple[int, int]]:
+def _used_slots(rects: Iterable[Rect]) -> set[Corner]:
     return {
         (column * PAGE_WIDTH, rect.y // PAGE_HEIGHT * PAGE_HEIGHT)
         for rect in rects
@@ -161,13 +172,13 @@ def _used_slots(rects: Iterable[Rect]) -> set[tuple[int, int]]:
     }
 
 
-def _slot_area(slot: tuple[int, int]) -> Area:
+def _slot_area(slot: Corner) -> Area:
     x, y = slot
     return x, y, x + PAGE_WIDTH, y + PAGE_HEIGHT
 
 
-def cover_slots(slots: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Cover texture pages with the widest atlases that cover no other."""
+def cover_slots(slots: Iterable[Corner]) -> list[AtlasPlace]:
+    """Cover texture pages with the widest atlases that cover no other page."""
     left = sorted(slots, key=lambda slot: (slot[1], slot[0]))
     atlases = []
     while left:
@@ -182,43 +193,44 @@ def cover_slots(slots: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
     return atlases
 
 
-def pack_tightly(pieces: Sequence[Piece], width: int) -> Shelves | None:
-    """Pack textures into as few atlases as free rectangles allow, each in order of its rows."""
-    items = [Item(piece.key, piece.width, piece.height) for piece in pieces]
+def pack_tightly(textures: Sequence[VramTexture], width: int) -> AtlasContents | None:
+    """Pack textures into as few atlases as the rectangle packer needs."""
+    items = [Item(texture.key, texture.width, texture.height) for texture in textures]
     packing = pack_rectangles(items, PageKind(width, PAGE_HEIGHT))
     if packing.unplaced:
         return None
-    shelves: Shelves = [[] for _ in range(packing.pages)]
+    atlases: AtlasContents = [[] for _ in range(packing.pages)]
     for key, (page, rect) in packing.placed.items():
-        shelves[page].append((key, rect.x, rect.y))
-    return [sorted(shelf, key=lambda one: (one[2], one[1])) for shelf in shelves]
+        atlases[page].append((key, rect.x, rect.y))
+    return [sorted(atlas, key=lambda one: (one[2], one[1])) for atlas in atlases]
 
 
-def pack_by_scan(pieces: Sequence[Piece], width: int) -> Shelves | None:
+def pack_by_scan(textures: Sequence[VramTexture], width: int) -> AtlasContents | None:
     """Pack textures, the largest first, each at the first free spot of the last atlas.
 
-    This is how the console's own exporter does it: worse as a rule, but now and then not.
+    This is how the console's own exporter packs. It is usually worse, but not always.
     """
-    shelves: Shelves = []
+    atlases: AtlasContents = []
     grid = np.zeros((0, width), np.bool_)
-    for piece in sorted(pieces, key=lambda one: -one.width * one.height):
-        spot = _first_spot(grid, piece.width, piece.height)
+    for texture in sorted(textures, key=lambda one: -one.width * one.height):
+        spot = _first_spot(grid, texture.width, texture.height)
         if spot is None:
             grid = np.zeros((PAGE_HEIGHT, width), np.bool_)
-            shelves.append([])
-            spot = _first_spot(grid, piece.width, piece.height)
+            atlases.append([])
+            spot = _first_spot(grid, texture.width, texture.height)
         if spot is None:
             return None
         x, y = spot
-        grid[y : y + piece.height, x : x + piece.width] = True
-        shelves[-1].append((piece.key, x, y))
-    return shelves
+        grid[y : y + texture.height, x : x + texture.width] = True
+        atlases[-1].append((texture.key, x, y))
+    return atlases
 
 
-def _first_spot(grid: Grid, width: int, height: int) -> tuple[int, int] | None:
+def _first_spot(grid: Grid, width: int, height: int) -> Corner | None:
     """Find the topmost, then leftmost corner of a free rectangle."""
     if grid.shape[0] < height or grid.shape[1] < width:
         return None
+    # A summed-area table counts the taken words of all rectangles of this size at once.
     sums = np.zeros((grid.shape[0] + 1, grid.shape[1] + 1), np.int32)
     sums[1:, 1:] = grid.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
     taken = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width]
@@ -229,27 +241,78 @@ def _first_spot(grid: Grid, width: int, height: int) -> tuple[int, int] | None:
     return x, y
 
 
-def place_atlases(width: int, count: int, memory: Memory) -> list[tuple[int, int]] | None:
-    """Take the first free texture pages for atlases of one width, or None if they do not fit.
+def place_atlases(width: int, count: int, vram: VramMap) -> list[Corner] | None:
+    """Take the first free texture pages for atlases of one width; None if they do not fit.
 
     Widths divide one another, so with the widest first no other choice fits more.
     """
-    corners: list[tuple[int, int]] = []
+    corners: list[Corner] = []
     for y in (0, PAGE_HEIGHT):
         for x in range(0, VRAM_WIDTH - width + 1, PAGE_WIDTH):
             area = (x, y, x + width, y + PAGE_HEIGHT)
-            if len(corners) < count and memory.is_free(area):
-                memory.take(area)
+            if len(corners) < count and vram.is_free(area):
+                vram.take(area)
                 corners.append((x, y))
     return corners if len(corners) == count else None
 
 
-def palettes_of(pieces: Iterable[Piece], places: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Name the palettes in the order in which their textures lie, each once, with its words."""
+def palettes_of(textures: Iterable[VramTexture], places: Mapping[str, Corner]) -> dict[str, int]:
+    """Return the words of each palette, in the order in which their textures lie in VRAM."""
 
-    def order(piece: Piece) -> tuple[int, int, int, int]:
-        x, y = places[piece.key]
-        return -piece.depth, y // PAGE_HEIGHT, x // PAGE_WIDTH, y
+    def order(texture: VramTexture) -> tuple[int, int, int, int]:
+        x, y = places[texture.key]
+        return -texture.depth, y // PAGE_HEIGHT, x // PAGE_WIDTH, y
 
-    ordered = sorted((piece for piece in pieces if piece.colors), key=order)
-    return {piece.palette: piece.colors for piece in ordered}
+    ordered = sorted((texture for texture in textures if texture.colors), key=order)
+    return {texture.palette: texture.colors for texture in ordered}
+
+
+def place_cluts(words: Mapping[str, int], free: Iterable[Run]) -> dict[str, Corner] | None:
+    """Place palettes of so many words in free rows, in the given order; None if they do not fit.
+
+    A palette is one row high and begins at a multiple of 16 words.
+    """
+    runs = {run for run in map(_stepped, free) if run[0] < run[2]}
+    widest_first = sorted(words, key=lambda name: -words[name])
+    # First below one another, then with as little waste as possible, and at last in the order and
+    # with the choice of the console's exporter.
+    attempts = ((widest_first, _leftmost), (widest_first, _tightest), (list(words), _leftmost))
+    for order, choose in attempts:
+        places = _place_in_runs(order, words, set(runs), choose)
+        if places is not None:
+            return {name: places[name] for name in words}
+    return None
+
+
+def _stepped(run: Run) -> Run:
+    """Move the left end of a run to where a palette can begin."""
+    left, row, right = run
+    return -(-left // CLUT_STEP) * CLUT_STEP, row, right
+
+
+def _leftmost(runs: Iterable[Run]) -> Run:
+    return min(runs)
+
+
+def _tightest(runs: Iterable[Run]) -> Run:
+    return min(runs, key=lambda run: (run[2] - run[0], run))
+
+
+def _place_in_runs(
+    order: Sequence[str],
+    words: Mapping[str, int],
+    runs: set[Run],
+    choose: Callable[[Iterable[Run]], Run],
+) -> dict[str, Corner] | None:
+    places: dict[str, Corner] = {}
+    for name in order:
+        fits = [run for run in runs if run[0] + words[name] <= run[2]]
+        if not fits:
+            return None
+        left, row, right = choose(fits)
+        places[name] = (left, row)
+        runs.remove((left, row, right))
+        rest = _stepped((left + words[name], row, right))
+        if rest[0] < rest[2]:
+            runs.add(rest)
+    return places

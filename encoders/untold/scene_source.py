@@ -63,11 +63,11 @@ def describe_source(number: int, path: str, surveys: Surveys) -> SceneSource:
     """Describe a source from its survey."""
     survey: Any = surveys[path]
     if path.lower().endswith(".obj"):
-        return _obj_origin(number, path, survey, surveys)
-    return _gltf_origin(number, path, survey)
+        return _describe_obj(number, path, survey, surveys)
+    return _describe_gltf(number, path, survey)
 
 
-def _gltf_origin(number: int, path: str, survey: Mapping[str, Any]) -> SceneSource:
+def _describe_gltf(number: int, path: str, survey: Mapping[str, Any]) -> SceneSource:
     outside = {image["uri"] for image in survey["images"] if image["uri"]}
     refs = [ref for ref in survey["refs"] if ref not in outside]
     source = SceneSource(path, [path, *(resolve_reference(path, ref) for ref in refs)])
@@ -102,7 +102,9 @@ def _gltf_images(source: SceneSource, survey: Mapping[str, Any], index: int) -> 
     return found
 
 
-def _obj_origin(number: int, path: str, survey: Mapping[str, Any], surveys: Surveys) -> SceneSource:
+def _describe_obj(
+    number: int, path: str, survey: Mapping[str, Any], surveys: Surveys
+) -> SceneSource:
     libraries = [resolve_reference(path, ref) for ref in survey["libraries"]]
     source = SceneSource(path, [path, *libraries])
     source.names = [name for name in survey["materials"] if name]
