@@ -68,9 +68,12 @@ TRIANGLE = Layout("SPLASHPACK triangle", 52,
 COLORS = ("color_0", "color_1", "color_2")
 # Sizes in VRAM are in words of 16 bits. A page of 4-bit textures is 64 words wide.
 PAGE_WIDTH, PAGE_HEIGHT = 64, 256
+# 256 texels of 4, 8 and 16 bits.
 ATLAS_WIDTHS = (64, 128, 256)
+# The graphics processor's palette word has 6 bits for x: a palette begins at a multiple of 16.
 CLUT_STEP = 16
 VRAM_WIDTH, VRAM_HEIGHT = 1024, 512
+# Counts in the header have 16 bits.
 COUNT_LIMIT = 65535
 DIRECT = 2  # the depth of 16-bit textures, which have no palette
 

@@ -55,6 +55,7 @@ class MaterialTextures:
 def find_textures(model: Model, missing: Collection[str]) -> MaterialTextures:
     """Find the texture of each material in use; refuse a material whose image is missing."""
     mesh = model.mesh
+    # The additional last row is found by the index -1, which triangles without a material have.
     texture = np.full(len(mesh.materials) + 1, UNTEXTURED, np.int64)
     requests: dict[int, TextureRequest] = {}
     for number in np.unique(mesh.material[mesh.material >= 0]).tolist():
@@ -150,6 +151,7 @@ def _uv(
     if not has_uv:
         who = f'{model.source}: material "{material.name}"'
         warnings.append(f"{who} has a texture, but not all of its triangles have UVs")
+    # Overflows become infinite here, and are refused below.
     with np.errstate(over="ignore", invalid="ignore"):
         uv = transform_uv(texture, uv)
         uv = np.stack([uv[:, 0], 1 - uv[:, 1]], axis=1) if mesh.has_v_up else uv
@@ -163,6 +165,7 @@ def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int
     sampler = sampler_of(material)
     repeats = count_repeats(far.uv)
     for axis, wrap in enumerate((sampler.wrap_u, sampler.wrap_v)):
+        # A clamped axis has three parts: before, in and behind the texture.
         if wrap == "clamp":
             repeats[:, axis] = np.minimum(repeats[:, axis], 3)
     worst = int(np.argmax(repeats[:, 0] * repeats[:, 1]))
@@ -182,6 +185,7 @@ def _in_order(decoded: DecodedObjects, corners: Corners) -> Corners:
     """Sort triangles by object, then by part (glTF) or material (OBJ); the sort is stable."""
     mesh = decoded.model.mesh
     part = mesh.part[corners.source]
+    # Of these sources only OBJ has v upwards, and it may change materials back and forth.
     run = mesh.material[corners.source] if mesh.has_v_up else part
     return corners.take(np.lexsort((run, decoded.object_of_part[part])))
 
@@ -203,5 +207,6 @@ def _with_backs(corners: Corners, mesh: Mesh, materials: Sequence[Material]) -> 
             (corners.source, front.source),
         )
     ]
+    # Stable, so that each back follows its front.
     order = np.argsort(np.concatenate([np.arange(len(corners.source)), rows]), kind="stable")
     return Corners(*columns).take(order)

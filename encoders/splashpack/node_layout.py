@@ -52,6 +52,7 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
 
 def find_equal(sizes: Mapping[str, TextureSize]) -> dict[str, str]:
     """Return for each texture the key of the first one that has the same texels."""
+    # All fields but the name; they hold digests of the content.
     first: dict[TextureSize, str] = {}
     return {key: first.setdefault(replace(sizes[key], name=""), key) for key in sorted(sizes)}
 
@@ -77,6 +78,7 @@ def pack_scene(
         plain = pack_vram(textures, areas)
         return None if plain is None else (plain, None)
     best: tuple[VramLayout, VramTexture | None] | None = None
+    # At a depth in use the texel often fits into an atlas that is there anyway.
     for depth in sorted({texture.depth for texture in textures}) or [0]:
         white = VramTexture(WHITE, 1, 1, depth, WHITE_COLORS if depth < 2 else 0, WHITE)
         found = pack_vram([*textures, white], areas)

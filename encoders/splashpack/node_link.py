@@ -64,11 +64,13 @@ def _columns(inputs: Inputs, number: str, layout: Mapping[str, Any]) -> dict[str
     triangles = MESH_TRIANGLE.unpack(data, len(data) // MESH_TRIANGLE.size)
     keys = decode_json(inputs[f"uses/{number}"])["textures"]
     table = _texture_table(inputs, keys, layout)
+    # The format has no untextured triangles: they show a white texel, tinted by their colours.
     texture = np.where(triangles["texture"] == UNTEXTURED, len(keys), triangles["texture"])
     row = {key: values[texture] for key, values in table.items()}
     texel = {}
     for axis, side, start in ((0, "width", "u"), (1, "height", "v")):
         share = triangles["uv"][..., axis].astype(np.float64)
+        # 1.0 is the last texel: one more would be the first of what lies beside the texture.
         inside = np.floor(share * (row[side] - 1)[:, None] + 0.5).astype(np.int64)
         texel[axis] = inside + row[start][:, None]
     colors = {f"color_{corner}": triangles["color"][:, corner] for corner in range(3)}
@@ -77,6 +79,7 @@ def _columns(inputs: Inputs, number: str, layout: Mapping[str, Any]) -> dict[str
         "normal": triangles["normal"],
         **colors,
         "uv": np.stack([texel[0], texel[1]], axis=2),
+        # The console ignores this bit of a polygon; some emulators do not.
         "dither": np.ones(len(texture), np.int64),
         **{key: row[key] for key in PAGE_FIELDS},
     }
@@ -92,6 +95,7 @@ def _texture_table(inputs: Inputs, keys: list[str], layout: Mapping[str, Any]) -
             continue
         size = _texture_size(inputs, key, place["depth"])
         left, top = PAGE_WIDTH * place["page_x"], PAGE_HEIGHT * place["page_y"]
+        # UVs are in texels from the corner of the page; places are in words of VRAM.
         start = {"u": (place["x"] - left) * size.per_word, "v": place["y"] - top}
         rows.append({**place, **start, "width": size.width, "height": size.height})
     fields = ("u", "v", "width", "height", *PAGE_FIELDS)
@@ -107,6 +111,7 @@ def _texture_size(inputs: Inputs, key: str, depth: int) -> TextureSize:
 def _place_textures(inputs: Inputs, layout: Mapping[str, Any]) -> tuple[list[Atlas], list[Clut]]:
     """Copy every texture to its place, and return the atlases and CLUTs."""
     vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
+    # Words that no texture covers stay 0.
     for key, place in layout["textures"].items():
         words = _words(inputs, key, place["depth"])
         height, width = words.shape

@@ -41,6 +41,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     material = decoded.model.mesh.material[corners.source]
     columns = {
         "vertices": grid,
+        # The format has one normal for a triangle, that of its first corner.
         "normal": _fixed(corners.normal[:, 0] * AXES),
         "texture": textures.texture[material],
         "uv": np.where((textures.texture[material] == UNTEXTURED)[:, None, None], 0, corners.uv),
@@ -52,6 +53,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
         "triangles": MESH_TRIANGLE.pack(columns, len(grid)),
         "uses": encode_json(_uses(textures, columns["texture"])),
     }
+    # Each once: materials and primitives may repeat a warning.
     if warnings:
         outputs[WARNINGS] = "\n".join(dict.fromkeys(warnings)).encode()
     return outputs
@@ -81,6 +83,7 @@ def _on_grid(
 def _fixed(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
     with np.errstate(over="ignore"):  # infinity is clamped below, and refused as too large
         rounded = np.rint(values.astype(np.float64) * ONE)
+    # Large enough to be refused, small enough for an integer.
     return np.clip(rounded, -(2.0**40), 2.0**40).astype(np.int64)
 
 
@@ -128,6 +131,7 @@ def _objects(decoded: DecodedObjects, counts: list[int], scale: float) -> list[d
         if (position < LEAST).any() or (position > GREATEST).any():
             furthest = float(np.abs(one.position).max())
             raise _too_far(decoded.model, one.name, "an object", furthest, scale)
+        # The rotation in other axes: flipped on both sides.
         rotation = _fixed(one.rotation * AXES[:, None] * AXES[None, :])
         found.append(
             {

@@ -23,6 +23,7 @@ from encoders.splashpack.texture_size import TextureSize
 
 # The sides of a texture page, and the largest value of a texel coordinate plus one.
 SIDE_LIMIT = 256
+# The top bit has no effect on opaque triangles, but tells black from a hole.
 BLACK = 0x8000
 DIRECT_BITS = 16
 
@@ -40,6 +41,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     threshold, dither = int(str(params["threshold"])), bool(params["dither"])
     shown = pixels[..., 3] >= threshold
     levels = levels_555(pixels)
+    # After the reduction to 15 bits, because colours that differ before may be equal then.
     colors = _count(levels, shown)
     bits = _bits(params["bpp"], colors)
     if bits == DIRECT_BITS:
@@ -95,6 +97,7 @@ def words_of(levels: npt.NDArray[np.uint8]) -> Words:
 def _palette(indexed: Indexed) -> Words:
     """Return the words of a palette, an even number: the runtime stops at an odd one."""
     words = words_of(indexed.palette)
+    # Holes have entry 0, which is no colour then.
     if indexed.has_hole:
         words[0] = 0
     return np.pad(words, (0, len(words) % 2))
@@ -107,6 +110,7 @@ def _indices(
         return indexed.indices
     from encoders.kit.image.dither import diffuse_to_palette
 
+    # Dithering must never choose the hole for a texel that is shown.
     first = int(indexed.has_hole)
     palette = expand_bits(indexed.palette[first:], 5)
     chosen = diffuse_to_palette(pixels[..., :3], palette, shown) + np.uint8(first)
@@ -114,6 +118,7 @@ def _indices(
 
 
 def _digest(words: Words) -> str:
+    # With the shape: equal words in other rows are another texture.
     return hashlib.sha256(json.dumps(words.shape).encode() + _bytes(words)).hexdigest()
 
 

@@ -194,6 +194,8 @@ def _options(
     """Return the `bpp` and `dither` of a texture; of the rows that match, later ones win."""
     options: dict[str, Value] = dict(DEFAULT)
     for name in (request.alpha, request.color):
+        # `match` may name the path, the file or its stem; the alpha map comes first, so that a row
+        # for the colour image wins.
         known = {name, posixpath.basename(name), _stem(name)} - {""}
         if name in scene.embedded:
             known = {name, scene.embedded[name].name, scene.embedded[name].label}
@@ -220,6 +222,7 @@ def _scene_nodes(
     asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
 ) -> Iterator[Node]:
     """Plan the layout of the scene, and the node that links everything to a file."""
+    # Both need the areas: the layout to keep clear of them, the picture to show them.
     params = {"scene": asset.id, **settings.tables["vram"][0]}
     inputs = _products(textures, meshes, ("size",), ("uses",))
     layout = f"{asset.name}/layout"
@@ -246,6 +249,7 @@ def _products(
     for key, node in textures.items():
         found |= {f"{role}/{key}": Product(node.name, role) for role in of_textures}
     for number, node in enumerate(meshes):
+        # Padded, so that the sorted inputs are in the order of the sources.
         found |= {f"{role}/{number:05}": Product(node.name, role) for role in of_meshes}
     return found
 
@@ -264,6 +268,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
     """Return names that doit accepts, with a number added to those that occur again."""
     found: dict[str, None] = {}
     for name in names:
+        # doit reads `name=value` on the command line as a variable.
         plain = name.replace("=", "%3D")
         number, unique = 2, plain
         while unique in found:

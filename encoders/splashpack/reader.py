@@ -43,11 +43,13 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
     start = metadata_size(*counts)
     triangles = _triangle_counts(objects, start, name)
     end = start + TRIANGLE.size * int(triangles.sum())
+    # Checked before the widths add up to offsets, so that the error names the cause.
     is_wrong = ~np.isin(atlases["width"], ATLAS_WIDTHS)
     _refuse(is_wrong, "an atlas has a width that no depth has", atlases["width"], name)
     sizes = atlases["width"].astype(np.int64) * (2 * PAGE_HEIGHT)
     offsets = end + np.cumsum(sizes) - sizes
     _check_offsets(atlases["atlas_data_offset"], offsets, "atlas data", name)
+    # Several layouts carry the version number 1; only the sum of the parts tells them apart.
     _check_size(data, end + int(sizes.sum()), name)
     pack = Splashpack(
         position=objects["position"],
@@ -64,6 +66,7 @@ def unpack_splashpack(data: bytes, name: str) -> Splashpack:
 def _triangle_counts(objects: Columns, start: int, name: str) -> npt.NDArray[np.int64]:
     """Return the number of triangles of each object; their data must follow one another."""
     counts = objects["triangle_count"].astype(np.int64)
+    # The field is signed. A negative count would move the offsets of all later objects back.
     _refuse(counts < 0, "a triangle count is negative", counts, name)
     offsets = start + TRIANGLE.size * (np.cumsum(counts) - counts)
     _check_offsets(objects["mesh_data_offset"], offsets, "mesh data", name)
@@ -84,6 +87,7 @@ def _unpack_cluts(cluts: Columns, name: str) -> list[Clut]:
     count = cluts["palette_count"].astype(np.int64)
     is_wrong = (count < 2) | (count > 256) | (count % 2 == 1)
     _refuse(is_wrong, "a palette count is not an even number from 2 to 256", count, name)
+    # The writer leaves these words at zero, and the runtime does not upload them.
     unused = np.arange(256)[None, :] >= count[:, None]
     is_dirty = ((cluts["palette"] != 0) & unused).any(axis=1)
     _refuse(is_dirty, "a palette has words behind its count", count, name)

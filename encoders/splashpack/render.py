@@ -91,6 +91,7 @@ def draw(pack: Splashpack, view: Ints) -> Bytes:
     colors = np.stack([columns[key] for key in COLORS], axis=1)
     vram = build_vram(pack)
     pages: dict[tuple[int, ...], Words] = {}
+    # The runtime draws a bucket of equal depth from the last triangle to the first.
     for row in rows[np.lexsort((-rows, -mean))].tolist():
         page = tuple(int(columns[key][row]) for key in ("page_x", "page_y", "depth"))
         clut = (int(columns["clut_x"][row]), int(columns["clut_y"][row]))
@@ -117,6 +118,7 @@ def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     words = triangle.page[v, np.minimum(u, triangle.page.shape[1] - 1)]
     tint = np.floor(share.T @ triangle.color + 1e-6).astype(np.int64)
     levels = np.stack([words >> shift & 31 for shift in (0, 5, 10)], axis=1).astype(np.int64)
+    # A tint of 128 leaves the texel as it is; the result saturates.
     lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)
     shown = words != 0
     pixels[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)

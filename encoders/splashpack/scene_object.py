@@ -96,6 +96,7 @@ def split_matrix(world: Doubles) -> tuple[Doubles, Doubles]:
     """
     local = np.eye(4)
     with np.errstate(all="ignore"):  # an overflow is not split, and refused when it is baked
+        # A negative determinant is a mirror, and zero has no rotation.
         if float(determinant(world)) > 0:
             translation, turn, scale = decompose(world)
             error = np.abs(compose(translation, turn, scale) - world)[:3, :3].max()
@@ -110,6 +111,7 @@ def _decode_obj(inputs: Inputs, source: str) -> DecodedObjects:
     model = decode_model(inputs, source)
     names = [part.object for part in model.mesh.parts]
     order = list(dict.fromkeys(names))
+    # OBJ files have no transforms.
     objects = tuple(SceneObject(name, np.zeros(3), np.eye(3)) for name in order)
     rank = {name: number for number, name in enumerate(order)}
     number = np.array([rank[name] for name in names], np.int64)

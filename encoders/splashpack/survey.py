@@ -18,6 +18,7 @@ from encoders.kit.source.obj.mtl import decode_mtl
 from encoders.kit.source.obj.mtl_survey import survey_mtl as survey_kit_mtl
 from encoders.splashpack.texture_request import alpha_threshold
 
+# The first primitive mode of glTF that has triangles; strips and fans follow.
 TRIANGLES = 4
 MODES: dict[str, AlphaMode] = {"OPAQUE": "opaque", "MASK": "mask", "BLEND": "blend"}
 

@@ -71,6 +71,7 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
     del assets, nodes
     for key, rectangles in settings.tables["vram"][0].items():
         for x, y, width, height in cast(list[list[int]], rectangles):
+            # Options allow each number up to 1024; only together they may leave VRAM.
             if x + width > 1024 or y + height > 512 or not width or not height:
                 found = f"x {x}, y {y}, {width} x {height}"
                 facts = {"key": f"vram.{key}", "found": found, "VRAM": "1024 x 512 words"}

@@ -60,4 +60,5 @@ def alpha_threshold(mode: AlphaMode, cutoff: float, alpha: float) -> int:
         return 0
     if mode == "blend":
         return HALF
+    # The alpha of the material scales that of the image, so the threshold is scaled instead.
     return math.ceil(cutoff / alpha * 255) if alpha >= cutoff else NEVER

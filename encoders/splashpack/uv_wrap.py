@@ -71,6 +71,7 @@ def wrap_triangles(corners: Corners, sampler: Sampler) -> Corners:
     uv = corners.uv.copy()
     for axis, wrap in enumerate(wraps):
         if wrap != "clamp":
+            # Whole periods can be subtracted without a cut; a mirrored texture has one of two.
             period = 2 if wrap == "mirror" else 1
             uv[..., axis] -= np.floor(uv[..., axis].min(axis=1) / period)[:, None] * period
     cut = _cut(replace(corners, uv=uv), wraps)
@@ -83,6 +84,7 @@ def _wrapped(values: Floats, wrap: Wrap) -> Floats:
     """Move the coordinates of triangles, each within one repeat, into 0 to 1."""
     if wrap == "clamp":
         return np.clip(values, 0, 1)
+    # By the middle, because a corner on a border belongs to both repeats.
     middle = (values.min(axis=1) + values.max(axis=1)) / 2
     repeat = np.floor(middle)[:, None]
     inside: Floats = np.clip(values - repeat, 0, 1)

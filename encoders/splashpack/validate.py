@@ -68,6 +68,7 @@ def _check_atlas(atlas: Atlas, facts: Mapping[str, object]) -> None:
     if atlas.words.shape[0] != PAGE_HEIGHT or atlas.width not in ATLAS_WIDTHS:
         shape = f"{atlas.width} x {atlas.words.shape[0]}"
         raise EncodeError("an atlas has a size that no depth has", {**facts, "found": shape})
+    # A texture page begins at a multiple of 64 words, in the upper or the lower half of VRAM.
     is_placed = atlas.x % PAGE_WIDTH == 0 and atlas.y in (0, PAGE_HEIGHT)
     if not is_placed or atlas.x + atlas.width > VRAM_WIDTH:
         place = f"x {atlas.x}, y {atlas.y}, {atlas.width} words wide"
@@ -76,6 +77,7 @@ def _check_atlas(atlas: Atlas, facts: Mapping[str, object]) -> None:
 
 def _check_clut(clut: Clut, facts: Mapping[str, object]) -> None:
     count = len(clut.words)
+    # The count is the width of an upload, and the runtime uploads pairs of words only.
     if not 2 <= count <= 256 or count % 2:
         found = {**facts, "found": count, "allowed": "an even number from 2 to 256"}
         raise EncodeError("the runtime stops at a palette of this size", found)
@@ -112,6 +114,7 @@ def overlaps(one: Area, other: Area) -> bool:
 def _check_triangles(pack: Splashpack, name: str) -> None:
     """Refuse triangles whose texels lie in no atlas or whose palette is no CLUT of the file."""
     columns = {key: np.asarray(column).astype(np.int64) for key, column in pack.triangles.items()}
+    # 3 is reserved by the graphics processor.
     _refuse_triangles(columns["depth"] > DIRECT, "a triangle's texture has a depth of 3", name)
     _refuse_triangles(
         columns["dither"] == 0, "a triangle's texture page does not ask for dithering", name
@@ -119,6 +122,7 @@ def _check_triangles(pack: Splashpack, name: str) -> None:
     places = {(clut.x, clut.y) for clut in pack.cluts}
     found = zip(columns["clut_x"].tolist(), columns["clut_y"].tolist(), strict=True)
     is_direct = (columns["depth"] == DIRECT).tolist()
+    # Textures of 16 bits have no palette; the fields are zero then.
     allowed = {False: places, True: {(0, 0)}}
     is_lost = [one not in allowed[direct] for one, direct in zip(found, is_direct, strict=True)]
     _refuse_triangles(np.array(is_lost, bool), "a triangle's palette is no CLUT of the file", name)
@@ -127,6 +131,7 @@ def _check_triangles(pack: Splashpack, name: str) -> None:
 
 def _leaves_atlases(pack: Splashpack, columns: Columns) -> npt.NDArray[np.bool_]:
     """Tell which triangles read columns of 64 words that no atlas covers."""
+    # Wider than VRAM, because a page near its right end may reach beyond; nothing covers that.
     covered = np.zeros((2, VRAM_WIDTH // PAGE_WIDTH + PAGE_WIDTH), np.int64)
     for atlas in pack.atlases:
         left = atlas.x // PAGE_WIDTH

@@ -89,6 +89,7 @@ def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) ->
     if depth == DIRECT:
         return words
     bits = 4 << depth
+    # A palette at the right end of VRAM may be shorter than its depth allows.
     palette = np.zeros(1 << bits, np.uint16)
     stored = vram[clut[1], clut[0] * 16 : clut[0] * 16 + (1 << bits)]
     palette[: len(stored)] = stored
@@ -123,6 +124,7 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     points = np.concatenate([world.reshape(-1, 3), colors], axis=1)
     lines = [f"v {' '.join(f'{one:.9g}' for one in row)}" for row in points.tolist()]
     lines += [f"vt {u:.9g} {1 - v:.9g}" for u, v in uv.tolist()]
+    # OBJ counts from 1. Two corners change places, because the winding is reversed in the file.
     corner = 1
     for number, count in enumerate(pack.triangle_count.tolist()):
         lines.append(f"o object_{number}")

@@ -54,6 +54,7 @@ def _hint(sizes: Mapping[str, TextureSize], fits: Fits) -> str:
     steps = _steps(sizes)
     if not steps or not fits(dict(steps)):
         return "Even with every texture at 4 bpp they would not fit; use fewer or smaller ones."
+    # Binary search, as if a texture at a lower depth always left more room.
     low, high = 0, len(steps)
     while high - low > 1:
         middle = (low + high) // 2

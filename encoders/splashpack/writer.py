@@ -29,7 +29,9 @@ def pack_splashpack(pack: Splashpack, name: str) -> bytes:
     counts = pack.triangle_count.astype(np.int64)
     total = int(counts.sum())
     start = metadata_size(len(counts), len(pack.atlases), len(pack.cluts))
+    # Objects without triangles have the offset at which their triangles would be.
     meshes = start + TRIANGLE.size * (np.cumsum(counts) - counts)
+    # Widths are in words. The specification leaves out the factor 2; the runtime does not.
     sizes = np.array([2 * PAGE_HEIGHT * atlas.width for atlas in pack.atlases], np.int64)
     offsets = start + TRIANGLE.size * total + np.cumsum(sizes) - sizes
     header = {

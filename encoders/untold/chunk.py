@@ -43,9 +43,11 @@ class Chunk:
 
 def store_chunk(chunk_type: int, data: bytes, element_count: int, *, compress: bool) -> Chunk:
     """Create a chunk; geometry is compressed if asked for, and only if that makes it smaller."""
+    # Never an empty chunk: the loader would unwrap a null pointer for its empty output.
     if compress and chunk_type in COMPRESSIBLE and data:
         import lz4.block  # type: ignore[import-untyped]
 
+        # A raw block without a size prefix: the loader passes the size from the chunk table.
         packed: bytes = lz4.block.compress(
             data, mode="high_compression", compression=9, store_size=False
         )
@@ -57,6 +59,7 @@ def store_chunk(chunk_type: int, data: bytes, element_count: int, *, compress: b
 def content_hash(stored: Mapping[int, bytes]) -> bytes:
     """Return the SHA-256 of the stored payloads in the order of their types."""
     digest = hashlib.sha256()
+    # By type, whatever the order in the file; header, table and padding do not count.
     for chunk_type in sorted(stored):
         digest.update(stored[chunk_type])
     return digest.digest()
@@ -92,6 +95,7 @@ def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
     columns = CHUNK.unpack(data, count, HEADER_SIZE, name)
     rows = [{key: int(values[row]) for key, values in columns.items()} for row in range(count)]
     found: dict[int, Chunk] = {}
+    # The header and the table are a span too, so that no payload can lie in them.
     spans = [(0, HEADER_SIZE + CHUNK.size * count)]
     for row in rows:
         chunk = _unpack_entry(data, row, name)
@@ -111,6 +115,7 @@ def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
 def _unpack_entry(data: bytes, row: dict[str, int], name: str) -> Chunk:
     chunk_type, compression = row["chunk_type"], row["compression_type"]
     facts: dict[str, object] = {"file": name, "chunk": CHUNKS.get(chunk_type, chunk_type)}
+    # The first loaders reject unknown types, so a file with others does not load everywhere.
     if chunk_type not in CHUNKS:
         raise EncodeError("unknown chunk type", {**facts, "allowed": "1 to 7"})
     if compression not in (UNCOMPRESSED, LZ4, ZSTD):

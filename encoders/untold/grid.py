@@ -62,6 +62,7 @@ class Grid:
 
     def spans(self, box: Box) -> tuple[Span, Span, Span]:
         """Return the first and last tile that a box reaches into, along each axis."""
+        # z is negated, so low and high change places.
         lows = (box.low[0], box.low[1] - self.floor, -box.high[2])
         highs = (box.high[0], box.high[1] - self.floor, -box.low[2])
         x, y, z = (
@@ -78,6 +79,7 @@ class Grid:
 
 
 def _span(low: float, high: float, size: float) -> Span:
+    # A flat box would turn inside out, so it counts by its centre.
     if high - low > 2 * SHRINK:
         low, high = low + SHRINK, high - SHRINK
     else:

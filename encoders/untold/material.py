@@ -56,6 +56,7 @@ def describe_material(model: Model, material: Material) -> dict[str, Any]:
         "roughness_factor": _factor(material, "roughness", HALF_ROUGH),
         "occlusion_strength": _strength(material, "occlusion"),
         "alpha_cutoff": material.alpha_cutoff,
+        # An MTL file has no alpha mode: the texture decides it, in `node_level`.
         "is_alpha_in_image": is_mtl and material.alpha_mode == "mask",
         "slots": {slot: request.key for slot, request in sorted(texture_requests(images).items())},
     }

@@ -108,8 +108,10 @@ def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
 
 def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> UntoldFile:
     """Build a file with one entity for all merged meshes, and one for each unmerged object."""
+    # The meshes of an entity must be consecutive.
     parts = sorted(tile.meshes, key=lambda mesh: mesh.object)
     owners = list(dict.fromkeys(mesh.object for mesh in parts))
+    # A level may have lost all triangles of a material.
     used = sorted({mesh.material for mesh in parts} - {-1})
     table = _TextureTable(textures)
     materials = [_material(tile.materials[number], table) for number in used]
@@ -165,6 +167,7 @@ def _material(record: dict[str, Any], table: _TextureTable) -> MaterialRecord:
 def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> MeshRecord:
     """Pack a mesh in the order of the vertex cache; vertices equal as stored become one."""
     packed = np.frombuffer(pack_vertices(mesh, name), np.uint8).reshape(-1, VERTEX_SIZE)
+    # Welded again because packing rounds: vertices that differ as floats may be equal now.
     weld = weld_vertices([packed])
     used, triangles = order_mesh(weld.number[mesh.triangles], len(weld.first))
     vertices = packed[weld.first[used]]
@@ -178,4 +181,5 @@ def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> 
 def _entity(number: int, name: str, meshes: list[MeshRecord]) -> EntityRecord:
     own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
     bounds = union_box([meshes[index].bounds for index in own])
+    # World space: the transform is the identity, so local and world bounds are the same.
     return EntityRecord(number, name, own[0], len(own), bounds, bounds)

@@ -25,6 +25,7 @@ from encoders.untold.streaming_distance import (
     tile_radii,
 )
 
+# 3 is a uniform grid; 4 would be a tree of tiles.
 VERSION = 3
 HASH_DIGITS = 16
 
@@ -36,6 +37,7 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     """Encode the manifest of a scene; tiles without triangles are left out."""
     known: Any = params
     facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
+    # Bounds of objects reach into tiles that their triangles do not; those have no file.
     tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
     shared = facts[SHARED] if facts.get(SHARED, {}).get("bytes") else None
     whole = [facts[name] for name in tiles] + ([shared] if shared else [])
@@ -44,6 +46,7 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     low, high = _union([one["bounds"] for one in whole])
     half = half_diagonal(high[0] - low[0], high[2] - low[2])
     radii = tile_radii(max(known["tile_size"][0], known["tile_size"][2]), half)
+    # Names, axes, size mode and scene bounds are not read by the engine; its exporter writes them.
     document = {
         "version": VERSION,
         "partitioning_mode": "uniform_grid",
@@ -57,7 +60,9 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         "shared_bucket": _shared(known["scene"], shared, half) if shared else None,
         "tiles": [_tile(name, place, facts, radii, known) for name, place in sorted(tiles.items())],
     }
+    # NaN is not JSON, and the engine would reject the file.
     data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+    # Under both names: the plain one for local files, the hashed one for servers.
     if not known["hashed"]:
         return {"manifest": data}
     return {"manifest": data, f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}": data}

@@ -84,6 +84,7 @@ def _tile_meshes(
     flat = spans[one.key]
     if flat is None:
         return [(SHARED, mesh)]
+    # Uncut objects may reach out of their tile; cut ones are in the tiles of their bounds only.
     if splitter.clips:
         splitter.check_bounds(mesh, flat, model.source)
     # A normal map shows tangents, so they are computed before the cut: then both sides agree.
@@ -96,11 +97,13 @@ def _material_numbers(model: Model, names: list[str]) -> list[int]:
     """Return the plan's number of each of the model's materials; OBJ files go by name."""
     if model.gltf is not None:
         return list(range(len(model.mesh.materials)))
+    # An MTL file may hold more materials than the OBJ file uses, in another order.
     return [names.index(material.name) for material in model.mesh.materials]
 
 
 def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
     """Encode each material as JSON; one that no triangle uses has no bytes."""
+    # The plan promises an output for each material, so unused ones exist too.
     found = dict.fromkeys((f"material_{number}" for number in range(count)), b"")
     for number, material in zip(numbers, model.mesh.materials, strict=True):
         found[f"material_{number}"] = msgspec.json.encode(describe_material(model, material))

@@ -59,9 +59,11 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         raise _missing(known)
     suffix, data, pixels = _image_file(inputs, known)
     form, levels = IMAGE_FILE, 1
+    # One channel compresses well in large blocks; colours and normals do not.
     if known["textures"] == "astc":
         suffix, form = "utex", ASTC_6X6 if known["kind"] in GREY else ASTC_4X4
         data, levels = encode_utex(pixels, known["kind"], known["image"] or known["alpha"])
+    # The engine caches textures by their address, so changed content needs another one.
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
     name = f"{known['stem']}_{digest}.{suffix}"
     height, width = pixels.shape[:2]
@@ -111,9 +113,11 @@ def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
         pixels = _with_alpha(inputs, image, alpha)
         return "png", _png(pixels), pixels
     pixels = decode_image(inputs[image], image)
+    # The first engines read the red channel of these slots, so the channel becomes an image.
     if kind in GREY:
         grey = np.ascontiguousarray(pixels[..., known["channel"]])
         return "png", _png(grey), _grey_pixels(grey)
+    # Encoding a JPEG again would lose quality.
     if image_format(inputs[image], image) == "jpeg":
         return "jpg", inputs[image], pixels
     is_loadable = _is_loadable(inputs[image], image)
@@ -148,6 +152,7 @@ def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
     pixels = decode_image(inputs[image], image).copy()
     height, width = pixels.shape[:2]
     share = resize_colour(_grey_pixels(opacity), width, height)[..., 0].astype(np.uint32)
+    # Rounded product of two values of 8 bits.
     pixels[..., 3] = (pixels[..., 3] * share + 127) // 255
     return pixels
 
@@ -157,6 +162,7 @@ def _opacity(image: Rgba8) -> npt.NDArray[np.uint8]:
     level = image[..., 3].astype(np.uint32)
     if (level == 255).all():
         red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
+        # Luma weights of BT.601, in integers so that every machine rounds alike.
         level = (299 * red + 587 * green + 114 * blue + 500) // 1000
     return level.astype(np.uint8)
 

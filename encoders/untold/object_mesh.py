@@ -55,12 +55,14 @@ def build_object_meshes(model: Model) -> tuple[list[ObjectMesh], list[str]]:
     warnings = [*model.warnings]
     if flat:
         warnings.append(f"{model.source}: triangles without an area were left out ({flat})")
+    # After degenerate triangles are gone: they have no direction to contribute.
     mesh = fill_normals(mesh)
     keys = [_key(part) for part in mesh.parts]
     objects = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     owner = np.array([objects[key] for key in keys], np.int64)[mesh.part]
     first, group = first_use([owner, mesh.material])
     parts = mesh.part[first].tolist()
+    # Sorted by group, so that every group is a slice of the welded mesh.
     order = np.argsort(group, kind="stable")
     mesh = replace(select(mesh, order), part=group[order].astype(np.int32))
     return _split(mesh, [mesh.parts[part] for part in parts]), warnings
@@ -79,6 +81,7 @@ def _name(part: Part) -> str:
 
 def _split(mesh: Mesh, parts: list[Part]) -> list[ObjectMesh]:
     """Split a mesh whose triangles are sorted by group; `parts` names each group's object."""
+    # Vertices are not shared between groups, so each slice has all of its own.
     welded = weld(mesh, across_parts=False)
     triangle = welded.corners // 3
     columns = _columns(mesh, welded.corners, mesh.material[triangle])
@@ -151,6 +154,7 @@ def _uv(
     is_plain = np.zeros(len(corners), np.bool_)
     for number in np.unique(material).tolist():
         texture = uv_texture(mesh.materials[number] if number >= 0 else None)
+        # A material may ask for a set that the mesh does not have; its UVs are zero.
         if texture.uv_set >= len(mesh.uv):
             continue
         rows = np.flatnonzero(material == number)

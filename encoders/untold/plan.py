@@ -78,6 +78,7 @@ def _grid(asset: Asset, boxes: list[Box]) -> Grid:
     size = wanted
     if wanted == "auto":
         size = auto_size(boxes) if boxes else (25.0, 10000.0, 25.0)
+    # Only y counts from the lowest point: see `grid`.
     floor = min((box.low[1] for box in boxes), default=0.0)
     return Grid((float(size[0]), float(size[1]), float(size[2])), floor)
 
@@ -115,6 +116,7 @@ class _Planner:
 
     def _source_node(self, number: int) -> str:
         path = self.sources[number].path.removeprefix(self.root + "/")
+        # doit reads `name=value` on the command line as a variable.
         return f"{self.asset.name}/read/{path}".replace("=", "%3D")
 
     def source_nodes(self) -> Iterable[Node]:
@@ -137,6 +139,7 @@ class _Planner:
                 "materials": len(source.materials),
                 "names": list(source.names),
                 "images": sorted(source.embedded),
+                # Newer engines ignore the emissive factor of version 1.
                 "shows_emissive": self.options["format_version"] != 1,
             }
             inputs = {path: Source(path) for path in source.files}
@@ -163,9 +166,11 @@ class _Planner:
             }
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
+                # The node is planned all the same: it fails with an error that names the image.
                 if isinstance(inputs[image], Source) and image not in self.existing:
                     params["missing"] = [image, *self._named_in(image)]
             prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
+            # Which of the two it is depends on the image's content, not on its name.
             suffixes = ("utex",) if self.options["textures"] == "astc" else ("png", "jpg")
             outputs: dict[str, Place] = {
                 suffix: Family(prefix, f".{suffix}", hashed=True) for suffix in suffixes

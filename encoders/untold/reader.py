@@ -53,6 +53,7 @@ def unpack_untold(data: bytes, name: str) -> UntoldFile:
     # A hash of zeros switches the check off in the loader, so it is accepted here as well.
     if header["content_hash"].tobytes() not in (expected, bytes(32)):
         raise EncodeError("the content does not have the hash that the header says", {"file": name})
+    # The loader believes the chunk table and ignores the counts of the header.
     for field, chunk_type in COUNTS.items():
         if header[field] != chunks[chunk_type].element_count:
             facts = {"file": name, "field": field, "found": header[field]}
@@ -68,6 +69,7 @@ def unpack_untold(data: bytes, name: str) -> UntoldFile:
 
 
 def _unpack_header(data: bytes, name: str) -> dict[str, Any]:
+    # Before the header is decoded, so that a foreign file is called that and not a damaged one.
     if len(data) >= len(MAGIC) and not data.startswith(MAGIC):
         raise EncodeError("the file is no .untold file", {"file": name, "magic": data[:8].hex(" ")})
     header = HEADER.unpack_one(data, 0, name)
@@ -75,6 +77,7 @@ def _unpack_header(data: bytes, name: str) -> dict[str, Any]:
         if header[field] not in allowed:
             facts = {"file": name, "found": header[field], "allowed": allowed}
             raise EncodeError(f"{field.replace('_', ' ')} is not supported", facts)
+    # Geometry of all file types is in world space.
     if not np.array_equal(header["root_transform"], IDENTITY):
         raise EncodeError("the root transform is not the identity", {"file": name})
     return header
@@ -110,6 +113,7 @@ def _unpack_file(header: dict[str, Any], tables: dict[int, _Table], name: str) -
     materials = tables[MATERIAL_TABLE].rows(MATERIALS[version])
     meshes = tables[MESH_TABLE].rows(MESH)
     vertices, indices = tables[VERTEX_DATA].data, tables[INDEX_DATA].data
+    # Before any range is sliced: a slice beyond the end would be shorter without an error.
     for row, mesh in enumerate(meshes):
         validate_mesh_record(mesh, row, len(vertices), len(indices), name)
     _check_covered(meshes, "vertex_data", vertices, name)
@@ -128,6 +132,7 @@ def _check_covered(meshes: list[dict[str, Any]], kind: str, data: bytes, name: s
     """Refuse geometry that two meshes share, and bytes between meshes that are not zero."""
     end = 0
     spans = sorted((one[f"{kind}_offset"], one[f"{kind}_size_bytes"]) for one in meshes)
+    # The end of the chunk is an empty last range, so that trailing bytes are found too.
     for start, size in [*spans, (len(data), 0)]:
         if start < end or any(data[end:start]):
             facts = {"file": name, "field": f"{kind}_offset", "found": start, "used to": end}
@@ -178,6 +183,7 @@ def _mesh(row: dict[str, Any], strings: _Strings, vertices: bytes, indices: byte
 def _material(row: dict[str, Any], strings: _Strings) -> MaterialRecord:
     red, green, blue, alpha = row["base_color_factor"].tolist()
     glow_red, glow_green, glow_blue = row["emissive_factor"].tolist()
+    # Later engines read channel selectors and a transmission factor here.
     channels, transmission = row["reserved0"].tolist()
     return MaterialRecord(
         name=strings.at(row, "name_offset"),
@@ -191,6 +197,7 @@ def _material(row: dict[str, Any], strings: _Strings) -> MaterialRecord:
         alpha_cutoff=row["alpha_cutoff"],
         textures=tuple(row["texture_index"].tolist()),
         reserved=(channels, transmission),
+        # Versions 1 and 2 have no height map.
         height={key: row.get(key, default) for key, default in NO_HEIGHT.items()},
     )
 

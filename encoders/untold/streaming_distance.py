@@ -57,6 +57,7 @@ def lod_distances(radii: Radii, count: int, hlod: float | None) -> list[float]:
     """Return the distance from which each LOD is shown: at least GAP apart, before the HLOD."""
     far = radii.unload - OUTER_MARGIN if hlod is None else hlod - GAP
     near = max(radii.streaming + GAP, 0.45 * radii.streaming, GAP)
+    # Where the levels would not fit between, they begin earlier.
     near = min(near, far - GAP * (count - 1))
     found: list[float] = []
     for number, position in enumerate(_positions(count)):

@@ -19,6 +19,7 @@ class StringTable:
         if text is None:
             return NONE
         if text not in self._offsets:
+            # It would end the string for every reader.
             if "\0" in text:
                 raise EncodeError("a name holds a NUL", {"name": repr(text)}, "Rename it.")
             self._offsets[text] = len(self._data)
@@ -33,6 +34,7 @@ class StringTable:
 
 def collect_strings(file: UntoldFile) -> StringTable:
     """Add all strings of a file: mesh by mesh, then those that no mesh leads to."""
+    # The order of the engine's exporter: for each mesh its textures, material, mesh and entity.
     table = StringTable()
     names = {entity.entity_id: entity.name for entity in file.entities}
     for mesh in file.meshes:

@@ -17,6 +17,7 @@ from encoders.kit.source.obj.mtl_survey import survey_mtl
 from encoders.kit.source.obj.survey import survey_obj
 from encoders.kit.source.obj.wavefront import decode_libraries, decode_name, normalise, statement
 
+# The first letters of `o`, `g` and `usemtl`.
 SECTION_LETTERS = frozenset((b"o", b"g", b"u"))
 
 
@@ -57,6 +58,7 @@ def survey_scene_mtl(data: bytes, name: str) -> dict[str, Any]:
     surfaces: dict[str, dict[str, list[str]]] = {}
     for material in decode_mtl(data, name):
         maps = {slot: [one.uri, one.place] for slot, one in sorted(material.textures.items())}
+        # Of several materials of one name the first one counts, as when the file is decoded.
         surfaces.setdefault(material.name, {str(slot): pair for slot, pair in maps.items()})
     return {**survey_mtl(data, name), "surfaces": surfaces}
 
@@ -87,6 +89,7 @@ def _libraries(lines: list[bytes]) -> list[str]:
 
 def _part_materials(lines: list[bytes]) -> dict[tuple[str, str], set[str]]:
     """Return the materials with which each part has faces; an empty name is no material."""
+    # Most lines are vertices and faces: only the few that may begin a section are decoded.
     rows = [row for row, line in enumerate(lines) if line[:1] in SECTION_LETTERS]
     used: dict[tuple[str, str], set[str]] = {}
     part, material = ("", ""), ""

@@ -48,6 +48,7 @@ def texture_requests(images: Mapping[str, str]) -> dict[str, TextureRequest]:
     found: dict[str, TextureRequest] = {}
     color, alpha = images.get("base_color", ""), images.get("alpha", "")
     if color or alpha:
+        # Exporters name an image again for its own alpha.
         found["base_color"] = TextureRequest("base_color", color, "" if alpha == color else alpha)
     if "metallic_roughness" in images:
         packed = images["metallic_roughness"]

@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.uint32]
 Vec4 = tuple[float, float, float, float]
 
+# Flat and column-major, as the file has it.
 IDENTITY = np.eye(4, dtype=np.float32).reshape(-1)
 NO_TEXTURES = (NONE,) * 6
 
@@ -48,6 +49,7 @@ class MaterialRecord:
     occlusion_strength: float = 1.0
     alpha_cutoff: float = 0.5
     textures: tuple[int, ...] = NO_TEXTURES
+    # Channel selectors and transmission of later engines; written as zeros.
     reserved: tuple[int, int] = (0, 0)
     height: Mapping[str, float] = field(default_factory=lambda: NO_HEIGHT)
 

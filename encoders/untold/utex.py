@@ -45,6 +45,7 @@ MIP = Layout(".utex mip entry", 16,
 # fmt: on
 
 HAS_ALPHA = 1
+# An ASTC block has 16 bytes, whatever its size in texels.
 BLOCK_BYTES = 16
 # MTLPixelFormat of ASTC by block size: for sRGB colours, and for data.
 SRGB_FORMATS = {(4, 4): 186, (5, 5): 188, (6, 6): 190, (8, 8): 194}
@@ -57,6 +58,7 @@ FORMATS = {
 KNOWN_FLAGS = 7
 # The library's scale ends at 100; this is its `thorough`.
 QUALITY = 98.0
+# The slots whose images are sRGB; the engine picks the colour space by slot as well.
 COLOR = ("base_color", "emissive")
 
 
@@ -157,6 +159,7 @@ def unpack_utex(data: bytes, name: str) -> Utex:
         sizes = {"bytes": len(data), "payload": f"{start} + {head['total_payload_size']}"}
         raise EncodeError("the payload is not where it should be", {**facts, **sizes})
     entries = MIP.unpack(data, count, HEADER.size, name)
+    # Levels must follow one another without a gap, so each offset is known beforehand.
     levels, offset = [], 0
     for number in range(count):
         row = {key: int(values[number]) for key, values in entries.items()}

@@ -42,6 +42,7 @@ def validate_mesh_record(
     facts: dict[str, object] = {"file": name, "mesh": number}
     if row["index_type"] not in INDEX_SIZES:
         raise EncodeError("unknown index type", {**facts, "found": row["index_type"]})
+    # The loader checks the stride and the index size; the vertex size it takes on trust.
     if row["vertex_stride_bytes"] != VERTEX_SIZE:
         stride = {"found": row["vertex_stride_bytes"], "allowed": VERTEX_SIZE}
         raise EncodeError("the vertex stride is not that of the layout", {**facts, **stride})
@@ -73,6 +74,7 @@ def _check_data_range(
 
 def validate_file(file: UntoldFile, name: str) -> None:
     """Refuse a file with dangling references, or with values that no renderer can use."""
+    # The loader rejects a file without entities.
     if not file.entities:
         raise EncodeError("there is no entity", {"file": name})
     _check_entities(file, name)
@@ -100,8 +102,10 @@ def _check_entities(file: UntoldFile, name: str) -> None:
     owners = [NONE] * len(file.meshes)
     for number, entity in enumerate(file.entities):
         facts: dict[str, object] = {"file": name, "entity": number}
+        # The loader crashes on an id that is there twice: it builds a dictionary of unique keys.
         if entity.entity_id in seen or entity.entity_id == NONE:
             raise EncodeError("two entities have one id", {**facts, "found": entity.entity_id})
+        # Entities are registered in order; one whose parent comes later silently becomes a root.
         if entity.parent != NONE and entity.parent not in seen:
             problem = "the parent of an entity does not come before it"
             raise EncodeError(problem, {**facts, "found": entity.parent})
@@ -118,6 +122,7 @@ def _check_entities(file: UntoldFile, name: str) -> None:
 
 def _check_range(entity: EntityRecord, owners: list[int], facts: dict[str, object]) -> None:
     end = entity.first_mesh + entity.mesh_count
+    # The loader does not check this: the entity would silently have nothing to draw.
     if end > len(owners):
         wrong = {"found": f"{entity.first_mesh} + {entity.mesh_count}", "allowed": len(owners)}
         raise EncodeError("meshes of an entity are out of range", {**facts, **wrong})
@@ -138,6 +143,7 @@ def _check_transform(transform: Floats, facts: dict[str, object]) -> None:
     matrix = transform.astype(np.float64).reshape(4, 4).T
     if not np.isfinite(matrix).all() or not np.array_equal(matrix[3], (0, 0, 0, 1)):
         raise EncodeError("a transform is not affine", facts)
+    # The engine takes the lengths of the columns for the scale, so it cannot be negative.
     lengths = np.sqrt((matrix[:3, :3] ** 2).sum(axis=0))
     if (lengths == 0).any():
         raise EncodeError("a transform has no size in one direction", facts)
@@ -149,10 +155,12 @@ def _check_transform(transform: Floats, facts: dict[str, object]) -> None:
 
 
 def _check_texture(texture: TextureReference, facts: dict[str, object]) -> None:
+    # The loader decides by the format, not by the suffix, how to load a texture.
     if texture.format not in TEXTURE_FORMATS:
         raise EncodeError("unknown texture format", {**facts, "found": texture.format})
     if texture.uri is None or not texture.uri:
         raise EncodeError("a texture has no URI", facts)
+    # Only paths below the folder of the file: no scheme, no drive, no way up, no root.
     parts = texture.uri.split("/")
     if ":" in texture.uri or "\\" in texture.uri or ".." in parts or not parts[0]:
         hint = "A URI is relative to the file and stays below its folder."
@@ -176,6 +184,7 @@ def _check_mesh(mesh: MeshRecord, facts: dict[str, object]) -> None:
         raise EncodeError("indices are no triangles", {**facts, "indices": len(mesh.indices)})
     if not len(mesh.indices) or not mesh.vertex_count:
         raise EncodeError("a mesh is empty", facts)
+    # The loader does not look at indices: a wrong one would read beyond the buffer on the GPU.
     largest = int(mesh.indices.max())
     if largest >= mesh.vertex_count:
         wrong = {"found": largest, "allowed": f"below {mesh.vertex_count}"}
@@ -185,5 +194,6 @@ def _check_mesh(mesh: MeshRecord, facts: dict[str, object]) -> None:
     if not np.array_equal(box, mesh.bounds):
         wrong = {"found": mesh.bounds.tolist(), "allowed": box.tolist()}
         raise EncodeError("the bounds are not those of the vertices", {**facts, **wrong})
+    # 01 is +1 and 11 is -1; the other two values of the field are not defined.
     if (columns["tangent_w"] % 2 == 0).any():
         raise EncodeError("a tangent has no handedness", facts)

@@ -35,6 +35,7 @@ def pack_vertices(mesh: TileMesh, name: str) -> bytes:
         **{f"tangent_{axis}": tangent[:, k] for k, axis in enumerate("xyz")},
         "tangent_w": np.where(mesh.tangent[:, 3] < 0, MINUS, PLUS),
         "uv0": mesh.uv,
+        # What the format says for unused attributes: zero and white.
         "uv1": mesh.uv1 if len(mesh.uv1) else np.zeros(2),
         "color0": pack_color(mesh.color) if len(mesh.color) else np.full(4, 255),
     }
@@ -52,6 +53,7 @@ def pack_direction(
 
 def unpack_direction(fields: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
     """Decode fields of 10 bits to numbers from -1 to 1."""
+    # Sign extension of 10 bits.
     signed = (fields.astype(np.int64) ^ 0x200) - 0x200
     return np.maximum(signed / TOP, -1.0)
 

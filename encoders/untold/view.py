@@ -32,6 +32,7 @@ from encoders.untold.untold_file import (
 from encoders.untold.utex import unpack_utex
 from encoders.untold.vertex import PLUS, unpack_direction
 
+# The keys of a tile without which the engine rejects the manifest.
 REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds", "center")
 
 
@@ -184,12 +185,14 @@ def _manifest(data: bytes, name: str) -> dict[str, Any]:
         document: Any = json.loads(data)
     except ValueError as error:
         raise EncodeError("the file is no JSON", {"file": name, "reason": error}) from error
+    # The engine rejects the whole manifest if one of these is missing or of another type.
     kinds: dict[str, type] = {"version": int, "streaming_defaults": dict, "tiles": list}
     for key, kind in kinds.items():
         if not isinstance(document, dict) or not isinstance(document.get(key), kind):
             raise EncodeError("the file is no scene manifest", {"file": name, "missing": key})
     defaults = document["streaming_defaults"]
     for key in ("streaming_radius", "unload_radius", "priority"):
+        # The engine decodes the priority as an integer: 10.0 would fail.
         allowed = (int,) if key == "priority" else (int, float)
         if not isinstance(defaults.get(key), allowed):
             raise EncodeError("a required key is missing", {"file": name, "key": key})
@@ -215,6 +218,7 @@ class _SceneCheck:
             sizes = {"manifest": tile["file_size_bytes"], "file size": self.files[path]}
             raise self._error("a size is not that of the file", path, sizes)
         box = _box(file.world_bounds)
+        # Exact: JSON keeps every digit of a float.
         if tile["bounds"] != box:
             facts = {"manifest": tile["bounds"], "file bounds": box}
             raise self._error("bounds are not those of the file", path, facts)
@@ -239,6 +243,7 @@ class _SceneCheck:
         if missing:
             facts = {"file": self.name, "missing": ", ".join(missing)}
             raise EncodeError("a tile lacks a required key", facts)
+        # The engine budgets its memory by this, as an integer. In Python, True is one as well.
         if isinstance(tile["file_size_bytes"], bool) or not isinstance(
             tile["file_size_bytes"], int
         ):

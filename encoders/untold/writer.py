@@ -35,6 +35,7 @@ def pack_untold(file: UntoldFile, name: str, *, compress: bool = False) -> bytes
     validate_file(file, name)
     strings = collect_strings(file)
     meshes, vertex_data, index_data = _pack_meshes(file, strings)
+    # All seven chunks are required, even where they are empty; this is the recommended order.
     payloads = {
         STRING_TABLE: (strings.data, 0),
         ENTITY_TABLE: (_pack_entities(file, strings), len(file.entities)),
@@ -89,6 +90,7 @@ def _pack_meshes(file: UntoldFile, strings: StringTable) -> tuple[bytes, bytes, 
     records, vertices, indices = [], bytearray(), bytearray()
     for mesh in file.meshes:
         packed = INDICES[mesh.index_type].pack({"index": mesh.indices}, len(mesh.indices))
+        # Padding is not part of the mesh: the offset is taken after it.
         indices += bytes(-len(indices) % INDEX_ALIGNMENT)
         records.append(
             MESH.pack(
