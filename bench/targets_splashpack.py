@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from encoders.kit.image.quantise import levels_555, quantise_555
-from encoders.splashpack.vram import Piece, arrange
+from encoders.splashpack.vram_packing import VramTexture, pack_vram
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -62,8 +62,8 @@ def fill(does_fit: Callable[[list[Texture]], bool], crowd: list[Texture]) -> flo
 
 
 def is_arranged(crowd: list[Texture]) -> bool:
-    pieces = [Piece(f"{n:04}", *one, f"palette {n}") for n, one in enumerate(crowd)]
-    return arrange(pieces, AREAS) is not None
+    pieces = [VramTexture(f"{n:04}", *one, f"palette {n}") for n, one in enumerate(crowd)]
+    return pack_vram(pieces, AREAS) is not None
 
 
 def compare_filling() -> None:

@@ -1,161 +1,134 @@
-"""SPLASHPACK version 1 files: the writer and the reader.
+"""SPLASHPACK version 1: the tables of the specification, and a whole file as a value.
 
-The runtime checks two letters and nothing else, so everything is checked here, on the way in and
-on the way out. The one rule: blocks follow one another without a gap in the order of their
-descriptors, and the size of the file is the sum of its parts.
+Everything is little-endian and naturally aligned. The tables restrict values only where the
+specification does; what the console allows is checked by `validate`, on the whole file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.error import EncodeError
-from encoders.splashpack.check import check_splashpack
-from encoders.splashpack.table import (
-    ATLAS,
-    ATLAS_WIDTHS,
-    CLUT,
-    EXPORTER,
-    HEADER,
-    PAGE_HEIGHT,
-    TRIANGLE,
-    Atlas,
-    Clut,
-    Columns,
-    Splashpack,
+from encoders.kit.layout.table import Layout, Row
+from encoders.kit.layout.type import I16, I32, U8, U16, Bits, Const, magic
+
+# fmt: off
+HEADER = Layout("SPLASHPACK file header", 12,
+    Row(0x00, "magic",            magic(b"SP")),
+    Row(0x02, "version",          Const(U16, 1)),
+    Row(0x04, "exporter_count",   U16, "objects, also those without triangles"),
+    Row(0x06, "atlas_count",      U16),
+    Row(0x08, "clut_count",       U16),
+    Row(0x0A, "_reserved",        U16),
 )
+EXPORTER = Layout("SPLASHPACK exporter descriptor", 56,
+    Row(0x00, "position",         I32[3], "x right, y down, z forward; 4096 = 1.0, within 16 bits"),
+    Row(0x0C, "rotation",         I32[9], "by rows, for column vectors; 4096 = 1.0"),
+    Row(0x30, "mesh_data_offset", I32, "from the start of the file"),
+    Row(0x34, "triangle_count",   I32),
+)
+ATLAS = Layout("SPLASHPACK texture atlas descriptor", 12,
+    Row(0x00, "atlas_data_offset", I32, "from the start of the file, a multiple of 4"),
+    Row(0x04, "width",             U16, "in 16-bit words: 64, 128 or 256"),
+    Row(0x06, "height",            Const(U16, 256)),
+    Row(0x08, "position_x",        U16, "in VRAM, a multiple of 64"),
+    Row(0x0A, "position_y",        U16, "in VRAM, 0 or 256"),
+)
+CLUT = Layout("SPLASHPACK CLUT descriptor", 520,
+    Row(0x000, "palette",       U16[256], "colour words, those not used are 0"),
+    Row(0x200, "clut_x",        U16, "in VRAM, in steps of 16"),
+    Row(0x202, "clut_y",        U16, "in VRAM"),
+    Row(0x204, "palette_count", U16, "words that are uploaded: even, 2 to 256"),
+    Row(0x206, "_reserved",     U16),
+)
+TRIANGLE = Layout("SPLASHPACK triangle", 52,
+    Row(0x00, "vertices",    I16[3, 3], "x, y, z of v0, v1, v2; 4096 = 1.0"),
+    Row(0x12, "normal",      I16[3], "of v0; 4096 = 1.0"),
+    Row(0x18, "color_0",     U8[3], "red, green, blue; 128 leaves the texture as it is"),
+    Row(0x1B, "_padding_0",  U8),
+    Row(0x1C, "color_1",     U8[3]),
+    Row(0x1F, "_padding_1",  U8),
+    Row(0x20, "color_2",     U8[3]),
+    Row(0x23, "_padding_2",  U8),
+    Row(0x24, "uv",          U8[3, 2], "u, v of v0, v1, v2: texels within the texture page"),
+    Row(0x2A, "_uv_padding", U16),
+    Row(0x2C, "texture_page", Bits(U16, (
+        ("page_x", 4), ("page_y", 1), ("_blend", 2), ("depth", 2), ("dither", 1), ("_unused", 6),
+    ))),
+    Row(0x2E, "clut_x",      U16, "in VRAM, in steps of 16; 0 without a palette"),
+    Row(0x30, "clut_y",      U16, "in VRAM; 0 without a palette"),
+    Row(0x32, "_reserved",   U16),
+)
+# fmt: on
+
+COLORS = ("color_0", "color_1", "color_2")
+# Sizes in VRAM are in words of 16 bits. A page of 4-bit textures is 64 words wide.
+PAGE_WIDTH, PAGE_HEIGHT = 64, 256
+# 256 texels of 4, 8 and 16 bits.
+ATLAS_WIDTHS = (64, 128, 256)
+# The graphics processor's palette word has 6 bits for x: a palette begins at a multiple of 16.
+CLUT_STEP = 16
+VRAM_WIDTH, VRAM_HEIGHT = 1024, 512
+# Counts in the header have 16 bits.
+COUNT_LIMIT = 65535
+DIRECT = 2  # the depth of 16-bit textures, which have no palette
+
+Columns = Mapping[str, npt.NDArray[Any]]
+Words = npt.NDArray[np.uint16]
+# A rectangle in VRAM: left, top, right, bottom.
+Area = tuple[int, int, int, int]
 
 
-def pack_splashpack(pack: Splashpack, name: str) -> bytes:
-    """Write a file, or refuse what no file can hold or the runtime would misread."""
-    check_splashpack(pack, name)
-    counts = pack.triangle_count.astype(np.int64)
-    total = int(counts.sum())
-    start = _metadata_end(len(counts), len(pack.atlases), len(pack.cluts))
-    meshes = start + TRIANGLE.size * (np.cumsum(counts) - counts)
-    sizes = np.array([2 * PAGE_HEIGHT * atlas.width for atlas in pack.atlases], np.int64)
-    offsets = start + TRIANGLE.size * total + np.cumsum(sizes) - sizes
-    header = {
-        "exporter_count": len(counts),
-        "atlas_count": len(pack.atlases),
-        "clut_count": len(pack.cluts),
-    }
-    objects = {"position": pack.position, "rotation": pack.rotation.reshape(-1, 9)}
-    return b"".join(
-        [
-            HEADER.pack(header),
-            EXPORTER.pack(
-                {**objects, "mesh_data_offset": meshes, "triangle_count": counts}, len(counts)
-            ),
-            *(_pack_atlas(*pair) for pair in zip(pack.atlases, offsets.tolist(), strict=True)),
-            *map(_pack_clut, pack.cluts),
-            TRIANGLE.pack(pack.triangles, total),
-            *(atlas.words.astype("<u2").tobytes() for atlas in pack.atlases),
-        ]
-    )
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """Words of the shape (256, width) that are uploaded to a place in VRAM."""
+
+    x: int
+    y: int
+    words: Words
+
+    @property
+    def width(self) -> int:
+        """The number of words in a row."""
+        return int(self.words.shape[1])
+
+    @property
+    def area(self) -> Area:
+        """The rectangle in VRAM."""
+        return self.x, self.y, self.x + self.width, self.y + PAGE_HEIGHT
 
 
-def _metadata_end(objects: int, atlases: int, cluts: int) -> int:
+@dataclass(frozen=True, eq=False)
+class Clut:
+    """A palette in one row of VRAM; `x` counts steps of 16 words."""
+
+    x: int
+    y: int
+    words: Words
+
+    @property
+    def area(self) -> Area:
+        """The rectangle in VRAM."""
+        left = self.x * CLUT_STEP
+        return left, self.y, left + len(self.words), self.y + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Splashpack:
+    """A whole file: columns of the objects, of all triangles in order, atlases and CLUTs."""
+
+    position: npt.NDArray[np.integer]
+    rotation: npt.NDArray[np.integer]
+    triangle_count: npt.NDArray[np.integer]
+    triangles: Columns
+    atlases: Sequence[Atlas]
+    cluts: Sequence[Clut]
+
+
+def metadata_size(objects: int, atlases: int, cluts: int) -> int:
+    """Return the number of bytes before the first triangle."""
     return HEADER.size + EXPORTER.size * objects + ATLAS.size * atlases + CLUT.size * cluts
-
-
-def _pack_atlas(atlas: Atlas, offset: int) -> bytes:
-    place = {"width": atlas.width, "position_x": atlas.x, "position_y": atlas.y}
-    return ATLAS.pack({"atlas_data_offset": offset, **place})
-
-
-def _pack_clut(clut: Clut) -> bytes:
-    palette = np.zeros((1, 256), np.uint16)
-    palette[0, : len(clut.words)] = clut.words
-    place = {"clut_x": clut.x, "clut_y": clut.y, "palette_count": len(clut.words)}
-    return CLUT.pack({"palette": palette, **place})
-
-
-def unpack_splashpack(data: bytes, name: str) -> Splashpack:
-    """Read a file, or refuse it where the runtime would stop or draw garbage."""
-    header = HEADER.unpack_one(data, 0, name)
-    counts = [header[f"{kind}_count"] for kind in ("exporter", "atlas", "clut")]
-    at_atlases = HEADER.size + EXPORTER.size * counts[0]
-    at_cluts = at_atlases + ATLAS.size * counts[1]
-    objects = EXPORTER.unpack(data, counts[0], HEADER.size, name)
-    atlases = ATLAS.unpack(data, counts[1], at_atlases, name)
-    cluts = CLUT.unpack(data, counts[2], at_cluts, name)
-    start = _metadata_end(*counts)
-    triangles = _triangle_counts(objects, start, name)
-    end = start + TRIANGLE.size * int(triangles.sum())
-    is_wrong = ~np.isin(atlases["width"], ATLAS_WIDTHS)
-    _refuse(is_wrong, "an atlas has a width that no depth has", atlases["width"], name)
-    sizes = atlases["width"].astype(np.int64) * (2 * PAGE_HEIGHT)
-    offsets = end + np.cumsum(sizes) - sizes
-    _check_offsets(atlases["atlas_data_offset"], offsets, "atlas data", name)
-    _check_size(data, end + int(sizes.sum()), name)
-    pack = Splashpack(
-        position=objects["position"],
-        rotation=objects["rotation"],
-        triangle_count=triangles,
-        triangles=TRIANGLE.unpack(data, int(triangles.sum()), start, name),
-        atlases=[_unpack_atlas(data, *row) for row in _rows(atlases, offsets)],
-        cluts=_unpack_cluts(cluts, name),
-    )
-    check_splashpack(pack, name)
-    return pack
-
-
-def _triangle_counts(objects: Columns, start: int, name: str) -> npt.NDArray[np.int64]:
-    """Give the triangles of each object, whose data must follow one another."""
-    counts = objects["triangle_count"].astype(np.int64)
-    _refuse(counts < 0, "a triangle count is negative", counts, name)
-    offsets = start + TRIANGLE.size * (np.cumsum(counts) - counts)
-    _check_offsets(objects["mesh_data_offset"], offsets, "mesh data", name)
-    return counts
-
-
-def _rows(atlases: Columns, offsets: npt.NDArray[np.int64]) -> Iterable[tuple[int, int, int, int]]:
-    columns = (atlases["position_x"], atlases["position_y"], atlases["width"], offsets)
-    return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _unpack_atlas(data: bytes, x: int, y: int, width: int, offset: int) -> Atlas:
-    words = np.frombuffer(data, "<u2", PAGE_HEIGHT * width, offset).astype(np.uint16)
-    return Atlas(x, y, words.reshape(PAGE_HEIGHT, width))
-
-
-def _unpack_cluts(cluts: Columns, name: str) -> list[Clut]:
-    count = cluts["palette_count"].astype(np.int64)
-    is_wrong = (count < 2) | (count > 256) | (count % 2 == 1)
-    _refuse(is_wrong, "a palette count is not an even number from 2 to 256", count, name)
-    unused = np.arange(256)[None, :] >= count[:, None]
-    is_dirty = ((cluts["palette"] != 0) & unused).any(axis=1)
-    _refuse(is_dirty, "a palette has words behind its count", count, name)
-    places = zip(cluts["clut_x"].tolist(), cluts["clut_y"].tolist(), count.tolist(), strict=True)
-    return [
-        Clut(x, y, cluts["palette"][row, :used].copy()) for row, (x, y, used) in enumerate(places)
-    ]
-
-
-def _check_offsets(
-    found: npt.NDArray[Any], right: npt.NDArray[np.int64], kind: str, name: str
-) -> None:
-    wrong = np.flatnonzero(found.astype(np.int64) != right)
-    if len(wrong):
-        row = int(wrong[0])
-        facts = {"file": name, "row": row, "found": found[row], "allowed": right[row]}
-        raise EncodeError(f"the {kind} does not begin where it should", facts)
-
-
-def _check_size(data: bytes, size: int, name: str) -> None:
-    if len(data) != size:
-        facts = {"file": name, "bytes": len(data), "the parts together": size}
-        raise EncodeError("the file is not as long as its parts", facts)
-
-
-def _refuse(
-    is_wrong: npt.NDArray[np.bool_], problem: str, found: npt.NDArray[Any], name: str
-) -> None:
-    rows = np.flatnonzero(is_wrong)
-    if len(rows):
-        raise EncodeError(problem, {"file": name, "row": rows[0], "found": found[rows[0]]})

@@ -1,7 +1,7 @@
-"""Triangles corner by corner, as they look: with tints, second sides, and UVs in their textures.
+"""The triangles of a source with all that they show: tints, back sides, UVs within textures.
 
-The order is that of the objects and, within one, of its parts. The winding is turned over here,
-because the console shows what is clockwise and sources what is counter-clockwise.
+They are in the order of the objects and, within an object, of its parts. The winding is reversed
+here, because front faces are clockwise on the console and counter-clockwise in sources.
 """
 
 from __future__ import annotations
@@ -18,64 +18,73 @@ from encoders.kit.mesh.normal import fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import Model
-from encoders.splashpack.body import Bodies
-from encoders.splashpack.piece import UNTEXTURED
-from encoders.splashpack.reading import Reading
-from encoders.splashpack.surface import (
+from encoders.splashpack.intermediate import UNTEXTURED
+from encoders.splashpack.material import (
     SLOTS,
-    are_cut_off,
     describe_losses,
-    reading_of,
+    exceeds_tints,
     sampler_of,
     texture_of,
+    texture_request_of,
     tint_of,
 )
-from encoders.splashpack.tile import Corners, count_tiles, find_outside, fold, join, snapped
+from encoders.splashpack.scene_object import DecodedObjects
+from encoders.splashpack.texture_request import TextureRequest
+from encoders.splashpack.uv_wrap import (
+    Corners,
+    count_repeats,
+    find_outside,
+    join_corners,
+    snapped,
+    wrap_triangles,
+)
 
-BACK = [0, 2, 1]
+# The order of corners that reverses the winding.
+REVERSED = [0, 2, 1]
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Surfaces:
-    """The textures that materials come to; row -1 stands for triangles without a material."""
+class MaterialTextures:
+    """The texture of each material, as an index of `keys`; row -1 is for triangles without one."""
 
     keys: tuple[str, ...]
     texture: Ints
 
 
-def find_surfaces(model: Model, missing: Collection[str]) -> Surfaces:
-    """Find the texture of each material in use, or say which image is missing."""
+def find_textures(model: Model, missing: Collection[str]) -> MaterialTextures:
+    """Find the texture of each material in use; refuse a material whose image is missing."""
     mesh = model.mesh
+    # The additional last row is found by the index -1, which triangles without a material have.
     texture = np.full(len(mesh.materials) + 1, UNTEXTURED, np.int64)
-    readings: dict[int, Reading] = {}
+    requests: dict[int, TextureRequest] = {}
     for number in np.unique(mesh.material[mesh.material >= 0]).tolist():
-        reading = reading_of(model, mesh.materials[number])
-        if reading is not None:
+        request = texture_request_of(model, mesh.materials[number])
+        if request is not None:
             _refuse_missing(model, mesh.materials[number], missing)
-            readings[number] = reading
-    keys = sorted({reading.key for reading in readings.values()})
-    for number, reading in readings.items():
-        texture[number] = keys.index(reading.key)
-    return Surfaces(tuple(keys), texture)
+            requests[number] = request
+    keys = sorted({request.key for request in requests.values()})
+    for number, request in requests.items():
+        texture[number] = keys.index(request.key)
+    return MaterialTextures(tuple(keys), texture)
 
 
 def _refuse_missing(model: Model, material: Material, missing: Collection[str]) -> None:
     for slot in SLOTS:
         if slot in material.textures and model.image_name(material, slot) in missing:
-            model.image_data(material, slot)
+            model.image_data(material, slot)  # raises the error that names the file
 
 
 def gather_corners(
-    bodies: Bodies, surfaces: Surfaces, tile_limit: int, warnings: list[str]
+    decoded: DecodedObjects, textures: MaterialTextures, tile_limit: int, warnings: list[str]
 ) -> Corners:
-    """Give all triangles, front and back, in the order in which they are written."""
-    model = bodies.model
+    """Return all triangles, front and back, in the order in which they are written."""
+    model = decoded.model
     mesh = fill_normals(model.mesh)
     materials = [*mesh.materials, Material()]
     for number in np.unique(mesh.material).tolist():
         warnings += describe_losses(materials[number])
-    flat = np.arange(3 * mesh.triangle_count).reshape(-1, 3)[:, BACK]
+    flat = np.arange(3 * mesh.triangle_count).reshape(-1, 3)[:, REVERSED]
     assert mesh.normal is not None
     normal = normalise(mesh.normal.at(flat.reshape(-1))).astype(np.float32)
     corners = Corners(
@@ -87,22 +96,22 @@ def gather_corners(
     )
     parts = [
         _textured(model, corners, flat, number, tile_limit, warnings)
-        if surfaces.texture[number] != UNTEXTURED
+        if textures.texture[number] != UNTEXTURED
         else corners.take(np.flatnonzero(mesh.material == number))
         for number in np.unique(mesh.material).tolist()
     ]
-    return _with_backs(_in_order(bodies, join(parts)), mesh, materials)
+    return _with_backs(_in_order(decoded, join_corners(parts)), mesh, materials)
 
 
 def _colors(
     mesh: Mesh, materials: Sequence[Material], flat: Ints, source: str, warnings: list[str]
 ) -> npt.NDArray[np.float32]:
-    """Give every corner its tint: the material's colour times the vertex's."""
+    """Return the tint of every corner: the material's colour times the vertex's."""
     base = np.array([material.rgba[:3] for material in materials], np.float64)
     shares = np.repeat(base[mesh.material][:, None], 3, axis=1)
     if mesh.color is not None:
         shares = shares * mesh.color.at(flat, 1)[..., :3].astype(np.float64)
-    if are_cut_off(shares, is_linear=mesh.has_linear_color):
+    if exceeds_tints(shares, is_linear=mesh.has_linear_color):
         lost = "colours below black or brighter than twice a texture were cut off"
         warnings.append(f"{source}: {lost}")
     return tint_of(shares, is_linear=mesh.has_linear_color)
@@ -111,7 +120,7 @@ def _colors(
 def _textured(
     model: Model, corners: Corners, flat: Ints, number: int, tile_limit: int, warnings: list[str]
 ) -> Corners:
-    """Give the triangles of a textured material with UVs inside of its texture."""
+    """Return the triangles of a textured material, with UVs inside of its texture."""
     mesh, material = model.mesh, model.mesh.materials[number]
     rows = np.flatnonzero(mesh.material == number)
     uv = _uv(model, material, flat[rows].reshape(-1), warnings).reshape(-1, 3, 2)
@@ -122,13 +131,15 @@ def _textured(
         return chosen
     far = chosen.take(np.flatnonzero(outside))
     _refuse_many(model, material, far, tile_limit)
-    return join([chosen.take(np.flatnonzero(~outside)), fold(far, sampler_of(material))])
+    return join_corners(
+        [chosen.take(np.flatnonzero(~outside)), wrap_triangles(far, sampler_of(material))]
+    )
 
 
 def _uv(
     model: Model, material: Material, corners: Ints, warnings: list[str]
 ) -> npt.NDArray[np.float32]:
-    """Read the coordinates of a material's texture, v downwards."""
+    """Return the coordinates at which a material's texture is read, v downwards."""
     mesh, texture = model.mesh, texture_of(material)
     uv = np.zeros((len(corners), 2), np.float32)
     if texture.uv_set < len(mesh.uv):
@@ -140,6 +151,7 @@ def _uv(
     if not has_uv:
         who = f'{model.source}: material "{material.name}"'
         warnings.append(f"{who} has a texture, but not all of its triangles have UVs")
+    # Overflows become infinite here, and are refused below.
     with np.errstate(over="ignore", invalid="ignore"):
         uv = transform_uv(texture, uv)
         uv = np.stack([uv[:, 0], 1 - uv[:, 1]], axis=1) if mesh.has_v_up else uv
@@ -151,33 +163,35 @@ def _uv(
 
 def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int) -> None:
     sampler = sampler_of(material)
-    tiles = count_tiles(far.uv)
+    repeats = count_repeats(far.uv)
     for axis, wrap in enumerate((sampler.wrap_u, sampler.wrap_v)):
+        # A clamped axis has three parts: before, in and behind the texture.
         if wrap == "clamp":
-            tiles[:, axis] = np.minimum(tiles[:, axis], 3)
-    worst = int(np.argmax(tiles[:, 0] * tiles[:, 1]))
-    if tiles[worst, 0] * tiles[worst, 1] > tile_limit:
+            repeats[:, axis] = np.minimum(repeats[:, axis], 3)
+    worst = int(np.argmax(repeats[:, 0] * repeats[:, 1]))
+    if repeats[worst, 0] * repeats[worst, 1] > tile_limit:
         raise EncodeError(
             "a triangle repeats its texture too often",
             {
                 "asset": f'{model.source}, material "{material.name}"',
-                "repeats": f"{tiles[worst, 0]:g} x {tiles[worst, 1]:g} in one triangle",
+                "repeats": f"{repeats[worst, 0]:g} x {repeats[worst, 1]:g} in one triangle",
                 "allowed": f"{tile_limit} pieces",
             },
             "Cut the surface up where it was modelled, repeat less, or raise `tile_limit`.",
         )
 
 
-def _in_order(bodies: Bodies, corners: Corners) -> Corners:
-    """Sort triangles by object, then by part (glTF) or material (OBJ), keeping their order."""
-    mesh = bodies.model.mesh
+def _in_order(decoded: DecodedObjects, corners: Corners) -> Corners:
+    """Sort triangles by object, then by part (glTF) or material (OBJ); the sort is stable."""
+    mesh = decoded.model.mesh
     part = mesh.part[corners.source]
+    # Of these sources only OBJ has v upwards, and it may change materials back and forth.
     run = mesh.material[corners.source] if mesh.has_v_up else part
-    return corners.take(np.lexsort((run, bodies.number[part])))
+    return corners.take(np.lexsort((run, decoded.object_of_part[part])))
 
 
 def _with_backs(corners: Corners, mesh: Mesh, materials: Sequence[Material]) -> Corners:
-    """Add a second triangle, turned over, behind each that is seen from both sides."""
+    """Add a reversed triangle behind each one of a double-sided material."""
     is_double = np.array([material.double_sided for material in materials])
     rows = np.flatnonzero(is_double[mesh.material[corners.source]])
     if not len(rows):
@@ -186,12 +200,13 @@ def _with_backs(corners: Corners, mesh: Mesh, materials: Sequence[Material]) -> 
     columns = [
         np.concatenate([whole, back])
         for whole, back in (
-            (corners.uv, front.uv[:, BACK]),
-            (corners.position, front.position[:, BACK]),
-            (corners.normal, -front.normal[:, BACK]),
-            (corners.color, front.color[:, BACK]),
+            (corners.uv, front.uv[:, REVERSED]),
+            (corners.position, front.position[:, REVERSED]),
+            (corners.normal, -front.normal[:, REVERSED]),
+            (corners.color, front.color[:, REVERSED]),
             (corners.source, front.source),
         )
     ]
+    # Stable, so that each back follows its front.
     order = np.argsort(np.concatenate([np.arange(len(corners.source)), rows]), kind="stable")
     return Corners(*columns).take(order)

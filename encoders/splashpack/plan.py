@@ -1,7 +1,7 @@
-"""The nodes of one scene: images taken out of sources, textures, meshes, a layout, a link.
+"""The nodes of a scene: embedded images, textures, meshes, the layout, and the scene itself.
 
-Nothing heavy is imported here. What depends on content - which images a scene reads and how -
-comes from surveys.
+What depends on content (which images a scene uses, and how) comes from surveys. This is imported
+whenever a build is loaded, so it must not import numpy.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.reference import resolve_reference
-from encoders.splashpack.reading import Reading, image_in
+from encoders.splashpack.texture_request import TextureRequest, embedded_name
 
 DEFAULT = {"bpp": 8, "dither": False}
 Input = Source | Product
 
 
 @dataclass(frozen=True)
-class Inside:
-    """An image that lies in a source: which one it is, and what it is called there."""
+class EmbeddedImage:
+    """An image inside a source: its number and its name there."""
 
     source: str
     number: int
@@ -33,61 +33,66 @@ class Inside:
 
     @property
     def label(self) -> str:
-        """What a task can be called of it."""
+        """The part of a task's name that stands for the image."""
         return re.sub(r"[^\w.+-]+", "_", self.name) or f"{_stem(self.source)}.{self.number}"
 
 
 @dataclass
-class Scene:
-    """What a scene's sources come to: their files, and the images that it reads."""
+class SceneInputs:
+    """What a scene reads: the files and missing images of each source, and texture requests.
+
+    `embedded` are the images inside of sources, by their names.
+    """
 
     files: dict[str, dict[str, Input]] = field(default_factory=dict)
     missing: dict[str, list[str]] = field(default_factory=dict)
-    readings: set[Reading] = field(default_factory=set)
-    inside: dict[str, Inside] = field(default_factory=dict)
+    requests: set[TextureRequest] = field(default_factory=set)
+    embedded: dict[str, EmbeddedImage] = field(default_factory=dict)
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan every node of a scene, those that others stand on first."""
-    scene = Scene()
+    """Plan all nodes of a scene, each after those that it reads."""
+    scene = SceneInputs()
     for source in asset.sources:
         _add_source(scene, source, surveys)
-    there = [one for one in sorted(scene.readings) if _is_there(one, scene, surveys)]
-    images = _image_nodes(asset, scene, there)
-    textures = _texture_nodes(asset, scene, there, images, settings)
+    existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
+    images = _image_nodes(asset, scene, existing)
+    textures = _texture_nodes(asset, scene, existing, images, settings)
     meshes = [*_mesh_nodes(asset, scene)]
     yield from images.values()
     yield from textures.values()
     yield from meshes
-    yield from _joining_nodes(asset, textures, meshes, settings)
+    yield from _scene_nodes(asset, textures, meshes, settings)
 
 
-def _add_source(scene: Scene, source: str, surveys: Surveys) -> None:
-    """Follow a source to its files and to the images of its materials."""
+def _add_source(scene: SceneInputs, source: str, surveys: Surveys) -> None:
+    """Add the files of a source and the texture requests of its materials."""
     is_obj = source.lower().endswith(".obj")
-    found = _obj_readings if is_obj else _gltf_readings
-    files, readings = found(scene, source, surveys)
+    found = _obj_requests if is_obj else _gltf_requests
+    files, requests = found(scene, source, surveys)
     scene.files[source] = {path: Source(path) for path in files}
-    names = {name for one in readings for name in (one.color, one.alpha) if name}
-    missing = [name for name in sorted(names - scene.inside.keys()) if not _has(surveys, name)]
-    # An absent image is an input, so that its coming is noticed.
+    names = {name for one in requests for name in (one.color, one.alpha) if name}
+    missing = [name for name in sorted(names - scene.embedded.keys()) if not _has(surveys, name)]
+    # A missing image is an input as well, so that the node is rebuilt when the file appears.
     scene.files[source] |= {path: Source(path) for path in missing}
     scene.missing[source] = missing
-    scene.readings |= readings
+    scene.requests |= requests
 
 
 def _has(surveys: Surveys, path: str) -> bool:
     try:
         return path in surveys
-    except EncodeError:  # it is there, and whoever decodes it will say what is wrong with it
+    except EncodeError:  # it exists but is damaged: the node that decodes it reports that
         return True
 
 
-def _obj_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
+def _obj_requests(
+    scene: SceneInputs, source: str, surveys: Surveys
+) -> tuple[list[str], set[TextureRequest]]:
     del scene
     survey: Any = surveys[source]
     used = set(survey["materials"])
-    files, readings = [source], set()
+    files, requests = [source], set()
     for library in survey["refs"]:
         path = resolve_reference(source, library)
         files.append(path)
@@ -98,45 +103,49 @@ def _obj_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str
                     resolve_reference(path, look[slot]) if look[slot] else ""
                     for slot in ("color", "alpha")
                 )
-                readings.add(Reading(color, "" if alpha == color else alpha, look["shown"]))
-    return files, readings
+                requests.add(TextureRequest(color, "" if alpha == color else alpha, look["shown"]))
+    return files, requests
 
 
-def _gltf_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
+def _gltf_requests(
+    scene: SceneInputs, source: str, surveys: Surveys
+) -> tuple[list[str], set[TextureRequest]]:
     survey: Any = surveys[source]
     images = survey["images"]
     uris = {image["uri"] for image in images}
     files = [source, *(resolve_reference(source, r) for r in survey["refs"] if r not in uris)]
-    readings = set()
+    requests = set()
     for look in survey["looks"]:
         number = look["image"]
         image = images[number]
         if image["uri"]:
             name = resolve_reference(source, image["uri"])
         else:
-            name = image_in(source, number)
-            scene.inside[name] = Inside(source, number, image["name"])
-        readings.add(Reading(name, "", look["shown"]))
-    return files, readings
+            name = embedded_name(source, number)
+            scene.embedded[name] = EmbeddedImage(source, number, image["name"])
+        requests.add(TextureRequest(name, "", look["shown"]))
+    return files, requests
 
 
-def _is_there(reading: Reading, scene: Scene, surveys: Surveys) -> bool:
-    names = [name for name in (reading.color, reading.alpha) if name]
-    return all(name in scene.inside or _has(surveys, name) for name in names)
+def _exists(request: TextureRequest, scene: SceneInputs, surveys: Surveys) -> bool:
+    names = [name for name in (request.color, request.alpha) if name]
+    return all(name in scene.embedded or _has(surveys, name) for name in names)
 
 
-def _image_nodes(asset: Asset, scene: Scene, readings: Sequence[Reading]) -> dict[str, Node]:
-    """Plan a node for each source with images inside, so that each texture reads its own alone."""
+def _image_nodes(
+    asset: Asset, scene: SceneInputs, requests: Sequence[TextureRequest]
+) -> dict[str, Node]:
+    """Plan a node for each source with embedded images, so that a texture reads only its own."""
     wanted: dict[str, set[int]] = {}
-    for one in readings:
-        if one.color in scene.inside:
-            image = scene.inside[one.color]
+    for one in requests:
+        if one.color in scene.embedded:
+            image = scene.embedded[one.color]
             wanted.setdefault(image.source, set()).add(image.number)
     names = _distinct(f"{asset.name}/images/{_stem(source)}" for source in sorted(wanted))
     return {
         source: Node(
             name,
-            "encoders.splashpack.image:encode_images",
+            "encoders.splashpack.node_images:encode_images",
             scene.files[source],
             {"source": source, "images": list[Value](sorted(wanted[source]))},
             {f"image{number}": None for number in sorted(wanted[source])},
@@ -147,14 +156,14 @@ def _image_nodes(asset: Asset, scene: Scene, readings: Sequence[Reading]) -> dic
 
 def _texture_nodes(
     asset: Asset,
-    scene: Scene,
-    readings: Sequence[Reading],
+    scene: SceneInputs,
+    requests: Sequence[TextureRequest],
     images: Mapping[str, Node],
     settings: Settings,
 ) -> dict[str, Node]:
-    names = _distinct(f"{asset.name}/texture/{_label(one, scene)}" for one in readings)
+    names = _distinct(f"{asset.name}/texture/{_label(one, scene)}" for one in requests)
     nodes = {}
-    for one, name in zip(readings, names, strict=True):
+    for one, name in zip(requests, names, strict=True):
         inputs = {
             slot: _image_input(image, scene, images)
             for slot, image in (("color", one.color), ("alpha", one.alpha))
@@ -164,60 +173,65 @@ def _texture_nodes(
         params["threshold"] = one.threshold
         nodes[one.key] = Node(
             name,
-            "encoders.splashpack.texture:encode_texture",
+            "encoders.splashpack.node_texture:encode_texture",
             inputs,
             {**params, **_options(one, scene, settings.tables["texture"])},
-            {"shape": None, "words": None, "palette": None},
+            {"size": None, "words": None, "palette": None},
         )
     return nodes
 
 
-def _image_input(image: str, scene: Scene, images: Mapping[str, Node]) -> Input:
-    if image not in scene.inside:
+def _image_input(image: str, scene: SceneInputs, images: Mapping[str, Node]) -> Input:
+    if image not in scene.embedded:
         return Source(image)
-    inside = scene.inside[image]
-    return Product(images[inside.source].name, f"image{inside.number}")
+    embedded = scene.embedded[image]
+    return Product(images[embedded.source].name, f"image{embedded.number}")
 
 
-def _options(reading: Reading, scene: Scene, rows: Sequence[Params]) -> dict[str, Value]:
-    """Give the depth and dithering of a texture; of rows that match, later ones win."""
+def _options(
+    request: TextureRequest, scene: SceneInputs, rows: Sequence[Params]
+) -> dict[str, Value]:
+    """Return the `bpp` and `dither` of a texture; of the rows that match, later ones win."""
     options: dict[str, Value] = dict(DEFAULT)
-    for name in (reading.alpha, reading.color):
+    for name in (request.alpha, request.color):
+        # `match` may name the path, the file or its stem; the alpha map comes first, so that a row
+        # for the colour image wins.
         known = {name, posixpath.basename(name), _stem(name)} - {""}
-        if name in scene.inside:
-            known = {name, scene.inside[name].name, scene.inside[name].label}
+        if name in scene.embedded:
+            known = {name, scene.embedded[name].name, scene.embedded[name].label}
         for row in rows:
             if any(fnmatchcase(one, str(row["match"])) for one in known):
                 options |= {key: row[key] for key in DEFAULT if row[key] is not None}
     return options
 
 
-def _mesh_nodes(asset: Asset, scene: Scene) -> Iterator[Node]:
+def _mesh_nodes(asset: Asset, scene: SceneInputs) -> Iterator[Node]:
     names = _distinct(f"{asset.name}/mesh/{_stem(source)}" for source in asset.sources)
     for source, name in zip(asset.sources, names, strict=True):
         missing: list[Value] = [*scene.missing[source]]
         yield Node(
             name,
-            "encoders.splashpack.mesh:encode_mesh",
+            "encoders.splashpack.node_mesh:encode_mesh",
             scene.files[source],
             {"source": source, "missing": missing, **asset.options},
             {"objects": None, "triangles": None, "uses": None},
         )
 
 
-def _joining_nodes(
+def _scene_nodes(
     asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
 ) -> Iterator[Node]:
-    """Plan what a scene's textures and meshes come together in: the layout, then the link."""
+    """Plan the layout of the scene, and the node that links everything to a file."""
+    # Both need the areas: the layout to keep clear of them, the picture to show them.
     params = {"scene": asset.id, **settings.tables["vram"][0]}
-    inputs = _products(textures, meshes, ("shape",), ("uses",))
+    inputs = _products(textures, meshes, ("size",), ("uses",))
     layout = f"{asset.name}/layout"
-    encoder = "encoders.splashpack.layout:encode_layout"
+    encoder = "encoders.splashpack.node_layout:encode_layout"
     yield Node(layout, encoder, inputs, params, {"layout": None})
     rest = _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
     yield Node(
         asset.name,
-        "encoders.splashpack.link:encode_scene",
+        "encoders.splashpack.node_link:encode_scene",
         {**inputs, **rest, "layout": Product(layout, "layout")},
         params,
         {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
@@ -230,19 +244,20 @@ def _products(
     of_textures: Sequence[str],
     of_meshes: Sequence[str],
 ) -> dict[str, Input]:
-    """Name roles of textures by their keys, and roles of meshes by their numbers."""
+    """Return outputs of texture nodes by key, and outputs of mesh nodes by number."""
     found: dict[str, Input] = {}
     for key, node in textures.items():
         found |= {f"{role}/{key}": Product(node.name, role) for role in of_textures}
     for number, node in enumerate(meshes):
+        # Padded, so that the sorted inputs are in the order of the sources.
         found |= {f"{role}/{number:05}": Product(node.name, role) for role in of_meshes}
     return found
 
 
-def _label(reading: Reading, scene: Scene) -> str:
-    if reading.color in scene.inside:
-        return scene.inside[reading.color].label
-    return _stem(reading.image)
+def _label(request: TextureRequest, scene: SceneInputs) -> str:
+    if request.color in scene.embedded:
+        return scene.embedded[request.color].label
+    return _stem(request.image)
 
 
 def _stem(path: str) -> str:
@@ -250,9 +265,10 @@ def _stem(path: str) -> str:
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """Spell names so that doit can have them and no two are alike."""
+    """Return names that doit accepts, with a number added to those that occur again."""
     found: dict[str, None] = {}
     for name in names:
+        # doit reads `name=value` on the command line as a variable.
         plain = name.replace("=", "%3D")
         number, unique = 2, plain
         while unique in found:

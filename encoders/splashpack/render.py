@@ -1,7 +1,7 @@
-"""The scene in software, by the console's rules: 320 x 240, no filtering, no depth buffer.
+"""A software renderer that follows the console's rules: 320 x 240, no filtering, no depth buffer.
 
-Triangles are sorted by their mean depth and painted from back to front; textures are mapped
-without perspective; what the runtime or the graphics processor drops is not drawn here either.
+Triangles are sorted by their mean depth and painted from back to front, and textures are mapped
+without perspective. Triangles that the runtime or the graphics processor drops are not triangle.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import numpy.typing as npt
 
 from encoders.kit.image.pixel import expand_bits
 from encoders.kit.image.png_writer import encode_png
-from encoders.splashpack.format import unpack_splashpack
-from encoders.splashpack.picture import build_vram
-from encoders.splashpack.table import COLORS, Splashpack, Words
+from encoders.splashpack.format import COLORS, Splashpack, Words
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.view import place_vertices, read_page
+from encoders.splashpack.vram_image import build_vram
 
 WIDTH, HEIGHT = 320, 240
 CENTRE = np.array([160, 120])
 DISTANCE = 120
-# The geometry engine's quotient of distance and depth stops here.
+# The geometry engine saturates the quotient of distance and depth here.
 STEEPEST = 0x1FFFF / 0x10000
+# Screen coordinates have 11 bits. The graphics processor drops triangles of a larger extent, and
+# the runtime those that are further away.
 SCREEN_LEAST, SCREEN_GREATEST = -1024, 1023
 WIDEST, TALLEST = 1023, 511
 FAR = 6144
@@ -32,8 +34,8 @@ Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A triangle on the screen: corners, texels and tints (each (3, n)), and its texture page."""
+class ScreenTriangle:
+    """A triangle on the screen: positions, texels and tints of its corners, and its page."""
 
     screen: Ints
     uv: Ints
@@ -42,7 +44,7 @@ class Drawn:
 
 
 def render_scene(data: bytes, name: str) -> dict[str, bytes]:
-    """Draw what the console shows first; where that is nothing, step back to see the scene."""
+    """Draw the scene from the origin; if nothing is visible, from where all of it is in view."""
     pack = unpack_splashpack(data, name)
     world = place_vertices(pack)
     view = world
@@ -52,7 +54,7 @@ def render_scene(data: bytes, name: str) -> dict[str, bytes]:
 
 
 def step_back(world: Ints) -> Ints:
-    """Find a place before the scene, level with its middle, from which all of it is in view."""
+    """Return a position in front of the scene from which all of it is in view."""
     low, high = world.min(axis=(0, 1)), world.max(axis=(0, 1))
     middle = (low + high) // 2
     reach = max(int(high[0] - low[0]) * 3 // 8, int(high[1] - low[1]) // 2, DISTANCE // 2)
@@ -60,7 +62,7 @@ def step_back(world: Ints) -> Ints:
 
 
 def project(view: Ints) -> tuple[Ints, Ints]:
-    """Give the screen (triangles, 3, 2) and the depth (triangles, 3) of all corners."""
+    """Return screen positions (triangles, 3, 2) and depths (triangles, 3) of all vertices."""
     depth = np.clip(view[..., 2], 0, 65535)
     share = np.minimum(DISTANCE / np.maximum(depth, 1), STEEPEST)
     screen = np.floor(view[..., :2] * share[..., None]).astype(np.int64) + CENTRE
@@ -68,7 +70,7 @@ def project(view: Ints) -> tuple[Ints, Ints]:
 
 
 def find_visible(screen: Ints, depth: Ints) -> npt.NDArray[np.bool_]:
-    """Tell which triangles are drawn: clockwise, near enough, not too large, on the screen."""
+    """Tell which triangles are drawn: clockwise, within range, not too large, on the screen."""
     first, second = screen[:, 1] - screen[:, 0], screen[:, 2] - screen[:, 0]
     is_front = first[:, 0] * second[:, 1] - second[:, 0] * first[:, 1] > 0
     low, high = screen.min(axis=1), screen.max(axis=1)
@@ -81,7 +83,7 @@ def find_visible(screen: Ints, depth: Ints) -> npt.NDArray[np.bool_]:
 
 def draw(pack: Splashpack, view: Ints) -> Bytes:
     """Paint all visible triangles, the furthest first; of equally far ones the first is on top."""
-    picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    pixels = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     screen, depth = project(view)
     rows = np.flatnonzero(find_visible(screen, depth))
     mean = depth[rows].sum(axis=1) // 3
@@ -89,40 +91,43 @@ def draw(pack: Splashpack, view: Ints) -> Bytes:
     colors = np.stack([columns[key] for key in COLORS], axis=1)
     vram = build_vram(pack)
     pages: dict[tuple[int, ...], Words] = {}
+    # The runtime draws a bucket of equal depth from the last triangle to the first.
     for row in rows[np.lexsort((-rows, -mean))].tolist():
         page = tuple(int(columns[key][row]) for key in ("page_x", "page_y", "depth"))
         clut = (int(columns["clut_x"][row]), int(columns["clut_y"][row]))
         if (*page, *clut) not in pages:
             pages[*page, *clut] = read_page(vram, (page[0], page[1], page[2]), clut)
-        paint(picture, Drawn(screen[row], columns["uv"][row], colors[row], pages[*page, *clut]))
-    return picture
+        texels, words = columns["uv"][row], pages[*page, *clut]
+        paint(pixels, ScreenTriangle(screen[row], texels, colors[row], words))
+    return pixels
 
 
-def paint(picture: Bytes, drawn: Drawn) -> None:
-    """Fill a triangle; its right and bottom edges are not part of it, and word 0 is a hole."""
-    left, top = np.maximum(drawn.screen.min(axis=0), 0).tolist()
-    right, bottom = np.minimum(drawn.screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
+def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
+    """Fill a triangle without its right and bottom edges; texels of word 0 are holes."""
+    left, top = np.maximum(triangle.screen.min(axis=0), 0).tolist()
+    right, bottom = np.minimum(triangle.screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
     y, x = np.mgrid[top:bottom, left:right]
-    shares = _shares(drawn.screen, x, y)
-    if shares is None:
+    covered = _barycentric(triangle.screen, x, y)
+    if covered is None:
         return
-    weights, inside = shares
+    weights, inside = covered
     rows, columns = np.nonzero(inside)
     share = weights[:, rows, columns]
-    # A hair above, so that a texel's own corner does not fall to its neighbour.
-    u, v = (np.floor(share.T @ drawn.uv[:, axis] + 1e-6).astype(np.int64) for axis in range(2))
-    words = drawn.page[v, np.minimum(u, drawn.page.shape[1] - 1)]
-    tint = np.floor(share.T @ drawn.color + 1e-6).astype(np.int64)
+    # A little more, so that rounding does not turn a whole coordinate into its neighbour.
+    u, v = (np.floor(share.T @ triangle.uv[:, axis] + 1e-6).astype(np.int64) for axis in range(2))
+    words = triangle.page[v, np.minimum(u, triangle.page.shape[1] - 1)]
+    tint = np.floor(share.T @ triangle.color + 1e-6).astype(np.int64)
     levels = np.stack([words >> shift & 31 for shift in (0, 5, 10)], axis=1).astype(np.int64)
+    # A tint of 128 leaves the texel as it is; the result saturates.
     lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)
     shown = words != 0
-    picture[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)
+    pixels[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)
 
 
-def _shares(
+def _barycentric(
     screen: Ints, x: Ints, y: Ints
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]] | None:
-    """Give each corner's share of every pixel, and which pixels belong to the triangle."""
+    """Return the corners' weights at all pixels, and which pixels are inside; None for none."""
     inside = np.ones(x.shape, np.bool_)
     weights = []
     for corner in range(3):

@@ -1,7 +1,7 @@
-"""What planning a scene must know beyond the kit's surveys: how its materials read images.
+"""Surveys of a scene's sources: what planning needs beside the kit's surveys.
 
-`looks` lists, for materials that have an image, the images as the source names them and the alpha
-from which texels are shown. Only what triangles of the scene use counts.
+`looks` are the images of materials, as the source names them, with the alpha from which texels are
+shown. Materials that no triangle of the scene uses are left out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from encoders.kit.source.gltf.survey import survey_gltf as survey_kit_gltf
 from encoders.kit.source.material import AlphaMode
 from encoders.kit.source.obj.mtl import decode_mtl
 from encoders.kit.source.obj.mtl_survey import survey_mtl as survey_kit_mtl
-from encoders.splashpack.reading import shown_from
+from encoders.splashpack.texture_request import alpha_threshold
 
+# The first primitive mode of glTF that has triangles; strips and fans follow.
 TRIANGLES = 4
 MODES: dict[str, AlphaMode] = {"OPAQUE": "opaque", "MASK": "mask", "BLEND": "blend"}
 
@@ -31,7 +32,7 @@ def survey_mtl(data: bytes, name: str) -> dict[str, Any]:
             for slot in ("base_color", "alpha")
         )
         if color or alpha:
-            shown = shown_from(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
+            shown = alpha_threshold(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
             looks.append(
                 {"material": material.name, "color": color, "alpha": alpha, "shown": shown}
             )
@@ -39,7 +40,7 @@ def survey_mtl(data: bytes, name: str) -> dict[str, Any]:
 
 
 def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
-    """Survey a glTF file; `looks` has a row for each way in which the scene reads an image."""
+    """Survey a glTF file; `looks` has a row for each image and alpha threshold in use."""
     document = decode_document(decode_container(data, name).json, name)
     looks = {}
     for number in _materials_in_use(document, name):
@@ -47,13 +48,13 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
         image = _color_image(document, material, name)
         if image is not None:
             alpha = material.pbr_metallic_roughness.base_color_factor[3]
-            shown = shown_from(MODES[material.alpha_mode], material.alpha_cutoff, alpha)
+            shown = alpha_threshold(MODES[material.alpha_mode], material.alpha_cutoff, alpha)
             looks[image, shown] = {"image": image, "shown": shown}
     return {**survey_kit_gltf(data, name), "looks": [looks[key] for key in sorted(looks)]}
 
 
 def _materials_in_use(document: Document, name: str) -> Iterable[int]:
-    """Find the numbers of the materials that triangles of the default scene use."""
+    """Return the numbers of the materials that triangles of the default scene use."""
     found = set()
     shown = {document.nodes[node].mesh for node in scene_nodes(document, name)}
     for mesh in shown - {None}:

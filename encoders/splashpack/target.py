@@ -1,7 +1,7 @@
-"""SPLASHPACK version 1: a PlayStation scene with its textures placed in VRAM, in one file.
+"""The target `splashpack`: PlayStation scenes in one file, with textures placed in VRAM.
 
-A scene is planned as textures, meshes, a layout and a link. The one rule: a texture knows no mesh
-and a mesh no texture; they meet in the layout by size and in the link by bytes.
+Textures and meshes are encoded independently of each other. The layout needs only the sizes of
+textures; the scene's own node brings the bytes together.
 """
 
 from __future__ import annotations
@@ -62,15 +62,16 @@ TEXTURE = Table(
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan the nodes of one scene; nothing is shared with other scenes but by content."""
+    """Plan the nodes of one scene; scenes share no nodes."""
     return plan_scene(asset, surveys, settings)
 
 
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
-    """Refuse areas that leave VRAM; all nodes are planned scene by scene."""
+    """Refuse areas outside of VRAM; there are no nodes beside those of the scenes."""
     del assets, nodes
     for key, rectangles in settings.tables["vram"][0].items():
         for x, y, width, height in cast(list[list[int]], rectangles):
+            # Options allow each number up to 1024; only together they may leave VRAM.
             if x + width > 1024 or y + height > 512 or not width or not height:
                 found = f"x {x}, y {y}, {width} x {height}"
                 facts = {"key": f"vram.{key}", "found": found, "VRAM": "1024 x 512 words"}

@@ -1,4 +1,4 @@
-"""SPLASHPACK files for people: what `doit inspect` shows, and the parts that it can take out."""
+"""What `doit inspect` shows of SPLASHPACK files, and the exports to OBJ and PNG."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import numpy.typing as npt
 from encoders.kit.image.indexed import unpack_indices
 from encoders.kit.image.pixel import decode_playstation
 from encoders.kit.image.png_writer import encode_png
-from encoders.splashpack.check import Area, overlaps
-from encoders.splashpack.format import unpack_splashpack
-from encoders.splashpack.picture import build_vram, draw_vram
-from encoders.splashpack.table import (
+from encoders.splashpack.format import (
     COLORS,
     DIRECT,
     PAGE_HEIGHT,
     PAGE_WIDTH,
+    Area,
     Splashpack,
     Words,
 )
+from encoders.splashpack.reader import unpack_splashpack
+from encoders.splashpack.validate import overlaps
+from encoders.splashpack.vram_image import build_vram, draw_vram
 
-# The runtime's own, whatever a manifest says.
+# The areas that the runtime itself uses, whatever a manifest says.
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))
 FONT: Area = (960, 464, 1024, 512)
 ONE = 4096
 
 
 def decode_splashpack(data: bytes, name: str) -> dict[str, Any]:
-    """Decode a file: counts, objects, atlases, CLUTs and warnings, then all triangles."""
+    """Describe a file: objects, atlases, CLUTs and warnings, then all triangles."""
     pack = unpack_splashpack(data, name)
     triangles = pack.triangles
     return {
@@ -62,7 +63,7 @@ def _describe_object(pack: Splashpack, row: int) -> dict[str, Any]:
 
 
 def _warnings(pack: Splashpack) -> Iterable[str]:
-    """Say what loads, but not as it was meant."""
+    """Warn of things that load but are not shown as intended."""
     for kind, areas in (
         ("atlas", [atlas.area for atlas in pack.atlases]),
         ("CLUT", [clut.area for clut in pack.cluts]),
@@ -75,18 +76,20 @@ def _warnings(pack: Splashpack) -> Iterable[str]:
     turns = pack.rotation.reshape(-1, 3, 3).astype(np.int64)
     products = (turns[:, :, None, :] * turns[:, None, :, :]).sum(axis=3)
     off = np.abs(products - ONE * ONE * np.eye(3, dtype=np.int64)).max(axis=(1, 2), initial=0)
+    # Rounding of the matrix alone stays below this.
     for row in np.flatnonzero(off > 8 * ONE).tolist():
         yield f"object {row}: its matrix is no rotation"
 
 
 def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) -> Words:
-    """Give the colour words of a texture page (256, up to 256), seen through a palette."""
+    """Return the colour words of a texture page, up to (256, 256), as seen through a palette."""
     page_x, page_y, depth = page
     left, top = page_x * PAGE_WIDTH, page_y * PAGE_HEIGHT
     words = vram[top : top + PAGE_HEIGHT, left : left + (PAGE_WIDTH << depth)]
     if depth == DIRECT:
         return words
     bits = 4 << depth
+    # A palette at the right end of VRAM may be shorter than its depth allows.
     palette = np.zeros(1 << bits, np.uint16)
     stored = vram[clut[1], clut[0] * 16 : clut[0] * 16 + (1 << bits)]
     palette[: len(stored)] = stored
@@ -94,26 +97,26 @@ def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) ->
 
 
 def extract_pictures(data: bytes, name: str) -> dict[str, bytes]:
-    """Give VRAM, and each texture page through each palette that triangles read it by."""
+    """Export VRAM, and each texture page with each palette that triangles use with it."""
     pack = unpack_splashpack(data, name)
     vram = build_vram(pack)
     files = {"vram.png": draw_vram(pack, [*FRAMEBUFFERS, FONT])}
-    for page_x, page_y, depth, clut_x, clut_y in readings(pack):
+    for page_x, page_y, depth, clut_x, clut_y in used_pages(pack):
         words = read_page(vram, (page_x, page_y, depth), (clut_x, clut_y))
         label = f"page_{page_x}_{page_y}_{4 << depth}bpp_clut_{clut_x}_{clut_y}.png"
         files[label] = encode_png(decode_playstation(words))
     return files
 
 
-def readings(pack: Splashpack) -> list[tuple[int, ...]]:
-    """List the different pages, depths and palettes that triangles use."""
+def used_pages(pack: Splashpack) -> list[tuple[int, ...]]:
+    """Return the distinct combinations of page, depth and palette that triangles use."""
     keys = ("page_x", "page_y", "depth", "clut_x", "clut_y")
     columns = [np.asarray(pack.triangles[key]).astype(np.int64).tolist() for key in keys]
     return sorted(set(zip(*columns, strict=True)))
 
 
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
-    """Give the geometry as an OBJ file, turned back to x right, y up and counter-clockwise."""
+    """Export the geometry as an OBJ file, in the axes and the winding of the sources."""
     pack = unpack_splashpack(data, name)
     world = place_vertices(pack) / ONE * (-1, -1, 1)
     uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
@@ -121,6 +124,7 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     points = np.concatenate([world.reshape(-1, 3), colors], axis=1)
     lines = [f"v {' '.join(f'{one:.9g}' for one in row)}" for row in points.tolist()]
     lines += [f"vt {u:.9g} {1 - v:.9g}" for u, v in uv.tolist()]
+    # OBJ counts from 1. Two corners change places, because the winding is reversed in the file.
     corner = 1
     for number, count in enumerate(pack.triangle_count.tolist()):
         lines.append(f"o object_{number}")
@@ -131,10 +135,11 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
 
 
 def place_vertices(pack: Splashpack) -> npt.NDArray[np.int64]:
-    """Give all corners (triangles, 3, 3) in the world, as the runtime's integers have them."""
+    """Return all vertices in world space, (triangles, 3, 3), in the runtime's integers."""
     owner = np.repeat(np.arange(len(pack.triangle_count)), pack.triangle_count)
     corners = np.asarray(pack.triangles["vertices"]).astype(np.int64)
     turn = pack.rotation.reshape(-1, 3, 3).astype(np.int64)[owner]
+    # The product of two numbers with 12 fractional bits has 24.
     turned = (turn[:, None, :, :] * corners[:, :, None, :]).sum(axis=3) >> 12
     world: npt.NDArray[np.int64] = turned + pack.position.astype(np.int64)[owner][:, None, :]
     return world

@@ -1,7 +1,7 @@
-"""Chunks: payloads at aligned places, compressed or not, under one hash.
+"""Chunks of a file: aligned payloads, compressed or not, and the hash over all of them.
 
-The rule: what the table says of places and sizes is what lies there, padding is zero, and nothing
-stands behind the last payload.
+The chunk table must describe the file exactly: payloads do not overlap, padding is zero and as
+short as alignment allows, and nothing follows the last payload.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from encoders.untold.format import (
 )
 
 COMPRESSIBLE = (VERTEX_DATA, INDEX_DATA)
-# An LZ4 block cannot grow by more than this, so a table that says so is wrong.
+# LZ4 cannot decompress to more than this factor, so a larger size is wrong. Checked before the
+# size is allocated.
 MAX_LZ4_RATIO = 255
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk as it is stored."""
+    """A chunk; `stored` are its bytes in the file."""
 
     chunk_type: int
     stored: bytes
@@ -41,10 +42,12 @@ class Chunk:
 
 
 def store_chunk(chunk_type: int, data: bytes, element_count: int, *, compress: bool) -> Chunk:
-    """Make a chunk; geometry is compressed where that is asked for and makes it smaller."""
+    """Create a chunk; geometry is compressed if asked for, and only if that makes it smaller."""
+    # Never an empty chunk: the loader would unwrap a null pointer for its empty output.
     if compress and chunk_type in COMPRESSIBLE and data:
         import lz4.block  # type: ignore[import-untyped]
 
+        # A raw block without a size prefix: the loader passes the size from the chunk table.
         packed: bytes = lz4.block.compress(
             data, mode="high_compression", compression=9, store_size=False
         )
@@ -54,15 +57,16 @@ def store_chunk(chunk_type: int, data: bytes, element_count: int, *, compress: b
 
 
 def content_hash(stored: Mapping[int, bytes]) -> bytes:
-    """Hash the stored payloads in the order of their types."""
+    """Return the SHA-256 of the stored payloads in the order of their types."""
     digest = hashlib.sha256()
+    # By type, whatever the order in the file; header, table and padding do not count.
     for chunk_type in sorted(stored):
         digest.update(stored[chunk_type])
     return digest.digest()
 
 
 def pack_chunks(chunks: list[Chunk]) -> bytes:
-    """Write the chunk table and the payloads, as they follow the header."""
+    """Encode everything behind the header: the chunk table and the payloads."""
     offset = HEADER_SIZE + CHUNK.size * len(chunks)
     entries, payloads = [], []
     for chunk in chunks:
@@ -87,10 +91,11 @@ def _pack_entry(chunk: Chunk, offset: int) -> bytes:
 
 
 def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
-    """Read the chunk table and find the payloads; all seven have to be there, once."""
+    """Decode the chunk table and find the payloads; each of the seven must be there once."""
     columns = CHUNK.unpack(data, count, HEADER_SIZE, name)
     rows = [{key: int(values[row]) for key, values in columns.items()} for row in range(count)]
     found: dict[int, Chunk] = {}
+    # The header and the table are a span too, so that no payload can lie in them.
     spans = [(0, HEADER_SIZE + CHUNK.size * count)]
     for row in rows:
         chunk = _unpack_entry(data, row, name)
@@ -110,6 +115,7 @@ def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
 def _unpack_entry(data: bytes, row: dict[str, int], name: str) -> Chunk:
     chunk_type, compression = row["chunk_type"], row["compression_type"]
     facts: dict[str, object] = {"file": name, "chunk": CHUNKS.get(chunk_type, chunk_type)}
+    # The first loaders reject unknown types, so a file with others does not load everywhere.
     if chunk_type not in CHUNKS:
         raise EncodeError("unknown chunk type", {**facts, "allowed": "1 to 7"})
     if compression not in (UNCOMPRESSED, LZ4, ZSTD):
@@ -141,7 +147,7 @@ def _check_sizes(row: dict[str, int], facts: dict[str, object]) -> None:
 
 
 def _check_gaps(data: bytes, spans: list[tuple[int, int]], name: str) -> None:
-    """Refuse payloads that overlap, padding that is not needed or not zero, and what follows."""
+    """Refuse overlapping payloads, needless or nonzero padding, and trailing bytes."""
     end = 0
     for start, stop in spans:
         if start < end:
@@ -156,7 +162,7 @@ def _check_gaps(data: bytes, spans: list[tuple[int, int]], name: str) -> None:
 
 
 def chunk_data(chunk: Chunk, name: str) -> bytes:
-    """Return the payload, decompressed."""
+    """Return the decompressed payload."""
     if chunk.compression == UNCOMPRESSED:
         return chunk.stored
     import lz4.block

@@ -1,7 +1,7 @@
-"""The tables of `.untold` files, in the specification's order and words, and its numbers.
+"""The tables and constants of `.untold` files, in the specification's order and words.
 
-All is little-endian and packed. The rule: versions are tables of their own; of the words
-that grew a meaning later only the two of a material may be anything but zero.
+Everything is little-endian and packed. Each version of a record has its own table. Reserved words
+must be zero, except for the two of a material, which later engines gave a meaning.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ NONE = 0xFFFFFFFF
 ALIGNMENT = 16
 HEADER_SIZE = 204
 VERTEX_SIZE = 32
-# Versions that some loader takes; the first one is what every loader takes.
+# Versions that loaders accept; every loader accepts the first one.
 VERSIONS = (1, 2, 3, 4)
+# The engine batches no tile with more vertices than this.
+VERTEX_LIMIT = 160_000
 
 TILE, LOD, HLOD, SHARED = 1, 2, 3, 4
 FILE_TYPES = {TILE: "tile", LOD: "lod", HLOD: "hlod", SHARED: "shared"}
@@ -36,7 +38,7 @@ RECORD_CHUNKS = (ENTITY_TABLE, MESH_TABLE, MATERIAL_TABLE, TEXTURE_TABLE)
 UNCOMPRESSED, LZ4, ZSTD = 0, 1, 2
 UINT16, UINT32 = 1, 2
 INDEX_SIZES = {UINT16: 2, UINT32: 4}
-# Up to so many vertices a mesh has indices of 16 bits.
+# A mesh of up to so many vertices has indices of 16 bits.
 UINT16_VERTICES = 65535
 
 TEXTURE_FORMATS = {
@@ -192,7 +194,7 @@ INDEX_32 = Layout("index, uint32", 4,
 # fmt: on
 
 MATERIALS = {1: MATERIAL_V1, 2: MATERIAL_V1, 3: MATERIAL_V3, 4: MATERIAL_V4}
-# What a material says of a height map that it does not have.
+# The values of a material without a height map.
 NO_HEIGHT = {
     "height_texture_index": NONE,
     "height_scale": 0.05,
@@ -200,7 +202,7 @@ NO_HEIGHT = {
     "height_remap_min": 0.0,
     "height_remap_max": 1.0,
 }
-# Which count of the header is that of which table.
+# The counts of the header, and the tables whose records they count.
 COUNTS = {
     "mesh_count": MESH_TABLE,
     "material_count": MATERIAL_TABLE,

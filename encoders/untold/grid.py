@@ -1,8 +1,8 @@
-"""Which tiles an object lies in: a grid over X and Z, numbered as the engine's tools number it.
+"""The grid of tiles, numbered as the engine's tools number it, and the tiles of an object.
 
-Tile x counts along +X, tile z along -Z, because the tools count in axes whose Y points away. The
-grid lies on multiples of the tile's size, whatever the extent of the scene, so that a tile keeps
-its number when the scene grows on any side; only y counts from the scene's lowest point.
+Tile x counts along +X and tile z along -Z, because the engine's exporter works in Blender's axes,
+where Y points away. The grid lies on multiples of the tile size, whatever the extent of the scene,
+so that a tile keeps its number when the scene grows; only y counts from the scene's lowest point.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# Objects reach into a tile when they do so by more than this.
+# An object lies in a tile if it reaches into it by more than this, in metres.
 SHRINK = 1e-4
-# An object is spanning when it is so many tiles wide, or lies in more than the square of it.
+# An object is spanning if it is wider than so many tiles, or lies in more than the square of it.
 SPAN = 4
 SPLIT_CANDIDATE_RATIO = 15
-# Spanning objects are cut when they lie in at most so many tiles.
+# Spanning objects are cut if they lie in at most so many tiles.
 MAX_CUT_TILES = 400
 
+# For `tile_size = "auto"`: the most objects in a tile, tiles in a scene and attempts; then, in
+# metres, the least size, the step between sizes and the height of a tile.
 AUTO_OBJECTS, AUTO_TILES, AUTO_ROUNDS = 32, 2000, 8
 AUTO_LEAST, AUTO_STEP, AUTO_HEIGHT = 5.0, 5.0, 10000.0
 
-Place = tuple[int, int, int]
+# The name of the bucket for objects that belong to no tile.
+SHARED = "shared"
+
+TileCoord = tuple[int, int, int]
+# The first and the last tile along an axis.
 Span = tuple[int, int]
 Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
 
@@ -37,14 +43,14 @@ class Box:
 
     @property
     def size(self) -> tuple[float, float, float]:
-        """How far it reaches along each axis."""
+        """The extent along each axis."""
         x, y, z = (high - low for low, high in zip(self.low, self.high, strict=True))
         return x, y, z
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Tiles of one size; `floor` is where y begins."""
+    """Tiles of one size; `floor` is where tile y 0 begins."""
 
     size: tuple[float, float, float]
     floor: float = 0.0
@@ -56,6 +62,7 @@ class Grid:
 
     def spans(self, box: Box) -> tuple[Span, Span, Span]:
         """Return the first and last tile that a box reaches into, along each axis."""
+        # z is negated, so low and high change places.
         lows = (box.low[0], box.low[1] - self.floor, -box.high[2])
         highs = (box.high[0], box.high[1] - self.floor, -box.low[2])
         x, y, z = (
@@ -63,15 +70,16 @@ class Grid:
         )
         return x, y, z
 
-    def owner(self, box: Box) -> Place:
-        """Return the one tile that holds the middle of a box."""
-        middle = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
-        x, y, z = middle[0], middle[1] - self.floor, -middle[2]
+    def owner(self, box: Box) -> TileCoord:
+        """Return the tile that holds the centre of a box."""
+        centre = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
+        x, y, z = centre[0], centre[1] - self.floor, -centre[2]
         across, up, along = self.size
         return math.floor(x / across), math.floor(y / up), math.floor(z / along)
 
 
 def _span(low: float, high: float, size: float) -> Span:
+    # A flat box would turn inside out, so it counts by its centre.
     if high - low > 2 * SHRINK:
         low, high = low + SHRINK, high - SHRINK
     else:
@@ -79,14 +87,14 @@ def _span(low: float, high: float, size: float) -> Span:
     return math.floor(low / size), math.floor(high / size)
 
 
-def tile_name(place: Place) -> str:
-    """Name a tile as its file is named."""
-    x, y, z = place
+def tile_name(tile: TileCoord) -> str:
+    """Return the stem of a tile's file."""
+    x, y, z = tile
     return f"tile_{x}_{y}_{z}"
 
 
-def places_of(spans: Sequence[Span]) -> list[Place]:
-    """List all tiles between the first and the last along each axis."""
+def tiles_in(spans: Sequence[Span]) -> list[TileCoord]:
+    """Return all tiles between the first and the last along each axis."""
     (x0, x1), (y0, y1), (z0, z1) = spans
     return [
         (x, y, z) for x in range(x0, x1 + 1) for y in range(y0, y1 + 1) for z in range(z0, z1 + 1)
@@ -94,7 +102,7 @@ def places_of(spans: Sequence[Span]) -> list[Place]:
 
 
 def classify(box: Box, grid: Grid) -> Label:
-    """Tell whether an object belongs to the tiles it lies in, or is too large for that."""
+    """Return the engine's label for an object: local to its tiles, or too large for that."""
     (x0, x1), _, (z0, z1) = grid.spans(box)
     longest = max(box.size[0], box.size[2])
     if longest > SPLIT_CANDIDATE_RATIO * grid.widest:
@@ -104,14 +112,12 @@ def classify(box: Box, grid: Grid) -> Label:
     return "local_overlap"
 
 
-def assign(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
-    """Return the tiles that an object is cut into, or the one that owns it; None if it is shared.
-
-    Too many tiles are refused to an object before they are listed.
-    """
+def assign_tiles(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
+    """Return the tiles that an object is cut into, or the one that owns it; None is shared."""
     spans = grid.spans(box)
     label = classify(box, grid)
     if clip:
+        # Counted, not listed: a huge object over small tiles has more than memory could hold.
         count = math.prod(last - first + 1 for first, last in spans)
         return spans if label == "local_overlap" or count <= MAX_CUT_TILES else None
     if label != "local_overlap":
@@ -121,9 +127,9 @@ def assign(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | Non
 
 
 def auto_size(boxes: Sequence[Box]) -> tuple[float, float, float]:
-    """Choose a tile size with at most 32 objects in a tile and at most 2000 tiles, if there is one.
+    """Choose a tile size with at most 32 objects in a tile and at most 2000 tiles, if possible.
 
-    Sizes are whole steps, so that a small edit seldom moves all tiles.
+    Sizes are multiples of a step, so that a small edit seldom changes all tiles.
     """
     width = max(box.high[0] for box in boxes) - min(box.low[0] for box in boxes)
     depth = max(box.high[2] for box in boxes) - min(box.low[2] for box in boxes)
@@ -146,7 +152,7 @@ def _stepped(size: float) -> float:
 
 
 def _occupancy(boxes: Sequence[Box], size: float) -> tuple[int, int]:
-    """Return how many tiles there would be, and how many objects the fullest would have."""
+    """Return the number of tiles of a size, and of objects in the fullest one."""
     grid = Grid((size, AUTO_HEIGHT, size))
     counts: dict[tuple[int, int], int] = {}
     for box in boxes:

@@ -1,7 +1,7 @@
-"""From a scene to nodes: sources are read once, tiles put together once, levels made from those.
+"""The nodes of a scene: one for each source, texture, tile and level, and one for the manifest.
 
-A source's node gives what each tile gets of it, so that an edit of one object goes no further
-than the tiles it lies in: the others get the same bytes again, and nothing that reads them runs.
+A source's node has an output for each tile. An edit of one object therefore goes no further than
+the tiles it lies in: all others get the same bytes again, and nothing that reads them runs.
 """
 
 from __future__ import annotations
@@ -14,40 +14,53 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
-from encoders.untold.grid import Box, Grid, Span, assign, auto_size, places_of, tile_name
-from encoders.untold.origin import Origin, Thing, survey_origin
-from encoders.untold.picture import Request, embedded_name, image_stem
+from encoders.untold.grid import (
+    SHARED,
+    Box,
+    Grid,
+    Span,
+    assign_tiles,
+    auto_size,
+    tile_name,
+    tiles_in,
+)
+from encoders.untold.scene_source import SceneObject, SceneSource, describe_source
+from encoders.untold.texture_request import TextureRequest, embedded_name, image_stem
 
-SHARED = "shared"
+# The numbers of `format`, which is not imported here because it needs numpy.
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
-# The suffix of the node that puts a tile together.
-WHOLE = "_cut"
+# The suffix of the node that merges a tile; the levels are made from its result.
+MERGE_SUFFIX = "_cut"
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level of a tile: what it is, the share it keeps, and the level that it may not exceed."""
+    """A level of a tile: its kind, the share of triangles it keeps, and its neighbours.
+
+    `previous` is the suffix of the level that it may not exceed, and `feeds_next` tells whether
+    another level reads this one.
+    """
 
     suffix: str
     kind: str
     share: float
-    before: str = ""
-    hands_on: bool = False
+    previous: str = ""
+    feeds_next: bool = False
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan everything of one scene; its own node, which writes the manifest, comes last."""
+    """Plan all nodes of a scene; the last one, named like the scene, writes the manifest."""
     _check_lods(asset)
-    origins = [survey_origin(number, path, surveys) for number, path in enumerate(asset.sources)]
-    things = [thing for origin in origins for thing in origin.things]
-    boxes = [thing.box for thing in things if thing.box is not None]
-    if not things:
+    sources = [describe_source(number, path, surveys) for number, path in enumerate(asset.sources)]
+    objects = [one for source in sources for one in source.objects]
+    boxes = [one.box for one in objects if one.box is not None]
+    if not objects:
         facts = {"asset": ", ".join(asset.sources)}
         raise EncodeError("the scene has no triangles", facts, "Put a mesh into a source.")
-    planner = _Planner(asset, settings.source_root, origins, _grid(asset, boxes), surveys)
-    for thing in things:
-        planner.place(thing)
-    yield from planner.read_nodes()
+    planner = _Planner(asset, settings.source_root, sources, _grid(asset, boxes), surveys)
+    for one in objects:
+        planner.place(one)
+    yield from planner.source_nodes()
     yield from planner.texture_nodes()
     yield from planner.tile_nodes()
     yield planner.manifest_node()
@@ -65,79 +78,82 @@ def _grid(asset: Asset, boxes: list[Box]) -> Grid:
     size = wanted
     if wanted == "auto":
         size = auto_size(boxes) if boxes else (25.0, 10000.0, 25.0)
+    # Only y counts from the lowest point: see `grid`.
     floor = min((box.low[1] for box in boxes), default=0.0)
     return Grid((float(size[0]), float(size[1]), float(size[2])), floor)
 
 
 class _Planner:
-    """What is being planned: which things are in which tile, and what the tiles need."""
+    """A scene while it is planned: which objects lie in which tile, and the textures needed."""
 
     def __init__(
-        self, asset: Asset, root: str, origins: list[Origin], grid: Grid, surveys: Surveys
+        self, asset: Asset, root: str, sources: list[SceneSource], grid: Grid, surveys: Surveys
     ) -> None:
-        self.asset, self.root, self.origins, self.grid = asset, root, origins, grid
-        self.options, self.scene, self.there = asset.options, asset.place, set(surveys)
-        self.places: list[list[tuple[Thing, tuple[Span, Span, Span] | None]]] = [
-            [] for _ in origins
+        self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
+        self.options, self.scene, self.existing = asset.options, asset.place, set(surveys)
+        self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
+            [] for _ in sources
         ]
-        self.tiles: dict[str, list[Thing]] = {}
+        self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
         self.requests = sorted(
-            {one for origin in origins for slots in origin.materials for one in slots.values()}
+            {one for source in sources for slots in source.materials for one in slots.values()}
         )
         self.texture_names = _distinct_stems(self.requests)
 
-    def place(self, thing: Thing) -> None:
-        """Put a thing into the tiles that it lies in, or into the shared bucket."""
+    def place(self, one: SceneObject) -> None:
+        """Assign an object to the tiles that it lies in, or to the shared bucket."""
         spans = None
-        if thing.box is not None:
-            spans = assign(thing.box, self.grid, clip=bool(self.options["clip"]))
-        self.places[thing.source].append((thing, spans))
+        if one.box is not None:
+            spans = assign_tiles(one.box, self.grid, clip=bool(self.options["clip"]))
+        self.places[one.source].append((one, spans))
         if spans is None:
-            self.tiles.setdefault(SHARED, []).append(thing)
+            self.tiles.setdefault(SHARED, []).append(one)
             return
-        for one in places_of(spans):
-            self.coordinates[tile_name(one)] = one
-            self.tiles.setdefault(tile_name(one), []).append(thing)
+        for tile in tiles_in(spans):
+            self.coordinates[tile_name(tile)] = tile
+            self.tiles.setdefault(tile_name(tile), []).append(one)
 
-    def _read_name(self, number: int) -> str:
-        path = self.origins[number].path.removeprefix(self.root + "/")
+    def _source_node(self, number: int) -> str:
+        path = self.sources[number].path.removeprefix(self.root + "/")
+        # doit reads `name=value` on the command line as a variable.
         return f"{self.asset.name}/read/{path}".replace("=", "%3D")
 
-    def read_nodes(self) -> Iterable[Node]:
+    def source_nodes(self) -> Iterable[Node]:
         """Plan a node for each source, with a private output for each tile and material."""
-        for number, origin in enumerate(self.origins):
+        for number, source in enumerate(self.sources):
             placed = self.places[number]
             tiles = [
-                name for name, things in self._tiles() if any(t.source == number for t in things)
+                name for name, objects in self._tiles() if any(o.source == number for o in objects)
             ]
             outputs: dict[str, Place] = dict.fromkeys(tiles)
-            outputs |= {f"material_{index}": None for index in range(len(origin.materials))}
-            outputs |= {f"image_{index}": None for index in sorted(origin.embedded)}
+            outputs |= {f"material_{index}": None for index in range(len(source.materials))}
+            outputs |= {f"image_{index}": None for index in sorted(source.embedded)}
             params: dict[str, Any] = {
-                "source": origin.path,
+                "source": source.path,
                 "tile_size": list(self.grid.size),
                 "floor": self.grid.floor,
                 "clip": self.options["clip"],
-                "objects": [[thing.key, _flat(spans)] for thing, spans in placed],
+                "objects": [[one.key, _flat(spans)] for one, spans in placed],
                 "tiles": list(tiles),
-                "materials": len(origin.materials),
-                "names": list(origin.names),
-                "images": sorted(origin.embedded),
+                "materials": len(source.materials),
+                "names": list(source.names),
+                "images": sorted(source.embedded),
+                # Newer engines ignore the emissive factor of version 1.
                 "shows_emissive": self.options["format_version"] != 1,
             }
-            inputs = {path: Source(path) for path in origin.files}
-            name = self._read_name(number)
-            yield Node(name, "encoders.untold.read:encode_source", inputs, params, outputs)
+            inputs = {path: Source(path) for path in source.files}
+            name = self._source_node(number)
+            yield Node(name, "encoders.untold.node_source:encode_source", inputs, params, outputs)
 
-    def _tiles(self) -> list[tuple[str, list[Thing]]]:
+    def _tiles(self) -> list[tuple[str, list[SceneObject]]]:
         return sorted(self.tiles.items())
 
-    def _texture_node(self, request: Request) -> str:
+    def _texture_node(self, request: TextureRequest) -> str:
         return f"{self.asset.name}/Textures/{self.texture_names[request]}".replace("=", "%3D")
 
     def texture_nodes(self) -> Iterable[Node]:
-        """Plan a node for each texture; an image inside of a source comes from its node."""
+        """Plan a node for each texture; embedded images come from the node of their source."""
         for request in self.requests:
             inputs: dict[str, Source | Product] = {}
             params: dict[str, Any] = {
@@ -150,39 +166,41 @@ class _Planner:
             }
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
-                if isinstance(inputs[image], Source) and image not in self.there:
+                # The node is planned all the same: it fails with an error that names the image.
+                if isinstance(inputs[image], Source) and image not in self.existing:
                     params["missing"] = [image, *self._named_in(image)]
             prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
+            # Which of the two it is depends on the image's content, not on its name.
             suffixes = ("utex",) if self.options["textures"] == "astc" else ("png", "jpg")
             outputs: dict[str, Place] = {
                 suffix: Family(prefix, f".{suffix}", hashed=True) for suffix in suffixes
             }
             outputs["facts"] = None
-            encoder = "encoders.untold.texture:encode_texture"
+            encoder = "encoders.untold.node_texture:encode_texture"
             yield Node(self._texture_node(request), encoder, inputs, params, outputs)
 
     def _image(self, image: str) -> Source | Product:
-        for number, origin in enumerate(self.origins):
-            for index in origin.embedded:
-                if embedded_name(origin.path, index) == image:
-                    return Product(self._read_name(number), f"image_{index}")
+        for number, source in enumerate(self.sources):
+            for index in source.embedded:
+                if embedded_name(source.path, index) == image:
+                    return Product(self._source_node(number), f"image_{index}")
         return Source(image)
 
     def _named_in(self, image: str) -> tuple[str, str, str]:
-        for origin in self.origins:
-            if image in origin.named_in:
-                return (origin.path, *origin.named_in[image])
+        for source in self.sources:
+            if image in source.named_in:
+                return (source.path, *source.named_in[image])
         return ("", "", "")
 
     def tile_nodes(self) -> Iterable[Node]:
-        """Plan for each tile the node that puts it together, and one for each of its levels."""
-        for name, things in self._tiles():
-            yield self._cut_node(name, things)
+        """Plan for each tile the node that merges it, and one for each of its levels."""
+        for name, objects in self._tiles():
+            yield self._tile_node(name, objects)
             for level in self._levels(name):
-                yield self._level_node(name, level, things)
+                yield self._level_node(name, level, objects)
 
     def _levels(self, tile: str) -> list[Level]:
-        """Return the levels of a tile, each with the one before among those that are reduced."""
+        """Return the levels of a tile; all but the first know the simplified level before them."""
         if tile == SHARED:
             return [Level("", "shared", 1.0)]
         lods: Any = self.options["lods"]
@@ -190,43 +208,43 @@ class _Planner:
         shares = [(f"_lod{number}", "lod", share) for number, share in enumerate(lods, 1)]
         if hlod:
             shares.append(("_hlod", "hlod", hlod))
-        before = ["", *(suffix for suffix, _, _ in shares)]
+        previous = ["", *(suffix for suffix, _, _ in shares)]
         found = [
-            Level(suffix, kind, share, other, hands_on=suffix != before[-1])
-            for (suffix, kind, share), other in zip(shares, before, strict=False)
+            Level(suffix, kind, share, other, feeds_next=suffix != previous[-1])
+            for (suffix, kind, share), other in zip(shares, previous, strict=False)
         ]
         return [Level("", "tile", 1.0), *found]
 
     def _stem(self, tile: str) -> str:
         return f"{posixpath.basename(self.scene)}_shared" if tile == SHARED else tile
 
-    def _cut_node(self, tile: str, things: list[Thing]) -> Node:
+    def _tile_node(self, tile: str, objects: list[SceneObject]) -> Node:
         inputs: dict[str, Source | Product] = {}
-        for thing in things:
-            read = self._read_name(thing.source)
-            inputs[f"piece/{thing.source:06}"] = Product(read, tile)
-            for material in thing.materials:
+        for one in objects:
+            source = self._source_node(one.source)
+            inputs[f"mesh/{one.source:06}"] = Product(source, tile)
+            for material in one.materials:
                 if material >= 0:
                     role = f"material_{material}"
-                    inputs[f"material/{thing.source:06}/{material:06}"] = Product(read, role)
-        name = f"{self.asset.name}/{self._stem(tile)}{WHOLE}"
+                    inputs[f"material/{one.source:06}/{material:06}"] = Product(source, role)
+        name = f"{self.asset.name}/{self._stem(tile)}{MERGE_SUFFIX}"
         params = {"tile": self._stem(tile)}
-        return Node(name, "encoders.untold.cut:encode_cut", inputs, params, {"cut": None})
+        return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
 
-    def _level_node(self, tile: str, level: Level, things: list[Thing]) -> Node:
+    def _level_node(self, tile: str, level: Level, objects: list[SceneObject]) -> Node:
         stem = self._stem(tile)
         inputs: dict[str, Source | Product] = {
-            "cut": Product(f"{self.asset.name}/{stem}{WHOLE}", "cut")
+            "tile": Product(f"{self.asset.name}/{stem}{MERGE_SUFFIX}", "tile")
         }
-        if level.before:
-            inputs["before"] = Product(f"{self.asset.name}/{stem}{level.before}", "cut")
-        for request in self._requests_of(things):
+        if level.previous:
+            inputs["previous"] = Product(f"{self.asset.name}/{stem}{level.previous}", "tile")
+        for request in self._requests_of(objects):
             inputs[f"texture/{request.key}"] = Product(self._texture_node(request), "facts")
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[level.kind],
             "share": level.share,
             "tile_size": list(self.grid.size),
-            "hands_on": level.hands_on,
+            "feeds_next": level.feeds_next,
             "name": stem,
             "file": stem + level.suffix,
             "compression": self.options["compression"],
@@ -234,26 +252,26 @@ class _Planner:
             "hashed": self.options["hashed_names"],
         }
         place = f"{self.scene}/{stem}{level.suffix}"
-        # A box is larger than what it holds, so a tile may turn out to be empty and make no file.
+        # An object's bounds may reach into a tile that its triangles do not; then there is no file.
         family = Family(f"{place}_", ".untold", alone=f"{place}.untold", hashed=True)
         name = f"{self.asset.name}/{stem}{level.suffix}"
         outputs: dict[str, Place] = {"file": family, "facts": None}
-        if level.hands_on:
-            outputs["cut"] = None
-        return Node(name, "encoders.untold.level:encode_level", inputs, params, outputs)
+        if level.feeds_next:
+            outputs["tile"] = None
+        return Node(name, "encoders.untold.node_level:encode_level", inputs, params, outputs)
 
-    def _requests_of(self, things: list[Thing]) -> list[Request]:
+    def _requests_of(self, objects: list[SceneObject]) -> list[TextureRequest]:
         found = {
             request
-            for thing in things
-            for material in thing.materials
+            for one in objects
+            for material in one.materials
             if material >= 0
-            for request in self.origins[thing.source].materials[material].values()
+            for request in self.sources[one.source].materials[material].values()
         }
         return sorted(found)
 
     def manifest_node(self) -> Node:
-        """Plan the manifest, which stands on what every level says of itself."""
+        """Plan the manifest, which needs the facts about every level."""
         inputs = {
             f"{name}{level.suffix}": Product(
                 f"{self.asset.name}/{self._stem(name)}{level.suffix}", "facts"
@@ -275,7 +293,7 @@ class _Planner:
         outputs: dict[str, Place] = {"manifest": f"{self.scene}.json"}
         if self.options["hashed_names"]:
             outputs["hashed"] = Family(f"{self.scene}_", ".json", hashed=True)
-        encoder = "encoders.untold.manifest:encode_manifest"
+        encoder = "encoders.untold.node_manifest:encode_manifest"
         return Node(self.asset.name, encoder, inputs, params, outputs)
 
 
@@ -283,14 +301,16 @@ def _flat(spans: tuple[Span, Span, Span] | None) -> list[int] | None:
     return None if spans is None else [number for span in spans for number in span]
 
 
-def _distinct_stems(requests: list[Request]) -> dict[Request, str]:
-    """Name textures after their images; those of one name are numbered by their paths' order."""
-    names: dict[Request, str] = {}
+def _distinct_stems(requests: list[TextureRequest]) -> dict[TextureRequest, str]:
+    """Name textures after their images; further ones of the same name get a number."""
+    names: dict[TextureRequest, str] = {}
     taken: set[str] = set()
+    # Requests are sorted, so that the numbers depend on the images alone.
     for request in requests:
         path = request.image or request.alpha
         stem = image_stem(path) + request.suffix
         chosen, count = stem, 1
+        # Not every file system tells upper from lower case.
         while chosen.casefold() in taken:
             count += 1
             chosen = f"{stem}-{count}"

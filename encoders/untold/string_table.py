@@ -1,24 +1,25 @@
-"""The string table: UTF-8 texts with a NUL behind each, every one stored once."""
+"""The string table: UTF-8 strings, each followed by a NUL and stored once."""
 
 from __future__ import annotations
 
 from encoders.kit.error import EncodeError
-from encoders.untold.content import Content
 from encoders.untold.format import NONE
+from encoders.untold.untold_file import UntoldFile
 
 
 class StringTable:
-    """A table that grows: each text has the offset at which it was first put."""
+    """A string table under construction."""
 
     def __init__(self) -> None:
         self._offsets: dict[str, int] = {}
         self._data = bytearray()
 
     def offset(self, text: str | None) -> int:
-        """Return where a text stands, putting it at the end where it is new."""
+        """Return the offset of a string, which is added if it is new."""
         if text is None:
             return NONE
         if text not in self._offsets:
+            # It would end the string for every reader.
             if "\0" in text:
                 raise EncodeError("a name holds a NUL", {"name": repr(text)}, "Rename it.")
             self._offsets[text] = len(self._data)
@@ -31,36 +32,37 @@ class StringTable:
         return bytes(self._data)
 
 
-def collect_strings(content: Content) -> StringTable:
-    """Put all texts of a file into a table: mesh by mesh, then what no mesh leads to."""
+def collect_strings(file: UntoldFile) -> StringTable:
+    """Add all strings of a file: mesh by mesh, then those that no mesh leads to."""
+    # The order of the engine's exporter: for each mesh its textures, material, mesh and entity.
     table = StringTable()
-    names = {entity.entity_id: entity.name for entity in content.entities}
-    for mesh in content.meshes:
+    names = {entity.entity_id: entity.name for entity in file.entities}
+    for mesh in file.meshes:
         if mesh.material != NONE:
-            _put_material(table, content, mesh.material)
+            _add_material(table, file, mesh.material)
         table.offset(mesh.name)
         table.offset(names.get(mesh.entity_id))
-    for number in range(len(content.materials)):
-        _put_material(table, content, number)
-    for entity in content.entities:
+    for number in range(len(file.materials)):
+        _add_material(table, file, number)
+    for entity in file.entities:
         table.offset(entity.name)
-    for texture in content.textures:
+    for texture in file.textures:
         table.offset(texture.name)
         table.offset(texture.uri)
     return table
 
 
-def _put_material(table: StringTable, content: Content, number: int) -> None:
-    material = content.materials[number]
+def _add_material(table: StringTable, file: UntoldFile, number: int) -> None:
+    material = file.materials[number]
     for index in material.textures:
         if index != NONE:
-            table.offset(content.textures[index].name)
-            table.offset(content.textures[index].uri)
+            table.offset(file.textures[index].name)
+            table.offset(file.textures[index].uri)
     table.offset(material.name)
 
 
-def text_at(data: bytes, offset: int, name: str, field: str) -> str | None:
-    """Return the text at an offset, refusing one that is outside, has no end or is no UTF-8."""
+def string_at(data: bytes, offset: int, name: str, field: str) -> str | None:
+    """Return the string at an offset; refuse one outside of the table, without end or not UTF-8."""
     if offset == NONE:
         return None
     facts = {"file": name, "field": field, "offset": offset}

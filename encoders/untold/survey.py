@@ -1,8 +1,8 @@
-"""What a scene's plan has to know of its sources beside what the kit surveys.
+"""Surveys of a scene's sources: what planning needs beside what the kit surveys.
 
-`surfaces` says which images each material shows; `part_materials` and `mesh_materials` say which
-materials the parts of an OBJ file and the meshes of a glTF file use, so that a tile depends on
-nothing that it does not show. No arrays: this is read when a build is loaded.
+`surfaces` are the images of each material; `part_materials` and `mesh_materials` are the materials
+that the parts of an OBJ file and the meshes of a glTF file use, so that a tile depends on nothing
+that it does not show. This is imported whenever a build is loaded, so it must not import numpy.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from encoders.kit.source.obj.mtl_survey import survey_mtl
 from encoders.kit.source.obj.survey import survey_obj
 from encoders.kit.source.obj.wavefront import decode_libraries, decode_name, normalise, statement
 
+# The first letters of `o`, `g` and `usemtl`.
 SECTION_LETTERS = frozenset((b"o", b"g", b"u"))
 
 
@@ -33,7 +34,7 @@ def survey_scene_gltf(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _surface(document: Document, number: int) -> dict[str, int]:
-    """Give the image of each slot; what leads nowhere is for the decoder to refuse."""
+    """Return the image of each slot; dangling references are left to the decoder to refuse."""
     material = document.materials[number]
     pbr = material.pbr_metallic_roughness
     infos = {
@@ -57,6 +58,7 @@ def survey_scene_mtl(data: bytes, name: str) -> dict[str, Any]:
     surfaces: dict[str, dict[str, list[str]]] = {}
     for material in decode_mtl(data, name):
         maps = {slot: [one.uri, one.place] for slot, one in sorted(material.textures.items())}
+        # Of several materials of one name the first one counts, as when the file is decoded.
         surfaces.setdefault(material.name, {str(slot): pair for slot, pair in maps.items()})
     return {**survey_mtl(data, name), "surfaces": surfaces}
 
@@ -86,7 +88,8 @@ def _libraries(lines: list[bytes]) -> list[str]:
 
 
 def _part_materials(lines: list[bytes]) -> dict[tuple[str, str], set[str]]:
-    """Find the materials that hold where a part has faces; the empty name is none."""
+    """Return the materials with which each part has faces; an empty name is no material."""
+    # Most lines are vertices and faces: only the few that may begin a section are decoded.
     rows = [row for row, line in enumerate(lines) if line[:1] in SECTION_LETTERS]
     used: dict[tuple[str, str], set[str]] = {}
     part, material = ("", ""), ""

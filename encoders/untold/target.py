@@ -1,4 +1,4 @@
-"""UntoldEngine scenes: `.untold` tiles with LODs and HLODs, their textures and a manifest."""
+"""The target `untold`: UntoldEngine scenes as tiles with LODs and HLODs, textures, a manifest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`.utex` version 1: a texture in the GPU's own blocks with all mip levels.
+"""`.utex` version 1: a texture of ASTC blocks with all mip levels.
 
-Tables, writer, reader and validator of the container; blocks come from an ASTC library, which is
-an optional part of the installation. The rule: levels are averaged as light where the picture is
-colour, and normals are unit vectors on every level.
+Tables, writer, reader and validation of the container. The blocks come from an ASTC library, which
+is an optional dependency. Mip levels of colours are averaged in linear light, and normals are made
+unit vectors again on every level.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U8, U32, Const, magic, raw
-from encoders.untold.picture import GREY
+from encoders.untold.texture_request import GREY
 
 # fmt: off
 HEADER = Layout(".utex header", 64,
@@ -45,6 +45,7 @@ MIP = Layout(".utex mip entry", 16,
 # fmt: on
 
 HAS_ALPHA = 1
+# An ASTC block has 16 bytes, whatever its size in texels.
 BLOCK_BYTES = 16
 # MTLPixelFormat of ASTC by block size: for sRGB colours, and for data.
 SRGB_FORMATS = {(4, 4): 186, (5, 5): 188, (6, 6): 190, (8, 8): 194}
@@ -53,15 +54,17 @@ FORMATS = {
     **{number: block for block, number in SRGB_FORMATS.items()},
     **{number: block for block, number in LINEAR_FORMATS.items()},
 }
+# All flags that the engine defines.
 KNOWN_FLAGS = 7
 # The library's scale ends at 100; this is its `thorough`.
 QUALITY = 98.0
+# The slots whose images are sRGB; the engine picks the colour space by slot as well.
 COLOR = ("base_color", "emissive")
 
 
 @dataclass(frozen=True)
 class Utex:
-    """A texture: its size, its format by block, and the blocks of each level."""
+    """A texture file; `levels` are the blocks of each mip level, the largest first."""
 
     width: int
     height: int
@@ -70,17 +73,17 @@ class Utex:
     levels: tuple[bytes, ...]
 
 
-def encode_utex(picture: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
-    """Compress a picture for a slot of a material; return the file and its number of levels."""
-    height, width = picture.shape[:2]
+def encode_utex(pixels: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
+    """Compress pixels for a slot of a material; return the file and its number of levels."""
+    height, width = pixels.shape[:2]
     block = (6, 6) if kind in GREY else (4, 4)
     resize = {**dict.fromkeys(COLOR, resize_linear), "normal": resize_normals}.get(
         kind, resize_colour
     )
-    chain = mips_from_base(picture, full_level_count(width, height), resize)
+    chain = mips_from_base(pixels, full_level_count(width, height), resize)
     formats = SRGB_FORMATS if kind in COLOR else LINEAR_FORMATS
     levels = _compress(chain, block, name, is_srgb=kind in COLOR)
-    flags = HAS_ALPHA if kind == "base_color" and bool((picture[..., 3] < 255).any()) else 0
+    flags = HAS_ALPHA if kind == "base_color" and bool((pixels[..., 3] < 255).any()) else 0
     utex = Utex(width, height, formats[block], flags, tuple(levels))
     return pack_utex(utex, name), len(levels)
 
@@ -88,7 +91,7 @@ def encode_utex(picture: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
 def _compress(
     chain: Sequence[Rgba8], block: tuple[int, int], name: str, *, is_srgb: bool
 ) -> list[bytes]:
-    """Compress every level; blocks past an edge repeat it."""
+    """Compress every level; the library fills blocks beyond an edge by repeating it."""
     try:
         import astc_encoder  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
@@ -110,8 +113,8 @@ def _compress(
 
 
 def pack_utex(utex: Utex, name: str) -> bytes:
-    """Write a texture."""
-    check_utex(utex, name)
+    """Encode a texture file."""
+    validate_utex(utex, name)
     payload = b"".join(utex.levels)
     block_width, block_height = FORMATS[utex.pixel_format]
     header = HEADER.pack(
@@ -131,7 +134,7 @@ def pack_utex(utex: Utex, name: str) -> bytes:
 
 
 def _pack_entries(utex: Utex) -> Iterable[bytes]:
-    """Write where each level is: blocks have 16 bytes, so every level is aligned."""
+    """Encode an entry for each level; blocks have 16 bytes, so every offset is aligned."""
     offset = 0
     for number, level in enumerate(utex.levels):
         width, height = level_size(utex.width, utex.height, number)
@@ -141,7 +144,7 @@ def _pack_entries(utex: Utex) -> Iterable[bytes]:
 
 
 def unpack_utex(data: bytes, name: str) -> Utex:
-    """Read a texture, refusing what the engine would refuse or misread."""
+    """Decode a texture file; refuse one that the engine would refuse or misread."""
     head = HEADER.unpack_one(data, 0, name)
     facts: dict[str, object] = {"file": name}
     if head["pixel_format"] not in FORMATS:
@@ -156,6 +159,7 @@ def unpack_utex(data: bytes, name: str) -> Utex:
         sizes = {"bytes": len(data), "payload": f"{start} + {head['total_payload_size']}"}
         raise EncodeError("the payload is not where it should be", {**facts, **sizes})
     entries = MIP.unpack(data, count, HEADER.size, name)
+    # Levels must follow one another without a gap, so each offset is known beforehand.
     levels, offset = [], 0
     for number in range(count):
         row = {key: int(values[number]) for key, values in entries.items()}
@@ -167,12 +171,12 @@ def unpack_utex(data: bytes, name: str) -> Utex:
     if offset != head["total_payload_size"]:
         raise EncodeError("mip levels do not fill the payload", facts)
     utex = Utex(head["width"], head["height"], head["pixel_format"], head["flags"], tuple(levels))
-    check_utex(utex, name)
+    validate_utex(utex, name)
     return utex
 
 
-def check_utex(utex: Utex, name: str) -> None:
-    """Refuse levels whose sizes are not those of their blocks, and flags that nobody knows."""
+def validate_utex(utex: Utex, name: str) -> None:
+    """Refuse levels whose sizes do not fit their blocks, and undefined flags."""
     across, down = FORMATS[utex.pixel_format]
     if utex.flags > KNOWN_FLAGS:
         raise EncodeError("unknown flags", {"file": name, "found": utex.flags})
@@ -185,7 +189,7 @@ def check_utex(utex: Utex, name: str) -> None:
 
 
 def decode_utex(data: bytes, name: str) -> dict[str, Any]:
-    """Describe a texture for people."""
+    """Describe a texture file for `doit inspect`."""
     utex = unpack_utex(data, name)
     across, down = FORMATS[utex.pixel_format]
     return {

@@ -1,4 +1,4 @@
-"""`.untold` files and scenes for people: what `doit inspect` shows, and geometry as OBJ."""
+"""What `doit inspect` shows of `.untold` files and scene manifests, and the export to OBJ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
-from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     ALPHA_MODES,
     FILE_TYPES,
@@ -20,32 +19,39 @@ from encoders.untold.format import (
     SLOTS,
     TEXTURE_FORMATS,
     VERTEX,
+    VERTEX_LIMIT,
 )
-from encoders.untold.level import VERTEX_LIMIT
 from encoders.untold.reader import unpack_untold
+from encoders.untold.untold_file import (
+    EntityRecord,
+    MaterialRecord,
+    MeshRecord,
+    TextureReference,
+    UntoldFile,
+)
 from encoders.untold.utex import unpack_utex
-from encoders.untold.vertex import unpack_direction
+from encoders.untold.vertex import PLUS, unpack_direction
 
-PLUS = 1
+# The keys of a tile without which the engine rejects the manifest.
 REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds", "center")
 
 
 def decode_untold(data: bytes, name: str) -> dict[str, Any]:
-    """Decode a file: counts, entities, meshes, materials, textures, then vertices and indices."""
-    content = unpack_untold(data, name)
+    """Describe a file: counts, entities, meshes, materials, textures, vertices, indices."""
+    file = unpack_untold(data, name)
     return {
-        "format": f"untold {content.version}",
-        "type": FILE_TYPES[content.file_type],
+        "format": f"untold {file.version}",
+        "type": FILE_TYPES[file.file_type],
         "bytes": len(data),
-        "triangles": content.triangle_count,
-        "vertices": content.vertex_count,
-        "bounds": _box(content.world_bounds),
-        "entities": [_describe_entity(entity) for entity in content.entities],
-        "meshes": [_describe_mesh(mesh) for mesh in content.meshes],
-        "materials": [_describe_material(material) for material in content.materials],
-        "textures": [_describe_texture(texture) for texture in content.textures],
-        "VERTEX_DATA": [_columns(mesh) for mesh in content.meshes],
-        "INDEX_DATA": [mesh.indices.tolist() for mesh in content.meshes],
+        "triangles": file.triangle_count,
+        "vertices": file.vertex_count,
+        "bounds": _box(file.world_bounds),
+        "entities": [_describe_entity(entity) for entity in file.entities],
+        "meshes": [_describe_mesh(mesh) for mesh in file.meshes],
+        "materials": [_describe_material(material) for material in file.materials],
+        "textures": [_describe_texture(texture) for texture in file.textures],
+        "VERTEX_DATA": [_columns(mesh) for mesh in file.meshes],
+        "INDEX_DATA": [mesh.indices.tolist() for mesh in file.meshes],
     }
 
 
@@ -58,7 +64,7 @@ def _box(box: npt.NDArray[np.float32]) -> dict[str, list[float]]:
     return {"min": low, "max": high}
 
 
-def _describe_entity(entity: Entity) -> dict[str, Any]:
+def _describe_entity(entity: EntityRecord) -> dict[str, Any]:
     return {
         "id": entity.entity_id,
         "name": entity.name,
@@ -67,7 +73,7 @@ def _describe_entity(entity: Entity) -> dict[str, Any]:
     }
 
 
-def _describe_texture(texture: Texture) -> dict[str, Any]:
+def _describe_texture(texture: TextureReference) -> dict[str, Any]:
     return {
         "uri": texture.uri,
         "format": TEXTURE_FORMATS[texture.format],
@@ -78,7 +84,7 @@ def _describe_texture(texture: Texture) -> dict[str, Any]:
     }
 
 
-def _describe_mesh(mesh: Mesh) -> dict[str, Any]:
+def _describe_mesh(mesh: MeshRecord) -> dict[str, Any]:
     return {
         "name": mesh.name,
         "entity": mesh.entity_id,
@@ -89,7 +95,7 @@ def _describe_mesh(mesh: Mesh) -> dict[str, Any]:
     }
 
 
-def _describe_material(material: Material) -> dict[str, Any]:
+def _describe_material(material: MaterialRecord) -> dict[str, Any]:
     textures = {
         slot: index for slot, index in zip(SLOTS, material.textures, strict=True) if index != NONE
     }
@@ -107,7 +113,7 @@ def _describe_material(material: Material) -> dict[str, Any]:
     }
 
 
-def _columns(mesh: Mesh) -> dict[str, Any]:
+def _columns(mesh: MeshRecord) -> dict[str, Any]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
     sign = np.where(stored["tangent_w"] == PLUS, 1, -1)
     return {
@@ -125,24 +131,24 @@ def _direction(stored: dict[str, npt.NDArray[Any]], field: str) -> npt.NDArray[n
 
 
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
-    """Give the geometry as an OBJ file, with an object for each mesh."""
-    content = unpack_untold(data, name)
+    """Export the geometry as an OBJ file with an object for each mesh."""
+    file = unpack_untold(data, name)
     lines: list[str] = []
     start = 1
-    for number, mesh in enumerate(content.meshes):
-        lines += _obj_lines(content, mesh, number, start)
+    for number, mesh in enumerate(file.meshes):
+        lines += _obj_lines(file, mesh, number, start)
         start += mesh.vertex_count
     return {"mesh.obj": "\n".join([*lines, ""]).encode()}
 
 
-def _obj_lines(content: Content, mesh: Mesh, number: int, start: int) -> Iterable[str]:
+def _obj_lines(file: UntoldFile, mesh: MeshRecord, number: int, start: int) -> Iterable[str]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
     yield f"o {mesh.name or f'mesh_{number}'}"
     yield from _rows("v", stored["position"])
     yield from _rows("vt", stored["uv0"])
     yield from _rows("vn", _direction(stored, "normal"))
     if mesh.material != NONE:
-        yield f"usemtl {content.materials[mesh.material].name or f'material_{mesh.material}'}"
+        yield f"usemtl {file.materials[mesh.material].name or f'material_{mesh.material}'}"
     for corners in (mesh.indices.astype(np.int64).reshape(-1, 3) + start).tolist():
         yield " ".join(["f", *(f"{corner}/{corner}/{corner}" for corner in corners)])
 
@@ -152,9 +158,9 @@ def _rows(keyword: str, values: npt.NDArray[Any]) -> Iterable[str]:
 
 
 def decode_scene(data: bytes, name: str, siblings: Siblings) -> dict[str, Any]:
-    """Check a scene: every file that the manifest names, its size, its bounds and its textures."""
+    """Validate a scene: every file of the manifest, with its size, bounds and textures."""
     document = _manifest(data, name)
-    checked = _Scene(name, siblings)
+    checked = _SceneCheck(name, siblings)
     shared = document.get("shared_bucket")
     tiles = [*document["tiles"], *([shared] if shared else [])]
     found = [checked.tile(tile) for tile in tiles]
@@ -174,17 +180,19 @@ def decode_scene(data: bytes, name: str, siblings: Siblings) -> dict[str, Any]:
 
 
 def _manifest(data: bytes, name: str) -> dict[str, Any]:
-    """Read a manifest, refusing one that the engine would refuse."""
+    """Decode a manifest; refuse one that the engine would refuse."""
     try:
         document: Any = json.loads(data)
     except ValueError as error:
         raise EncodeError("the file is no JSON", {"file": name, "reason": error}) from error
+    # The engine rejects the whole manifest if one of these is missing or of another type.
     kinds: dict[str, type] = {"version": int, "streaming_defaults": dict, "tiles": list}
     for key, kind in kinds.items():
         if not isinstance(document, dict) or not isinstance(document.get(key), kind):
             raise EncodeError("the file is no scene manifest", {"file": name, "missing": key})
     defaults = document["streaming_defaults"]
     for key in ("streaming_radius", "unload_radius", "priority"):
+        # The engine decodes the priority as an integer: 10.0 would fail.
         allowed = (int,) if key == "priority" else (int, float)
         if not isinstance(defaults.get(key), allowed):
             raise EncodeError("a required key is missing", {"file": name, "key": key})
@@ -192,8 +200,8 @@ def _manifest(data: bytes, name: str) -> dict[str, Any]:
     return found
 
 
-class _Scene:
-    """The files of a scene, each read once."""
+class _SceneCheck:
+    """The files of a scene while they are validated."""
 
     def __init__(self, name: str, siblings: Siblings) -> None:
         self.name, self.siblings = name, siblings
@@ -202,14 +210,15 @@ class _Scene:
         self.warnings: list[str] = []
 
     def tile(self, tile: Any) -> dict[str, Any]:
-        """Check an entry and all its levels."""
+        """Validate an entry of the manifest and all its levels, and describe it."""
         self._check_keys(tile)
         path = tile["path_relative_to_manifest"]
-        content = self._file(path)
+        file = self._file(path)
         if self.files[path] != tile["file_size_bytes"]:
             sizes = {"manifest": tile["file_size_bytes"], "file size": self.files[path]}
             raise self._error("a size is not that of the file", path, sizes)
-        box = _box(content.world_bounds)
+        box = _box(file.world_bounds)
+        # Exact: JSON keeps every digit of a float.
         if tile["bounds"] != box:
             facts = {"manifest": tile["bounds"], "file bounds": box}
             raise self._error("bounds are not those of the file", path, facts)
@@ -218,14 +227,14 @@ class _Scene:
             raise self._error("a centre is not that of the bounds", path, {"found": tile["center"]})
         levels = [*tile.get("lod_levels", ()), *tile.get("hlod_levels", ())]
         for level in levels:
-            self._level(level, content)
-        if content.vertex_count > VERTEX_LIMIT:
+            self._level(level, file)
+        if file.vertex_count > VERTEX_LIMIT:
             self.warnings.append(f"{path}: more than {VERTEX_LIMIT:,} vertices")
         return {
             "tile_id": tile["tile_id"],
             "bytes": self.files[path],
-            "triangles": content.triangle_count,
-            "vertices": content.vertex_count,
+            "triangles": file.triangle_count,
+            "vertices": file.vertex_count,
             "levels": len(levels),
         }
 
@@ -234,29 +243,30 @@ class _Scene:
         if missing:
             facts = {"file": self.name, "missing": ", ".join(missing)}
             raise EncodeError("a tile lacks a required key", facts)
+        # The engine budgets its memory by this, as an integer. In Python, True is one as well.
         if isinstance(tile["file_size_bytes"], bool) or not isinstance(
             tile["file_size_bytes"], int
         ):
             facts = {"file": self.name, "tile": tile["tile_id"]}
             raise EncodeError("a file size is not a whole number", facts)
 
-    def _level(self, level: Any, full: Content) -> None:
-        content = self._file(level["path"])
-        outside = (content.world_bounds[0] < full.world_bounds[0]) | (
-            content.world_bounds[1] > full.world_bounds[1]
+    def _level(self, level: Any, full: UntoldFile) -> None:
+        file = self._file(level["path"])
+        outside = (file.world_bounds[0] < full.world_bounds[0]) | (
+            file.world_bounds[1] > full.world_bounds[1]
         )
         if outside.any():
             raise self._error("a level reaches out of its tile's bounds", level["path"], {})
 
-    def _file(self, path: str) -> Content:
+    def _file(self, path: str) -> UntoldFile:
         data = self.siblings(path)
         if data is None:
             raise self._error("a file is missing", path, {})
         self.files[path] = len(data)
-        content = unpack_untold(data, path)
-        for texture in content.textures:
+        file = unpack_untold(data, path)
+        for texture in file.textures:
             self._texture(posixpath.join(posixpath.dirname(path), str(texture.uri)))
-        return content
+        return file
 
     def _texture(self, path: str) -> None:
         if path in self.textures:

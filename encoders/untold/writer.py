@@ -1,11 +1,10 @@
-"""The writer of `.untold` files: offsets are known before any byte is written."""
+"""The writer of `.untold` files. All offsets are computed before any byte is written."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from encoders.untold.chunk import Chunk, content_hash, pack_chunks, store_chunk
-from encoders.untold.content import IDENTITY, Content
 from encoders.untold.format import (
     COUNTS,
     ENTITY,
@@ -23,24 +22,26 @@ from encoders.untold.format import (
     VERTEX_DATA,
     VERTEX_SIZE,
 )
-from encoders.untold.rule import check_content
 from encoders.untold.string_table import StringTable, collect_strings
+from encoders.untold.untold_file import IDENTITY, UntoldFile
+from encoders.untold.validate import validate_file
 
-# Indices of a mesh begin at a multiple of the widest index.
+# Indices of a mesh begin at a multiple of the widest index: 32-bit ones may follow 16-bit ones.
 INDEX_ALIGNMENT = 4
 
 
-def pack_untold(content: Content, name: str, *, compress: bool = False) -> bytes:
-    """Write a file, or refuse what no loader could take."""
-    check_content(content, name)
-    strings = collect_strings(content)
-    meshes, vertex_data, index_data = _pack_meshes(content, strings)
+def pack_untold(file: UntoldFile, name: str, *, compress: bool = False) -> bytes:
+    """Encode a file; refuse one that a loader could not use."""
+    validate_file(file, name)
+    strings = collect_strings(file)
+    meshes, vertex_data, index_data = _pack_meshes(file, strings)
+    # All seven chunks are required, even where they are empty; this is the recommended order.
     payloads = {
         STRING_TABLE: (strings.data, 0),
-        ENTITY_TABLE: (_pack_entities(content, strings), len(content.entities)),
-        MESH_TABLE: (meshes, len(content.meshes)),
-        MATERIAL_TABLE: (_pack_materials(content, strings), len(content.materials)),
-        TEXTURE_TABLE: (_pack_textures(content, strings), len(content.textures)),
+        ENTITY_TABLE: (_pack_entities(file, strings), len(file.entities)),
+        MESH_TABLE: (meshes, len(file.meshes)),
+        MATERIAL_TABLE: (_pack_materials(file, strings), len(file.materials)),
+        TEXTURE_TABLE: (_pack_textures(file, strings), len(file.textures)),
         VERTEX_DATA: (vertex_data, 0),
         INDEX_DATA: (index_data, 0),
     }
@@ -48,25 +49,25 @@ def pack_untold(content: Content, name: str, *, compress: bool = False) -> bytes
         store_chunk(chunk_type, *payload, compress=compress)
         for chunk_type, payload in payloads.items()
     ]
-    return _pack_header(content, chunks) + pack_chunks(chunks)
+    return _pack_header(file, chunks) + pack_chunks(chunks)
 
 
-def _pack_header(content: Content, chunks: list[Chunk]) -> bytes:
+def _pack_header(file: UntoldFile, chunks: list[Chunk]) -> bytes:
     counts = {chunk.chunk_type: chunk.element_count for chunk in chunks}
     return HEADER.pack(
         {
-            "format_version": content.version,
-            "file_type": content.file_type,
+            "format_version": file.version,
+            "file_type": file.file_type,
             "chunk_count": len(chunks),
             **{field: counts[chunk_type] for field, chunk_type in COUNTS.items()},
-            "world_bounds": content.world_bounds,
+            "world_bounds": file.world_bounds,
             "root_transform": IDENTITY,
             "content_hash": content_hash({chunk.chunk_type: chunk.stored for chunk in chunks}),
         }
     )
 
 
-def _pack_entities(content: Content, strings: StringTable) -> bytes:
+def _pack_entities(file: UntoldFile, strings: StringTable) -> bytes:
     return b"".join(
         ENTITY.pack(
             {
@@ -80,15 +81,16 @@ def _pack_entities(content: Content, strings: StringTable) -> bytes:
                 "local_transform": entity.transform,
             }
         )
-        for entity in content.entities
+        for entity in file.entities
     )
 
 
-def _pack_meshes(content: Content, strings: StringTable) -> tuple[bytes, bytes, bytes]:
-    """Write the records, and the vertices and indices that they lead to."""
+def _pack_meshes(file: UntoldFile, strings: StringTable) -> tuple[bytes, bytes, bytes]:
+    """Return the mesh records, and the vertices and indices that they refer to."""
     records, vertices, indices = [], bytearray(), bytearray()
-    for mesh in content.meshes:
+    for mesh in file.meshes:
         packed = INDICES[mesh.index_type].pack({"index": mesh.indices}, len(mesh.indices))
+        # Padding is not part of the mesh: the offset is taken after it.
         indices += bytes(-len(indices) % INDEX_ALIGNMENT)
         records.append(
             MESH.pack(
@@ -114,8 +116,8 @@ def _pack_meshes(content: Content, strings: StringTable) -> tuple[bytes, bytes, 
     return b"".join(records), bytes(vertices), bytes(indices)
 
 
-def _pack_materials(content: Content, strings: StringTable) -> bytes:
-    layout = MATERIALS[content.version]
+def _pack_materials(file: UntoldFile, strings: StringTable) -> bytes:
+    layout = MATERIALS[file.version]
     return b"".join(
         layout.pack(
             {
@@ -133,11 +135,11 @@ def _pack_materials(content: Content, strings: StringTable) -> bytes:
                 **{key: one for key, one in material.height.items() if key in layout.columns},
             }
         )
-        for material in content.materials
+        for material in file.materials
     )
 
 
-def _pack_textures(content: Content, strings: StringTable) -> bytes:
+def _pack_textures(file: UntoldFile, strings: StringTable) -> bytes:
     return b"".join(
         TEXTURE.pack(
             {
@@ -150,5 +152,5 @@ def _pack_textures(content: Content, strings: StringTable) -> bytes:
                 "mip_count": texture.mip_count,
             }
         )
-        for texture in content.textures
+        for texture in file.textures
     )

@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from encoders.splashpack.table import Atlas, Clut, Splashpack
+from encoders.splashpack.format import Atlas, Clut, Splashpack
 
 PALETTE = [0x0000, 0x8000, 0x7FFF, 0x001F, 0x03E0, 0x7C00, *range(1, 11)]
 IDENTITY = (4096, 0, 0, 0, 4096, 0, 0, 0, 4096)

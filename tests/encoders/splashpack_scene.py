@@ -8,11 +8,11 @@ import json
 import numpy as np
 from PIL import Image
 
-from encoders.splashpack.layout import encode_layout
-from encoders.splashpack.link import encode_scene
-from encoders.splashpack.mesh import encode_mesh
-from encoders.splashpack.piece import PIECE
-from encoders.splashpack.texture import encode_texture
+from encoders.splashpack.intermediate import MESH_TRIANGLE
+from encoders.splashpack.node_layout import encode_layout
+from encoders.splashpack.node_link import encode_scene
+from encoders.splashpack.node_mesh import encode_mesh
+from encoders.splashpack.node_texture import encode_texture
 from pipeline.build.purity import pure
 from tests.encoders.splashpack_reader import read
 
@@ -69,9 +69,9 @@ def mesh(inputs: dict[str, bytes | str], **params) -> dict[str, bytes]:
         return encode_mesh(data, every)
 
 
-def pieces(outputs: dict[str, bytes]) -> dict[str, np.ndarray]:
+def triangles(outputs: dict[str, bytes]) -> dict[str, np.ndarray]:
     data = outputs["triangles"]
-    return PIECE.unpack(data, len(data) // PIECE.size)
+    return MESH_TRIANGLE.unpack(data, len(data) // MESH_TRIANGLE.size)
 
 
 def objects(outputs: dict[str, bytes]) -> list[dict]:
@@ -82,9 +82,9 @@ def warnings_of(outputs: dict[str, bytes]) -> list[str]:
     return outputs.get("warnings", b"").decode().splitlines()
 
 
-def layout(shapes: dict[str, bytes], untextured: bool = False, **vram) -> dict[str, bytes]:
-    uses = json.dumps({"textures": sorted(shapes), "untextured": untextured}).encode()
-    inputs = {f"shape/{key}": shape for key, shape in sorted(shapes.items())}
+def layout(sizes: dict[str, bytes], untextured: bool = False, **vram) -> dict[str, bytes]:
+    uses = json.dumps({"textures": sorted(sizes), "untextured": untextured}).encode()
+    inputs = {f"size/{key}": size for key, size in sorted(sizes.items())}
     with pure():
         return encode_layout({**inputs, "uses/00000": uses}, {"scene": "hall", **VRAM, **vram})
 
@@ -93,12 +93,12 @@ def link(textures: dict[str, dict[str, bytes]], meshes: list[dict[str, bytes]], 
     """Lay out and link a scene; gives the outputs of the link."""
     inputs: dict[str, bytes] = {}
     for key, one in textures.items():
-        inputs |= {f"{role}/{key}": one[role] for role in ("shape", "words", "palette")}
+        inputs |= {f"{role}/{key}": one[role] for role in ("size", "words", "palette")}
     for number, one in enumerate(meshes):
         roles = ("objects", "triangles", "uses")
         inputs |= {f"{role}/{number:05}": one[role] for role in roles}
     params = {"scene": "hall", **VRAM, **vram}
-    chosen = {name: data for name, data in inputs.items() if name.startswith(("shape", "uses"))}
+    chosen = {name: data for name, data in inputs.items() if name.startswith(("size", "uses"))}
     with pure():
         inputs["layout"] = encode_layout(dict(sorted(chosen.items())), params)["layout"]
         return encode_scene(dict(sorted(inputs.items())), params)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack.format import pack_splashpack, unpack_splashpack
-from encoders.splashpack.table import ATLAS, CLUT, EXPORTER, HEADER, TRIANGLE, Atlas, Clut
+from encoders.splashpack.format import ATLAS, CLUT, EXPORTER, HEADER, TRIANGLE, Atlas, Clut
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.view import decode_splashpack
+from encoders.splashpack.writer import pack_splashpack
 from pipeline.build.purity import pure
 from tests.encoders.splashpack_minimum import PALETTE, atlas_words, minimum, minimum_bytes
 from tests.encoders.splashpack_reader import Console, read

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
 from encoders.splashpack.survey import survey_gltf
 from encoders.splashpack.view import place_vertices
@@ -21,10 +21,10 @@ from tests.encoders.splashpack_scene import (
     mesh,
     noise,
     objects,
-    pieces,
     plain,
     square,
     texture,
+    triangles,
     warnings_of,
 )
 from tests.kit.glb_builder import Builder, quad
@@ -46,7 +46,7 @@ def outward(triangles: np.ndarray) -> np.ndarray:
 
 
 def test_obj_and_gltf_give_the_same_triangles():
-    one, other = pieces(square()), pieces(mesh({"a.glb": glb()}))
+    one, other = triangles(square()), triangles(mesh({"a.glb": glb()}))
     for found in (one, other):
         assert set(map(tuple, found["vertices"].reshape(-1, 3))) == {
             (0, 0, 0),
@@ -59,7 +59,7 @@ def test_obj_and_gltf_give_the_same_triangles():
 
 
 def test_corner_of_the_picture_stays_with_its_corner_of_the_surface():
-    found = pieces(square())
+    found = triangles(square())
     for vertices, uv in zip(found["vertices"], found["uv"], strict=True):
         for (x, y, _), (u, v) in zip(vertices.tolist(), uv.tolist(), strict=True):
             assert (u, v) == (x / -4096, 1 + y / 4096)
@@ -67,12 +67,12 @@ def test_corner_of_the_picture_stays_with_its_corner_of_the_surface():
 
 def test_vertices_are_rounded_to_the_nearest():
     obj = SQUARE.replace("v 1 0 0", "v 1.00013 0 0")  # 4096.53
-    assert pieces(square(obj=obj))["vertices"].min() == -4097
+    assert triangles(square(obj=obj))["vertices"].min() == -4097
 
 
 @pytest.mark.parametrize(("scale", "reach"), [(1, 4096), (100, 41), (0.5, 8192)])
 def test_scale_says_how_many_units_are_one(scale, reach):
-    assert pieces(square(scale=scale))["vertices"].min() == -reach
+    assert triangles(square(scale=scale))["vertices"].min() == -reach
 
 
 @settings(max_examples=30, deadline=None)
@@ -90,7 +90,7 @@ def test_rotated_and_scaled_node_stands_where_gltf_has_it(turn, move, scale):
     matrix = np.array(found["rotation"]).reshape(3, 3) / 4096
     assert np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-3)
     assert np.linalg.det(matrix) == pytest.approx(1, abs=1e-3)
-    placed = pieces(encoded)["vertices"] @ matrix.T + np.array(found["position"])
+    placed = triangles(encoded)["vertices"] @ matrix.T + np.array(found["position"])
     x, y, z, w = rotation
     right = np.array(
         [
@@ -110,7 +110,7 @@ def test_mirrored_node_is_baked_and_still_seen_from_its_front():
     (found,) = objects(encoded)
     assert found["rotation"] == [4096, 0, 0, 0, 4096, 0, 0, 0, 4096]
     assert found["position"] == [0, 0, 8192]
-    columns = pieces(encoded)
+    columns = triangles(encoded)
     assert columns["vertices"][..., 0].max() == 4096
     assert (outward(columns["vertices"])[:, 2] < 0).all()
 
@@ -119,7 +119,7 @@ def test_sheared_node_is_baked():
     matrix = [1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
     encoded = mesh({"a.glb": glb(matrix=matrix)})
     assert objects(encoded)[0]["rotation"] == [4096, 0, 0, 0, 4096, 0, 0, 0, 4096]
-    assert pieces(encoded)["vertices"][..., 0].min() == -8192
+    assert triangles(encoded)["vertices"][..., 0].min() == -8192
 
 
 def test_every_mesh_node_and_every_object_is_one_object():
@@ -143,7 +143,7 @@ def test_position_that_16_bits_do_not_hold_is_refused():
 
 
 def test_second_side_is_a_triangle_of_its_own():
-    columns = pieces(mesh({"a.glb": glb({"doubleSided": True})}))
+    columns = triangles(mesh({"a.glb": glb({"doubleSided": True})}))
     assert len(columns["vertices"]) == 4
     assert outward(columns["vertices"])[:, 2].tolist() == [-(4096**2), 4096**2] * 2
     assert columns["normal"][:, 2].tolist() == [4096, -4096] * 2
@@ -152,7 +152,7 @@ def test_second_side_is_a_triangle_of_its_own():
 def test_triangles_too_small_for_the_grid_are_left_out_and_told():
     obj = SQUARE + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"
     encoded = square(obj=obj)
-    assert len(pieces(encoded)["vertices"]) == 2
+    assert len(triangles(encoded)["vertices"]) == 2
     assert warnings_of(encoded) == [
         "a.obj: triangles without an area on the console's grid left out (1)"
     ]
@@ -167,12 +167,12 @@ def test_triangle_longer_than_the_runtime_sees_is_told():
 
 
 def test_colour_of_an_obj_material_is_taken_as_it_is():
-    assert (pieces(square("Kd 1 0.5 0"))["color"] == (128, 64, 0)).all()
+    assert (triangles(square("Kd 1 0.5 0"))["color"] == (128, 64, 0)).all()
 
 
 def test_colour_of_a_gltf_material_becomes_srgb():
     material = {"pbrMetallicRoughness": {"baseColorFactor": [1, 0.5, 0.2140411, 1]}}
-    assert (pieces(mesh({"a.glb": glb(material)}))["color"] == (128, 94, 64)).all()
+    assert (triangles(mesh({"a.glb": glb(material)}))["color"] == (128, 94, 64)).all()
 
 
 def test_vertex_colours_multiply():
@@ -181,7 +181,7 @@ def test_vertex_colours_multiply():
     attributes = builder.json["meshes"][0]["primitives"][0]["attributes"]
     attributes["COLOR_0"] = builder.accessor(colors)
     encoded = mesh({"a.glb": builder.glb()})
-    found = {tuple(color) for color in pieces(encoded)["color"].reshape(-1, 3).tolist()}
+    found = {tuple(color) for color in triangles(encoded)["color"].reshape(-1, 3).tolist()}
     assert found == {(128, 128, 128), (0, 128, 128), (128, 128, 0), (255, 128, 128)}
     assert warnings_of(encoded) == [
         "a.glb: colours below black or brighter than twice a texture were cut off"
@@ -209,7 +209,7 @@ def area(triangles: np.ndarray) -> float:
 
 @pytest.mark.parametrize("shift", [0, 3, -7, 0.25])
 def test_repeats_are_cut_and_cover_the_surface(shift):
-    whole, columns = pieces(square()), pieces(square(obj=tiled(3, 2, shift)))
+    whole, columns = triangles(square()), triangles(square(obj=tiled(3, 2, shift)))
     assert len(columns["uv"]) > 6
     assert columns["uv"].min() >= 0
     assert columns["uv"].max() <= 1
@@ -218,7 +218,7 @@ def test_repeats_are_cut_and_cover_the_surface(shift):
 
 
 def test_each_piece_shows_what_the_repeat_would():
-    columns = pieces(square(obj=tiled(3, 2, 0.25)))
+    columns = triangles(square(obj=tiled(3, 2, 0.25)))
     for vertices, uv in zip(columns["vertices"], columns["uv"], strict=True):
         middle = vertices.mean(axis=0) / -4096
         right = np.array([0.25 + 3 * middle[0], 1 - (0.25 + 2 * middle[1])]) % 1
@@ -226,12 +226,12 @@ def test_each_piece_shows_what_the_repeat_would():
 
 
 def test_tile_that_is_merely_moved_is_not_cut():
-    assert len(pieces(square(obj=tiled(1, 1, 5)))["uv"]) == 2
-    assert len(pieces(square(obj=tiled(1.0001, 1, 0)))["uv"]) == 2
+    assert len(triangles(square(obj=tiled(1, 1, 5)))["uv"]) == 2
+    assert len(triangles(square(obj=tiled(1.0001, 1, 0)))["uv"]) == 2
 
 
 def test_clamped_texture_ends_in_its_last_texels():
-    columns = pieces(square("map_Kd -clamp on a.png", obj=tiled(2, 1)))
+    columns = triangles(square("map_Kd -clamp on a.png", obj=tiled(2, 1)))
     assert columns["uv"].max() == 1
     beyond = columns["vertices"][..., 0].mean(axis=1) < -2048
     assert (columns["uv"][beyond][..., 0] == 1).all()
@@ -247,7 +247,7 @@ def test_mirrored_repeat_turns_around():
     builder.add("images", uri="a.png")
     builder.add("textures", source=0, sampler=0)
     builder.add("materials", pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
-    columns = pieces(mesh({"a.glb": builder.glb()}))
+    columns = triangles(mesh({"a.glb": builder.glb()}))
     for vertices, one in zip(columns["vertices"], columns["uv"], strict=True):
         for (x, _, _), (u, _) in zip(vertices.tolist(), one.tolist(), strict=True):
             assert u == pytest.approx(1 - abs(1 - 2 * x / -4096), abs=1e-3)
@@ -258,7 +258,7 @@ def test_too_many_repeats_are_refused_with_the_material():
         square(obj=tiled(9, 9))
     assert caught.value.facts["asset"] == 'a.obj, material "m"'
     assert caught.value.facts["repeats"] == "9 x 9 in one triangle"
-    assert len(pieces(square(obj=tiled(9, 9), tile_limit=81))["uv"]) > 81
+    assert len(triangles(square(obj=tiled(9, 9), tile_limit=81))["uv"]) > 81
 
 
 def test_missing_uvs_are_a_warning():

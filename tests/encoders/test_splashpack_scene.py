@@ -1,4 +1,4 @@
-"""Layout and link: sharing, staying in place, the crowd's error, the picture of VRAM."""
+"""Layout and link: sharing, keeping places, the error when VRAM is full, the picture of VRAM."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def textures(count: int, side: int = 64, **params) -> dict[str, bytes]:
     return {
         f"{number:02}.png||0": texture(
             noise(side, side, number), color=f"{number:02}.png", **params
-        )["shape"]
+        )["size"]
         for number in range(count)
     }
 
@@ -46,42 +46,42 @@ def places(encoded: dict[str, bytes]) -> dict:
 
 def test_new_pixels_move_nothing():
     before = textures(9)
-    after = {**before, "04.png||0": texture(noise(64, 64, 99), color="04.png")["shape"]}
+    after = {**before, "04.png||0": texture(noise(64, 64, 99), color="04.png")["size"]}
     assert before["04.png||0"] != after["04.png||0"]
     assert layout(before)["layout"] == layout(after)["layout"]
 
 
 def test_equal_textures_are_placed_once():
     picture = noise(16, 16)
-    shapes = {f"{name}||0": texture(picture, color=name)["shape"] for name in ("a", "b", "c")}
-    found = places(layout(shapes))
+    sizes = {f"{name}||0": texture(picture, color=name)["size"] for name in ("a", "b", "c")}
+    found = places(layout(sizes))
     assert list(found["textures"]) == ["a||0"]
     assert found["same"] == {"a||0": "a||0", "b||0": "a||0", "c||0": "a||0"}
 
 
 def test_equal_palettes_are_placed_once():
     picture = noise(16, 16) // 128 * 255
-    shapes = {"a||0": texture(picture)["shape"], "b||0": texture(picture[::-1])["shape"]}
-    found = places(layout(shapes))
+    sizes = {"a||0": texture(picture)["size"], "b||0": texture(picture[::-1])["size"]}
+    found = places(layout(sizes))
     assert len(found["textures"]) == 2
     assert len(found["cluts"]) == 1
 
 
 def test_texture_that_no_triangle_shows_takes_no_room():
-    shapes = textures(2)
+    sizes = textures(2)
     used = json.dumps({"textures": ["00.png||0", ""], "untextured": False}).encode()
-    from encoders.splashpack.layout import encode_layout
+    from encoders.splashpack.node_layout import encode_layout
     from tests.encoders.splashpack_scene import VRAM
 
-    inputs = {f"shape/{key}": shape for key, shape in shapes.items()} | {"uses/00000": used}
+    inputs = {f"size/{key}": size for key, size in sizes.items()} | {"uses/00000": used}
     found = json.loads(encode_layout(inputs, {"scene": "hall", **VRAM})["layout"])
     assert list(found["textures"]) == ["00.png||0"]
 
 
 def test_crowd_is_told_by_size_and_by_what_would_help():
-    shapes = textures(6, 256, bpp=16)
+    sizes = textures(6, 256, bpp=16)
     with pytest.raises(EncodeError, match="the textures do not fit VRAM") as caught:
-        layout(shapes)
+        layout(sizes)
     error = caught.value
     assert error.facts["free"] == "21 columns of 64 x 256 words"
     assert error.facts["16 bpp"] == "6 textures, 393,216 words = 24.0 columns"
@@ -89,20 +89,20 @@ def test_crowd_is_told_by_size_and_by_what_would_help():
     assert error.hint == "It would fit with `bpp = 8` for 00.png, 01.png."
     lower = {"00.png": 8, "01.png": 8}
     helped = {
-        key: texture(noise(256, 256, 1), color=key[:6], bpp=lower.get(key[:6], 16))["shape"]
-        for key in shapes
+        key: texture(noise(256, 256, 1), color=key[:6], bpp=lower.get(key[:6], 16))["size"]
+        for key in sizes
     }
     assert layout(helped)
 
 
 def test_hopeless_crowd_is_told_so():
     shape = json.loads(textures(1, 256, bpp=4)["00.png||0"])
-    shapes = {
+    sizes = {
         f"{n}||0": json.dumps({**shape, "name": f"{n}", "words": f"{n}"}).encode()
         for n in range(30)
     }
     with pytest.raises(EncodeError) as caught:
-        layout(shapes)
+        layout(sizes)
     assert caught.value.hint.startswith("Even with every texture at 4 bpp")
 
 

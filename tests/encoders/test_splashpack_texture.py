@@ -21,7 +21,7 @@ def words(data: bytes) -> list[int]:
 
 
 def shape(outputs: dict[str, bytes]) -> dict:
-    return json.loads(outputs["shape"])
+    return json.loads(outputs["size"])
 
 
 def shown(found: dict, width: int, height: int) -> np.ndarray:

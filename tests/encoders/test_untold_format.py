@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.content import Content, Entity, Material, Mesh, Texture
 from encoders.untold.format import (
     CHUNK,
     ENTITY,
@@ -27,9 +26,16 @@ from encoders.untold.format import (
     TEXTURE,
     VERTEX,
 )
-from encoders.untold.piece import WIDTHS, Piece
 from encoders.untold.reader import unpack_untold
 from encoders.untold.target import OPTIONS
+from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
+from encoders.untold.untold_file import (
+    EntityRecord,
+    MaterialRecord,
+    MeshRecord,
+    TextureReference,
+    UntoldFile,
+)
 from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
 from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction
@@ -226,22 +232,23 @@ def test_normal_is_packed_as_the_sheet_says(vector, word):
     ],
 )
 def test_tangent_is_packed_as_the_sheet_says(tangent, word):
-    data = pack_vertices(piece(tangent=[tangent]), "a")
+    data = pack_vertices(tile_mesh(tangent=[tangent]), "a")
     assert struct.unpack_from("<I", data, 16)[0] == word
 
 
-def piece(**columns) -> Piece:
+def tile_mesh(**columns) -> TileMesh:
     values = {"position": [[0, 0, 0]], "normal": [[0, 0, 1]], "uv": [[0, 0]], "uv1": []}
-    values |= {"color": [], "tangent": [[1, 0, 0, 1]], "part": [[0, 1, 1, 0]], **columns}
+    values |= {"color": [], "tangent": [[1, 0, 0, 1]], "component": [[0, 1, 1, 0]], **columns}
     arrays = {
-        name: np.array(one, np.float32).reshape(-1, WIDTHS[name]) for name, one in values.items()
+        name: np.array(one, np.float32).reshape(-1, ATTRIBUTE_WIDTHS[name])
+        for name, one in values.items()
     }
     flags = np.zeros(len(arrays["position"]), np.bool_)
-    return Piece("a", -1, **arrays, is_border=flags, triangles=np.zeros((1, 3), np.int32))
+    return TileMesh("a", -1, **arrays, is_border=flags, triangles=np.zeros((1, 3), np.int32))
 
 
 def test_vertex_by_hand():
-    one = piece(
+    one = tile_mesh(
         position=[[1, -2, 0.5]],
         normal=[[0, 1, 0]],
         uv=[[0.25, -1]],
@@ -260,7 +267,7 @@ def test_vertex_by_hand():
 
 def test_coordinate_past_half_floats_is_refused():
     with pytest.raises(EncodeError, match="half floats"):
-        pack_vertices(piece(uv=[[70000, 0]]), "a")
+        pack_vertices(tile_mesh(uv=[[70000, 0]]), "a")
 
 
 @QUICK
@@ -273,30 +280,35 @@ def test_direction_comes_back_within_a_step(vector):
     assert np.abs(unpack_direction(packed)[0] - unit).max() <= 0.5 / 511 + 1e-9
 
 
-def content(**changes) -> Content:
+def content(**changes) -> UntoldFile:
     """A small whole file: two meshes of one entity, a child with one, a texture, two materials."""
 
     def mesh(name, entity, material, shift=0.0):
         points = [[shift, 0, 0], [shift + 1, 0, 0], [shift, 1, 0]]
-        one = piece(
+        one = tile_mesh(
             position=points, normal=[[0, 0, 1]] * 3, uv=[[0, 0]] * 3, tangent=[[1, 0, 0, 1]] * 3
         )
         box = np.array([[shift, 0, 0], [shift + 1, 1, 0]], np.float32)
         corners = np.array([0, 1, 2], np.uint32)
-        return Mesh(name, entity, material, pack_vertices(one, "a"), corners, box)
+        return MeshRecord(name, entity, material, pack_vertices(one, "a"), corners, box)
 
     box = np.array([[0, 0, 0], [3, 1, 0]], np.float32)
     values = {
         "file_type": 1,
-        "entities": (Entity(7, "root", 0, 2, box, box), Entity(3, None, 2, 1, box, box, parent=7)),
+        "entities": (
+            EntityRecord(7, "root", 0, 2, box, box),
+            EntityRecord(3, None, 2, 1, box, box, parent=7),
+        ),
         "meshes": (mesh("a", 7, 0), mesh("b", 7, NONE, 1.0), mesh("a", 3, 1, 2.0)),
         "materials": (
-            Material("paint", 2, (0.5, 0.25, 0.125, 1.0), textures=(0, NONE, NONE, NONE, 0, NONE)),
-            Material(None),
+            MaterialRecord(
+                "paint", 2, (0.5, 0.25, 0.125, 1.0), textures=(0, NONE, NONE, NONE, 0, NONE)
+            ),
+            MaterialRecord(None),
         ),
-        "textures": (Texture("t.png", "Textures/t.png", 0, 1, 4, 8),),
+        "textures": (TextureReference("t.png", "Textures/t.png", 0, 1, 4, 8),),
     }
-    return Content(**{**values, **changes})
+    return UntoldFile(**{**values, **changes})
 
 
 def test_strings_are_stored_once():
@@ -342,7 +354,7 @@ def test_many_vertices_have_wide_indices():
     count = 65536
     position = np.zeros((count, 3))
     position[:, 0] = np.arange(count)
-    one = piece(
+    one = tile_mesh(
         position=position,
         normal=np.tile([0, 0, 1], (count, 1)),
         uv=np.zeros((count, 2)),
@@ -350,8 +362,8 @@ def test_many_vertices_have_wide_indices():
     )
     box = np.array([[0, 0, 0], [count - 1, 0, 0]], np.float32)
     corners = np.array([0, 1, count - 1], np.uint32)
-    mesh = Mesh("a", 0, NONE, pack_vertices(one, "a"), corners, box)
-    whole = Content(1, (Entity(0, "a", 0, 1, box, box),), (mesh,))
+    mesh = MeshRecord("a", 0, NONE, pack_vertices(one, "a"), corners, box)
+    whole = UntoldFile(1, (EntityRecord(0, "a", 0, 1, box, box),), (mesh,))
     found = read(pack_untold(whole, "a"))
     assert found["meshes"][0]["index_type"] == 2
     assert found["meshes"][0]["triangles"].tolist() == [[0, 1, count - 1]]

@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.distance import (
+from encoders.untold.grid import Box, Grid, assign_tiles, auto_size, classify
+from encoders.untold.simplify_tile import simplify_tile
+from encoders.untold.streaming_distance import (
     half_diagonal,
     hlod_distance,
     lod_distances,
     shared_radii,
     tile_radii,
 )
-from encoders.untold.grid import Box, Grid, assign, auto_size, classify
-from encoders.untold.piece import Cut, unpack_cut
-from encoders.untold.reduce import reduce_cut
+from encoders.untold.tile_mesh import Tile, unpack_tile
 from tests.encoders.untold_reader import area, corners_of
 from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses, plain
 
@@ -392,29 +392,29 @@ def test_level_that_could_not_come_down_is_that_of_before():
     scene.shape("cube", cube_arrays())
     for number in range(30):
         scene.put(f"box {number}", "cube", translation=[4 + number / 2, 1, -9], scale=[1, 2, 1])
-    whole = unpack_cut(build({GLB: scene.glb()}).made["city/tile_0_0_0_cut"]["cut"])
+    whole = unpack_tile(build({GLB: scene.glb()}).made["city/tile_0_0_0_cut"]["tile"])
     size = (25.0, 10000.0, 25.0)
-    fine = reduce_cut(whole, Cut((), (), 0), 0.2, size)
+    fine = simplify_tile(whole, Tile((), (), 0), 0.2, size)
     # Tiles so small let nothing go, so what is asked for cannot be had from the whole.
-    coarse = reduce_cut(whole, fine, 0.19, (0.1, 10000.0, 0.1))
-    assert reduce_cut(whole, Cut((), (), 0), 0.19, (0.1, 10000.0, 0.1)).triangle_count == 360
+    coarse = simplify_tile(whole, fine, 0.19, (0.1, 10000.0, 0.1))
+    assert simplify_tile(whole, Tile((), (), 0), 0.19, (0.1, 10000.0, 0.1)).triangle_count == 360
     assert fine.triangle_count == coarse.triangle_count == 72
 
 
 @pytest.fixture(scope="module")
-def village_tiles() -> list[Cut]:
+def village_tiles() -> list[Tile]:
     built = build({GLB: village(5, 30, 40).glb()}, lods=[], hlod=0)
-    return [unpack_cut(one["cut"]) for name, one in built.made.items() if name.endswith("_cut")]
+    return [unpack_tile(one["tile"]) for name, one in built.made.items() if name.endswith("_cut")]
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=5))
 def test_no_level_has_more_triangles_than_the_one_before(village_tiles, shares):
     for whole in village_tiles:
-        before = Cut((), (), 0)
-        counts = [whole.whole]
+        before = Tile((), (), 0)
+        counts = [whole.full_count]
         for share in sorted(shares, reverse=True):
-            before = reduce_cut(whole, before, share, (25.0, 10000.0, 25.0))
+            before = simplify_tile(whole, before, share, (25.0, 10000.0, 25.0))
             counts.append(before.triangle_count)
         assert counts == sorted(counts, reverse=True)
 
@@ -619,7 +619,7 @@ def test_tiles_split_by_height_count_from_the_lowest_point():
 
 
 def test_too_many_vertices_in_a_tile_are_a_warning(monkeypatch):
-    monkeypatch.setattr("encoders.untold.level.VERTEX_LIMIT", 20)
+    monkeypatch.setattr("encoders.untold.node_level.VERTEX_LIMIT", 20)
     warnings = build({GLB: houses([(5, -5)]).glb()}, lods=[], hlod=0).warnings
     assert any("24 vertices" in one for one in warnings)
 
@@ -679,9 +679,13 @@ def test_object_is_classified_by_its_size_on_the_ground(low, high, label):
 
 
 def test_touching_a_border_is_not_lying_across_it():
-    assert assign(Box((0, 0, -25), (25, 5, 0)), GRID, clip=True) == ((0, 0), (0, 0), (0, 0))
-    assert assign(Box((0, 0, -25), (25.001, 5, 0)), GRID, clip=True) == ((0, 1), (0, 0), (0, 0))
-    assert assign(Box((25, 0, 0), (25, 5, 0)), GRID, clip=True) == ((1, 1), (0, 0), (0, 0))
+    assert assign_tiles(Box((0, 0, -25), (25, 5, 0)), GRID, clip=True) == ((0, 0), (0, 0), (0, 0))
+    assert assign_tiles(Box((0, 0, -25), (25.001, 5, 0)), GRID, clip=True) == (
+        (0, 1),
+        (0, 0),
+        (0, 0),
+    )
+    assert assign_tiles(Box((25, 0, 0), (25, 5, 0)), GRID, clip=True) == ((1, 1), (0, 0), (0, 0))
 
 
 def test_chosen_tile_size_keeps_tiles_small_and_few():

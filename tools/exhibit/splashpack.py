@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 from raster import Camera, Picture
 
-from encoders.splashpack.format import unpack_splashpack
+from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
 from encoders.splashpack.view import ONE, place_vertices
 

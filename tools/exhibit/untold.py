@@ -9,9 +9,9 @@ import numpy as np
 from PIL import Image
 from raster import Camera, Picture, Soup, draw, join, look_around
 
-from encoders.untold.content import Mesh
 from encoders.untold.format import VERTEX
 from encoders.untold.reader import unpack_untold
+from encoders.untold.untold_file import MeshRecord
 from encoders.untold.vertex import unpack_direction
 
 # How far tiles move apart, by their distance from the middle.
@@ -33,7 +33,7 @@ def read_soup(path: Path) -> Soup:
     return join(parts)
 
 
-def _columns(mesh: Mesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _columns(mesh: MeshRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
     corners = mesh.indices.astype(int).reshape(-1, 3)
     normals = unpack_direction(np.stack([stored[f"normal_{axis}"] for axis in "xyz"], axis=1))

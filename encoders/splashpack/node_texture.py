@@ -1,0 +1,126 @@
+"""Node encoder of a texture: an image as indices with a palette, or as colour words.
+
+The result is what goes into VRAM, still without a place. Colours are reduced to the console's 15
+bits before they are counted. Word 0 is a hole, so opaque black is 0x8000.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.image.alpha import join_alpha
+from encoders.kit.image.indexed import pack_indices
+from encoders.kit.image.pixel import Rgba8, Words, expand_bits
+from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.picture import decode_image
+from encoders.splashpack.texture_size import TextureSize
+
+# The sides of a texture page, and the largest value of a texel coordinate plus one.
+SIDE_LIMIT = 256
+# The top bit has no effect on opaque triangles, but tells black from a hole.
+BLACK = 0x8000
+DIRECT_BITS = 16
+
+
+def encode_texture(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a texture as `size` (what the layout needs), `words` and `palette`."""
+    name = str(params["color"] or params["alpha"])
+    pixels = _decode(inputs, params)
+    height, width = pixels.shape[:2]
+    if max(width, height) > SIDE_LIMIT:
+        facts = {"file": name, "size": f"{width} x {height}", "allowed": "256 x 256"}
+        raise EncodeError(
+            "the texture is larger than a texture page", facts, "Scale the image down."
+        )
+    threshold, dither = int(str(params["threshold"])), bool(params["dither"])
+    shown = pixels[..., 3] >= threshold
+    levels = levels_555(pixels)
+    # After the reduction to 15 bits, because colours that differ before may be equal then.
+    colors = _count(levels, shown)
+    bits = _bits(params["bpp"], colors)
+    if bits == DIRECT_BITS:
+        words = _direct(pixels, shown, dither=dither)
+        palette = np.zeros(0, np.uint16)
+    else:
+        indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
+        palette = _palette(indexed)
+        words = pack_indices(_indices(pixels, indexed, shown, dither=dither), bits)
+    size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
+    outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
+    if bits < DIRECT_BITS and colors > 1 << bits:
+        lost = f"{name}: {colors:,} colours were reduced to {1 << bits}"
+        outputs[WARNINGS] = lost.encode()
+    return outputs
+
+
+def _decode(inputs: Inputs, params: Params) -> Rgba8:
+    """Decode the images of a texture, and combine colour and alpha."""
+    color = decode_image(inputs["color"], str(params["color"])) if "color" in inputs else None
+    alpha = decode_image(inputs["alpha"], str(params["alpha"])) if "alpha" in inputs else None
+    return join_alpha(color, alpha)
+
+
+def _count(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:
+    """Return the number of colours that the console would show; a hole is one of them."""
+    words = levels[shown].astype(np.int64) @ np.array([1, 32, 1024])
+    return len(np.unique(words)) + int(not shown.all())
+
+
+def _bits(bpp: object, colors: int) -> int:
+    if bpp == "auto":
+        return 4 if colors <= 16 else 8
+    return int(str(bpp))
+
+
+def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
+    levels = levels_555(pixels)
+    if dither:
+        from encoders.kit.image.dither import diffuse_to_levels
+
+        levels = diffuse_to_levels(pixels[..., :3], (5, 5, 5), shown)
+    return np.where(shown, words_of(levels), np.uint16(0))
+
+
+def words_of(levels: npt.NDArray[np.uint8]) -> Words:
+    """Return the colour words of 5-bit levels (..., 3); none of them is a hole."""
+    red, green, blue = (levels[..., channel].astype(np.uint16) for channel in range(3))
+    words = red | green << np.uint16(5) | blue << np.uint16(10)
+    return np.where(words == 0, np.uint16(BLACK), words)
+
+
+def _palette(indexed: Indexed) -> Words:
+    """Return the words of a palette, an even number: the runtime stops at an odd one."""
+    words = words_of(indexed.palette)
+    # Holes have entry 0, which is no colour then.
+    if indexed.has_hole:
+        words[0] = 0
+    return np.pad(words, (0, len(words) % 2))
+
+
+def _indices(
+    pixels: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], *, dither: bool
+) -> npt.NDArray[np.uint8]:
+    if not dither or not shown.any():
+        return indexed.indices
+    from encoders.kit.image.dither import diffuse_to_palette
+
+    # Dithering must never choose the hole for a texel that is shown.
+    first = int(indexed.has_hole)
+    palette = expand_bits(indexed.palette[first:], 5)
+    chosen = diffuse_to_palette(pixels[..., :3], palette, shown) + np.uint8(first)
+    return np.where(shown, chosen, np.uint8(0))
+
+
+def _digest(words: Words) -> str:
+    # With the shape: equal words in other rows are another texture.
+    return hashlib.sha256(json.dumps(words.shape).encode() + _bytes(words)).hexdigest()
+
+
+def _bytes(words: Words) -> bytes:
+    return words.astype("<u2").tobytes()

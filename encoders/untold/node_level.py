@@ -1,0 +1,185 @@
+"""Node encoder of a level: a tile with all its triangles, or with fewer, as an `.untold` file.
+
+Every level is made from the whole tile. It also reads the level before it, which passes on its
+triangles, so as never to have more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from encoders.kit.mesh.vertex_cache import order_mesh
+from encoders.kit.mesh.weld import weld_vertices
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.untold.format import NONE, SLOTS, VERTEX_LIMIT, VERTEX_SIZE
+from encoders.untold.simplify_tile import simplify_tile
+from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile
+from encoders.untold.untold_file import (
+    EntityRecord,
+    Floats,
+    MaterialRecord,
+    MeshRecord,
+    TextureReference,
+    UntoldFile,
+    union_box,
+)
+from encoders.untold.vertex import pack_vertices
+from encoders.untold.writer import pack_untold
+
+HASH_DIGITS = 16
+# A level has missed its share if it has more than this factor of the triangles asked for, plus
+# those of a box.
+MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
+# Facts about textures and materials that no record of the file holds.
+OPAQUE = "is_opaque"
+NOT_STORED = ("slots", "name", "is_alpha_in_image")
+
+
+def encode_level(inputs: Inputs, params: Params) -> Outputs:
+    """Encode one level of a tile, and the facts that the manifest needs about it."""
+    known: Any = params
+    tile = unpack_tile(inputs["tile"])
+    if not tile.meshes:
+        passed = {"tile": b""} if known["feeds_next"] else {}
+        return {"facts": msgspec.json.encode({"bytes": 0}), **passed}
+    name = known["file"]
+    if known["share"] < 1.0 or "previous" in inputs:
+        tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
+    file = _build_file(tile, _texture_facts(inputs), known)
+    data = pack_untold(file, f"{name}.untold", compress=known["compression"] == "lz4")
+    digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
+    bounds = file.world_bounds.tolist()
+    facts = {
+        "file": f"{name}_{digest}.untold" if digest else f"{name}.untold",
+        "bytes": len(data),
+        "bounds": {"min": bounds[0], "max": bounds[1]},
+        "vertices": file.vertex_count,
+        "triangles": file.triangle_count,
+    }
+    outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
+    if known["feeds_next"]:
+        outputs["tile"] = pack_tile(tile)
+    if warnings := _warnings(tile, file, known):
+        outputs[WARNINGS] = "\n".join(warnings).encode()
+    return outputs
+
+
+def _simplified(tile: Tile, previous: Tile, known: Any) -> Tile:
+    """Simplify a tile, and note what it keeps if that is more than its share."""
+    missed = previous.missed
+    tile = simplify_tile(tile, previous, known["share"], known["tile_size"])
+    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
+    if tile.triangle_count > allowed:
+        level = known["file"].removeprefix(known["name"] + "_")
+        kept = f"{level} {tile.triangle_count / tile.full_count:.1%} (asked: {known['share']:.1%})"
+        missed = (*missed, kept)
+    return replace(tile, missed=missed)
+
+
+def _texture_facts(inputs: Inputs) -> dict[str, dict[str, Any]]:
+    """Return the facts about each texture, by the texture's key."""
+    return {
+        key.removeprefix("texture/"): msgspec.json.decode(data)
+        for key, data in inputs.items()
+        if key.startswith("texture/")
+    }
+
+
+def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
+    """Warn of too many vertices and, in the last level of a tile, of all missed shares."""
+    found = []
+    if file.vertex_count > VERTEX_LIMIT:
+        found.append(
+            f"{known['file']}: {file.vertex_count:,} vertices; the engine batches at most "
+            f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
+        )
+    if tile.missed and not known["feeds_next"]:
+        found.append(
+            f"{known['name']}: of {tile.full_count:,} triangles {', '.join(tile.missed)} are kept: "
+            "the rest is borders, open edges and shapes that fewer would change too much"
+        )
+    return found
+
+
+def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> UntoldFile:
+    """Build a file with one entity for all merged meshes, and one for each unmerged object."""
+    # The meshes of an entity must be consecutive.
+    parts = sorted(tile.meshes, key=lambda mesh: mesh.object)
+    owners = list(dict.fromkeys(mesh.object for mesh in parts))
+    # A level may have lost all triangles of a material.
+    used = sorted({mesh.material for mesh in parts} - {-1})
+    table = _TextureTable(textures)
+    materials = [_material(tile.materials[number], table) for number in used]
+    indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
+    labels = [materials[indices[one.material]].name if one.material >= 0 else "" for one in parts]
+    meshes = [
+        _mesh(mesh, owners.index(mesh.object), indices[mesh.material], known["name"], label or "")
+        for mesh, label in zip(parts, labels, strict=True)
+    ]
+    entities = [_entity(number, own or known["name"], meshes) for number, own in enumerate(owners)]
+    return UntoldFile(
+        known["file_type"],
+        tuple(entities),
+        tuple(meshes),
+        tuple(materials),
+        tuple(table.textures),
+        known["format_version"],
+    )
+
+
+class _TextureTable:
+    """The textures of a file, each once, in the order in which materials name them."""
+
+    def __init__(self, facts: dict[str, dict[str, Any]]) -> None:
+        self.facts = facts
+        self.textures: list[TextureReference] = []
+
+    def index(self, key: str) -> int:
+        """Return the index of a texture; uses of one image file share it and combine flags."""
+        values = {name: one for name, one in self.facts[key].items() if name != OPAQUE}
+        texture = TextureReference(**values)
+        for number, other in enumerate(self.textures):
+            if other.uri == texture.uri:
+                self.textures[number] = replace(other, flags=other.flags | texture.flags)
+                return number
+        self.textures.append(texture)
+        return len(self.textures) - 1
+
+
+def _material(record: dict[str, Any], table: _TextureTable) -> MaterialRecord:
+    slots = record["slots"]
+    indices = tuple(table.index(slots[slot]) if slot in slots else NONE for slot in SLOTS)
+    values = {key: value for key, value in record.items() if key not in NOT_STORED}
+    # An MTL file does not say whether its image has holes; the image does.
+    base = slots.get("base_color")
+    if record["is_alpha_in_image"] and base is not None and table.facts[base][OPAQUE]:
+        values["alpha_mode"] = 0
+    for key in ("base_color_factor", "emissive_factor"):
+        values[key] = tuple(values[key])
+    return MaterialRecord(name=record["name"] or None, textures=indices, **values)
+
+
+def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> MeshRecord:
+    """Pack a mesh in the order of the vertex cache; vertices equal as stored become one."""
+    packed = np.frombuffer(pack_vertices(mesh, name), np.uint8).reshape(-1, VERTEX_SIZE)
+    # Welded again because packing rounds: vertices that differ as floats may be equal now.
+    weld = weld_vertices([packed])
+    used, triangles = order_mesh(weld.number[mesh.triangles], len(weld.first))
+    vertices = packed[weld.first[used]]
+    position = mesh.position[weld.first[used]]
+    bounds: Floats = np.stack([position.min(axis=0), position.max(axis=0)])
+    title = "_".join(one for one in (mesh.object or name, label) if one)
+    indices = triangles.reshape(-1).astype(np.uint32)
+    return MeshRecord(title, entity, material, vertices.tobytes(), indices, bounds)
+
+
+def _entity(number: int, name: str, meshes: list[MeshRecord]) -> EntityRecord:
+    own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
+    bounds = union_box([meshes[index].bounds for index in own])
+    # World space: the transform is the identity, so local and world bounds are the same.
+    return EntityRecord(number, name, own[0], len(own), bounds, bounds)

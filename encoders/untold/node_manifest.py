@@ -1,0 +1,118 @@
+"""Node encoder of the scene's manifest: every tile with its levels, bounds and distances.
+
+The engine rejects a manifest that lacks a required key, so all of them are always written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.untold.grid import SHARED
+from encoders.untold.streaming_distance import (
+    PRIORITY,
+    Radii,
+    half_diagonal,
+    hlod_distance,
+    lod_distances,
+    shared_radii,
+    tile_radii,
+)
+
+# 3 is a uniform grid; 4 would be a tree of tiles.
+VERSION = 3
+HASH_DIGITS = 16
+
+# What a level says about its file; see `node_level`.
+Facts = dict[str, Any]
+
+
+def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
+    """Encode the manifest of a scene; tiles without triangles are left out."""
+    known: Any = params
+    facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
+    # Bounds of objects reach into tiles that their triangles do not; those have no file.
+    tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
+    shared = facts[SHARED] if facts.get(SHARED, {}).get("bytes") else None
+    whole = [facts[name] for name in tiles] + ([shared] if shared else [])
+    if not whole:
+        raise EncodeError("the scene has no triangles", {"scene": known["scene"]})
+    low, high = _union([one["bounds"] for one in whole])
+    half = half_diagonal(high[0] - low[0], high[2] - low[2])
+    radii = tile_radii(max(known["tile_size"][0], known["tile_size"][2]), half)
+    # Names, axes, size mode and scene bounds are not read by the engine; its exporter writes them.
+    document = {
+        "version": VERSION,
+        "partitioning_mode": "uniform_grid",
+        "source_scene_name": known["scene"],
+        "payload_dir_relative_to_manifest": known["scene"],
+        "axis_convention": {"up": "+Y", "forward": "+Z", "tile_plane": "XZ"},
+        "tile_size": dict(zip("xyz", known["tile_size"], strict=True)),
+        "tile_size_mode": known["tile_size_mode"],
+        "scene_bounds": {"min": low, "max": high},
+        "streaming_defaults": {**_radii(radii), "priority": PRIORITY},
+        "shared_bucket": _shared(known["scene"], shared, half) if shared else None,
+        "tiles": [_tile(name, place, facts, radii, known) for name, place in sorted(tiles.items())],
+    }
+    # NaN is not JSON, and the engine would reject the file.
+    data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+    # Under both names: the plain one for local files, the hashed one for servers.
+    if not known["hashed"]:
+        return {"manifest": data}
+    return {"manifest": data, f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}": data}
+
+
+def _union(boxes: Sequence[dict[str, list[float]]]) -> tuple[list[float], list[float]]:
+    low = [min(axis) for axis in zip(*(box["min"] for box in boxes), strict=True)]
+    high = [max(axis) for axis in zip(*(box["max"] for box in boxes), strict=True)]
+    return low, high
+
+
+def _radii(radii: Radii) -> dict[str, float]:
+    return {
+        "streaming_radius": round(radii.streaming, 3),
+        "unload_radius": round(radii.unload, 3),
+    }
+
+
+def _entry(scene: str, name: str, fact: Facts) -> dict[str, Any]:
+    """Return the keys that tiles and the shared bucket have in common."""
+    low, high = fact["bounds"]["min"], fact["bounds"]["max"]
+    return {
+        "tile_id": name,
+        "path_relative_to_manifest": f"{scene}/{fact['file']}",
+        "file_size_bytes": fact["bytes"],
+        "bounds": {"min": low, "max": high},
+        "center": [(one + other) / 2 for one, other in zip(low, high, strict=True)],
+    }
+
+
+def _shared(scene: str, fact: Facts, half: float) -> dict[str, Any]:
+    entry = _entry(scene, f"{scene}_shared", fact)
+    return {**entry, **_radii(shared_radii(half)), "priority": PRIORITY}
+
+
+def _tile(
+    name: str, place: list[int], facts: dict[str, Facts], radii: Radii, known: Any
+) -> dict[str, Any]:
+    fact, scene = facts[name], known["scene"]
+    hlod = hlod_distance(radii) if known["hlod"] else None
+    lods = lod_distances(radii, known["lods"], hlod)
+    levels = [(f"{name}_lod{number}", distance) for number, distance in enumerate(lods, 1)]
+    hlods = [] if hlod is None else [(f"{name}_hlod", hlod)]
+    return {
+        **_entry(scene, name, fact),
+        "grid_coord": dict(zip("xyz", place, strict=True)),
+        "hlod_levels": [_level(scene, facts[one], distance) for one, distance in hlods],
+        "lod_levels": [_level(scene, facts[one], distance) for one, distance in levels],
+    }
+
+
+def _level(scene: str, fact: Facts, distance: float) -> dict[str, Any]:
+    return {"path": f"{scene}/{fact['file']}", "switch_distance": round(distance, 2)}

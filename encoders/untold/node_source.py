@@ -1,0 +1,134 @@
+"""Node encoder of a source: decode it once, split it at the tile borders, pack each tile's part.
+
+A triangle is cut by the planes between the tiles of its object, in one order whatever the tile, so
+that the meshes on both sides of a plane have the same vertices there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.model import Model, decode_model
+from encoders.untold.component import ObjectTriangles, describe_components
+from encoders.untold.grid import SHARED, tile_name
+from encoders.untold.material import describe_losses, describe_material
+from encoders.untold.object_mesh import ObjectMesh, build_object_meshes
+from encoders.untold.split_tiles import TileSplitter
+from encoders.untold.tangents import with_tangents
+from encoders.untold.tile_mesh import TileMesh, pack_meshes
+
+# The tiles of each object by its key, as the plan has them; None is the shared bucket.
+Spans = dict[str, list[int] | None]
+
+
+def encode_source(inputs: Inputs, params: Params) -> Outputs:
+    """Encode the meshes of each tile, each material, and the images embedded in the source."""
+    known: Any = params
+    model = decode_model(inputs, known["source"])
+    objects, warnings = build_object_meshes(model)
+    spans: Spans = dict(known["objects"])
+    splitter = TileSplitter(known["tile_size"], known["floor"], clips=known["clip"])
+    tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}
+    numbers = _material_numbers(model, known["names"])
+    for one in _with_components(objects, spans, splitter):
+        for tile, mesh in _tile_meshes(one, spans, splitter, numbers, model):
+            tiles[tile].append(mesh)
+    warnings += _losses(model, shows_emissive=known["shows_emissive"])
+    warnings += _shared_warnings(model, objects, spans)
+    return {
+        **{tile: pack_meshes(meshes) for tile, meshes in tiles.items()},
+        **_materials(model, known["materials"], numbers),
+        **{f"image_{index}": _image(model, index) for index in known["images"]},
+        **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
+    }
+
+
+def _with_components(
+    objects: Sequence[ObjectMesh], spans: Spans, splitter: TileSplitter
+) -> list[ObjectMesh]:
+    """Add the column `component`; components reach over all materials of an object."""
+    keys = list(dict.fromkeys(one.key for one in objects))
+    owners = {key: number for number, key in enumerate(keys)}
+    parts = [
+        ObjectTriangles(owners[one.key], one.vertices["position"], one.triangles) for one in objects
+    ]
+    flat = [spans.get(key) for key in keys]
+    planes = [[] if one is None else splitter.planes(one) for one in flat]
+    columns = describe_components(parts, planes, splitter.longest_side)
+    return [
+        replace(one, vertices={**one.vertices, "component": column})
+        for one, column in zip(objects, columns, strict=True)
+    ]
+
+
+def _tile_meshes(
+    one: ObjectMesh,
+    spans: Spans,
+    splitter: TileSplitter,
+    numbers: Sequence[int],
+    model: Model,
+) -> Iterable[tuple[str, TileMesh]]:
+    """Return the meshes that an object gives to its tiles, with the tiles' names."""
+    material = model.mesh.materials[one.material] if one.material >= 0 else None
+    mesh = one.tile_mesh(-1 if material is None else numbers[one.material])
+    if one.key not in spans:
+        facts = {"file": model.source, "object": one.name}
+        raise EncodeError("an object was not expected", facts)
+    flat = spans[one.key]
+    if flat is None:
+        return [(SHARED, mesh)]
+    # Uncut objects may reach out of their tile; cut ones are in the tiles of their bounds only.
+    if splitter.clips:
+        splitter.check_bounds(mesh, flat, model.source)
+    # A normal map shows tangents, so they are computed before the cut: then both sides agree.
+    if flat[0::2] != flat[1::2] and material is not None and "normal" in material.textures:
+        mesh = with_tangents(mesh)
+    return [(tile_name(tile), part) for tile, part in splitter.split(mesh, flat)]
+
+
+def _material_numbers(model: Model, names: list[str]) -> list[int]:
+    """Return the plan's number of each of the model's materials; OBJ files go by name."""
+    if model.gltf is not None:
+        return list(range(len(model.mesh.materials)))
+    # An MTL file may hold more materials than the OBJ file uses, in another order.
+    return [names.index(material.name) for material in model.mesh.materials]
+
+
+def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
+    """Encode each material as JSON; one that no triangle uses has no bytes."""
+    # The plan promises an output for each material, so unused ones exist too.
+    found = dict.fromkeys((f"material_{number}" for number in range(count)), b"")
+    for number, material in zip(numbers, model.mesh.materials, strict=True):
+        found[f"material_{number}"] = msgspec.json.encode(describe_material(model, material))
+    return found
+
+
+def _losses(model: Model, *, shows_emissive: bool) -> list[str]:
+    used = sorted(set(model.mesh.material.tolist()) - {-1})
+    return [
+        text
+        for number in used
+        for text in describe_losses(model.mesh.materials[number], shows_emissive=shows_emissive)
+    ]
+
+
+def _shared_warnings(model: Model, objects: Sequence[ObjectMesh], spans: Spans) -> list[str]:
+    """Return a warning for each object in the shared bucket."""
+    names = {one.key: one.name for one in objects if spans.get(one.key) is None}
+    return [
+        f'{model.source}: "{name}" spans too much for tiles, or its bounds are not known; it went '
+        "to the shared bucket, which the engine does not stream from a server"
+        for name in names.values()
+    ]
+
+
+def _image(model: Model, index: int) -> bytes:
+    assert model.gltf is not None
+    return image_source(model.gltf, index).data

@@ -1,0 +1,135 @@
+"""Node encoder of a tile: merge what all sources have in it to one mesh for each material.
+
+All levels of the tile are made from its result, so this is done once for each tile. Objects whose
+names begin with NM_ are never merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from encoders.kit.mesh.component import label_components
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.untold.tangents import with_tangents
+from encoders.untold.tile_mesh import (
+    ATTRIBUTE_WIDTHS,
+    NUMBER,
+    Tile,
+    TileMesh,
+    pack_tile,
+    unpack_meshes,
+    weld_tile_mesh,
+)
+
+UNMERGED = "NM_"
+# Texture coordinates within this stay as they are; beyond it, whole repeats are subtracted.
+UV_REACH = 2.0
+# Half floats have steps of 1/64 from 32 on.
+UV_WARNING = 32.0
+DEFAULTS = {"uv1": 0.0, "color": 1.0}
+
+
+def encode_tile(inputs: Inputs, params: Params) -> Outputs:
+    """Merge the meshes of a tile, weld their vertices and give each a tangent."""
+    groups: dict[tuple[bytes, str], list[TileMesh]] = {}
+    components: dict[tuple[str, str, int], int] = {}
+    for name in sorted(name for name in inputs if name.startswith("mesh/")):
+        source = name.removeprefix("mesh/")
+        for mesh in unpack_meshes(inputs[name]):
+            own = mesh.object if mesh.object.startswith(UNMERGED) else ""
+            # By content, so that equal materials of several sources are one.
+            material = inputs.get(f"material/{source}/{mesh.material:06}", b"")
+            groups.setdefault((material, own), []).append(_renumbered(mesh, source, components))
+    materials = sorted({material for material, _ in groups if material})
+    numbers = {b"": -1, **{material: number for number, material in enumerate(materials)}}
+    warnings: list[str] = []
+    merged = []
+    for material, own in sorted(groups):
+        mesh = _merge(groups[material, own], str(params["tile"]), warnings)
+        merged.append(replace(mesh, object=own, material=numbers[material]))
+    count = sum(len(mesh.triangles) for mesh in merged)
+    tile = Tile(tuple(merged), tuple(msgspec.json.decode(one) for one in materials), count)
+    return {
+        "tile": pack_tile(tile),
+        **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
+    }
+
+
+def _renumbered(
+    mesh: TileMesh, source: str, components: dict[tuple[str, str, int], int]
+) -> TileMesh:
+    """Give components numbers within the tile, the same in all materials of an object."""
+    found, owner = np.unique(mesh.component[:, NUMBER], return_inverse=True)
+    keys = [(source, mesh.object, int(one)) for one in found.tolist()]
+    numbers = np.array([components.setdefault(key, len(components)) for key in keys], np.float32)
+    component = mesh.component.copy()
+    component[:, NUMBER] = numbers[owner]
+    return replace(mesh, component=component)
+
+
+def _merge(meshes: Sequence[TileMesh], tile: str, warnings: list[str]) -> TileMesh:
+    """Merge meshes of one material into one with tangents."""
+    # Where some meshes bring tangents the others get theirs before they are joined: computed
+    # afterwards, they would replace those of the source.
+    if any(len(mesh.tangent) for mesh in meshes):
+        meshes = [with_tangents(mesh) for mesh in meshes]
+    mesh = _rebased(weld_tile_mesh(_joined(meshes)))
+    reach = float(np.abs(mesh.uv).max(initial=0.0))
+    if reach > UV_WARNING:
+        warnings.append(
+            f"{tile}: a texture repeats {reach:.0f} times in one piece, which half floats blur; "
+            "split the surface or its coordinates"
+        )
+    return with_tangents(mesh)
+
+
+def _joined(meshes: Sequence[TileMesh]) -> TileMesh:
+    columns = {name: _column(meshes, name) for name in ATTRIBUTE_WIDTHS}
+    starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)])
+    triangles = [
+        mesh.triangles + np.int32(start)
+        for mesh, start in zip(meshes, starts.tolist(), strict=False)
+    ]
+    border = np.concatenate([mesh.is_border for mesh in meshes])
+    return replace(meshes[0], **columns, is_border=border, triangles=np.concatenate(triangles))
+
+
+def _column(meshes: Sequence[TileMesh], name: str) -> Any:
+    """Join one attribute; meshes without it get its default if any other has it."""
+    found = [getattr(mesh, name) for mesh in meshes]
+    if not any(len(one) for one in found):
+        return found[0]
+    width, default = ATTRIBUTE_WIDTHS[name], DEFAULTS.get(name, 0.0)
+    return np.concatenate(
+        [
+            one if len(one) else np.full((len(mesh.position), width), default, np.float32)
+            for one, mesh in zip(found, meshes, strict=True)
+        ]
+    )
+
+
+def _rebased(mesh: TileMesh) -> TileMesh:
+    """Subtract whole repeats from the coordinates of UV islands that lie far from 0.
+
+    The engine repeats all textures, so nothing moves; half floats are finer near 0.
+    """
+    if float(np.abs(mesh.uv).max(initial=0.0)) <= UV_REACH:
+        return mesh
+    island = np.zeros(len(mesh.position), np.intp)
+    label = label_components(mesh.triangles, len(mesh.position))
+    island[mesh.triangles.reshape(-1)] = np.repeat(label, 3)
+    count = int(label.max()) + 1
+    low = np.full((count, 2), np.inf)
+    np.minimum.at(low, island, mesh.uv.astype(np.float64))
+    high = np.full((count, 2), -np.inf)
+    np.maximum.at(high, island, mesh.uv.astype(np.float64))
+    is_far = (np.maximum(np.abs(low), np.abs(high)) > UV_REACH).any(axis=1)
+    centre = np.floor((low + high) / 2.0)
+    repeats = np.where(is_far[:, None], centre, 0.0)
+    moved = (mesh.uv.astype(np.float64) - repeats[island]).astype(np.float32)
+    return replace(mesh, uv=moved)
