@@ -1,0 +1,1 @@
+"""A run: jobs, executors, placing files."""
