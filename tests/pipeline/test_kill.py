@@ -208,7 +208,8 @@ def let_another_go_first(game: Game, monkeypatch, meanwhile) -> list[bool]:
 def test_the_second_of_two_builds_takes_a_glance_and_does_not_plan(game, monkeypatch):
     write(game, **FIRST)
     code = game.read("encoders/toy.py").decode()
-    game.write("encoders/toy.py", f'{code}open("loaded", "a").write("x")\n')
+    note = 'with open("loaded", "a") as file:\n    file.write("x")\n'
+    game.write("encoders/toy.py", f"{code}{note}")
     let_another_go_first(game, monkeypatch, game.process)
     game.doit()
     assert game.read("loaded") == b"x"
