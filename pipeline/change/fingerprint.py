@@ -26,5 +26,5 @@ def fixed_part(node: Node, code: str) -> str:
 
 def fingerprint(fixed: str, inputs: Mapping[str, str | None]) -> str:
     """Digest a node with the digests of its inputs; an input that is absent counts as absent."""
-    lines = [fixed, *(f"{name}\0{sha or 'absent'}" for name, sha in sorted(inputs.items()))]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    # Not joined with separators: an input's name comes from a target, and may hold any of them.
+    return hashlib.sha256(canonical([fixed, sorted(inputs.items())])).hexdigest()
