@@ -20,7 +20,7 @@ import pipeline.content.code
 from encoders.kit.plan import Family, Node, Source
 from pipeline.change.fingerprint import digest_code, fingerprint, fixed_part
 from pipeline.content.code import Code, library_versions
-from pipeline.state.record import canonical
+from pipeline.state.serial import canonical
 from tests.pipeline.game import ROOT, Game
 
 ONE, TWO = "1" * 64, "2" * 64

@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 from pipeline.disk.lock import Lock
-from pipeline.state.database import State
+from pipeline.state.state import State
 from tests.pipeline.death import Death
 from tests.pipeline.game import ROOT, Game
 from tests.pipeline.naive import Naive
@@ -42,7 +42,7 @@ THIRD = {"w_bst": "x"}  # nothing makes most of the files any more
 def test_after_a_kill_at_any_moment_the_next_build_leaves_exactly_what_is_made(
     tmp_path, monkeypatch, before, batch_s, start
 ):
-    monkeypatch.setattr("pipeline.state.database.BATCH_S", batch_s)
+    monkeypatch.setattr("pipeline.state.database.BATCH_SECONDS", batch_s)
     moment, came = start, True
     while came:
         game = Game(tmp_path / str(moment))
@@ -70,7 +70,7 @@ def test_after_a_kill_at_any_moment_the_next_build_leaves_exactly_what_is_made(
 KILL = """
 import os, signal
 import pipeline.state.database
-pipeline.state.database.BATCH_S = 3600
+pipeline.state.database.BATCH_SECONDS = 3600
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -137,7 +137,7 @@ def test_a_build_that_has_ended_is_written_down_before_it_is_told_of(game):
 
 
 def test_a_state_that_is_closed_keeps_what_was_not_committed_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.state.database.BATCH_S", AN_HOUR)
+    monkeypatch.setattr("pipeline.state.database.BATCH_SECONDS", AN_HOUR)
     state = State(str(tmp_path / "state.db"), is_owner=True)
     with state.batch():
         state.set_facts("source", {"a": 1})
