@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Kind, Source, Target
+from encoders.kit.plan import Importer, Kind, Source, Target
 from encoders.kit.source.survey import SURVEYS
 from pipeline.content.code import target_module, target_names
 from pipeline.content.target_error import place_of_error, words_of
@@ -188,6 +188,8 @@ def load_target(name: str) -> Target:
         raise TargetError(f"{dotted}.TARGET is no Target")
     if not all(isinstance(kind, Kind) for kind in dict(target.kinds).values()):
         raise TargetError(f"{dotted}.TARGET is no Target: its kinds are not all of Kind")
+    if not all(isinstance(one, Importer) for one in dict(target.commands).values()):
+        raise TargetError(f"{dotted}.TARGET is no Target: its commands are not all of Importer")
     return target
 
 

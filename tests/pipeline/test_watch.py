@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import encoders
-from pipeline.doit_plugin.watch import what_to_build
+from pipeline.doit_plugin.command.watch import what_to_build
 from tests.pipeline.game import MANIFEST, Game
 
 SECOND = 'target = "toy"\nsource_root = "other"\n[[asset]]\nsource = "other/*.txt"\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -13,11 +12,11 @@ from doit.exceptions import InvalidCommand
 from pipeline.build.built import made_by
 from pipeline.build.sweep import adopt_ledger
 from pipeline.cache.trim import GRACE_S, clear_litter, trim_cache
-from pipeline.doit_plugin.command import PlainCommand
-from pipeline.doit_plugin.loader import say_waiting, speaking_plainly
+from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.open_session import open_session
+from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.project import Project
 from pipeline.report.message import human_bytes
-from pipeline.session import Session
 from pipeline.state.ledger import Ledger
 
 UNITS = ("", "K", "M", "G", "T")
@@ -41,13 +40,13 @@ class Gc(PlainCommand):
     cmd_options = (opt_max_size,)
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
-        """Trim, and say what was done."""
+        """Trim the cache and print how much was removed."""
         if pos_args:
             raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
         limit = parse_size(opt_values["max_size"])
-        with speaking_plainly():
-            session = Session(Project(os.getcwd(), say_waiting))
-            project = session.project
+        session = open_session()
+        project = session.project
+        with user_errors_as_doit_errors():
             with project.lock:
                 project.own_state()
                 keep = session.safely(lambda: needed(project))
@@ -63,7 +62,7 @@ class Gc(PlainCommand):
 
 
 def shorten_ledger(project: Project) -> None:
-    """List every output once; what only the ledger knows as one is learnt from it first."""
+    """Rewrite the ledger with one line an output, after reading what only the ledger knows."""
     ledger = Ledger(project.ledger)
     adopt_ledger(project, ledger)
     made = ((path, sha) for _, _, path, sha in project.state.all_products())
@@ -71,7 +70,7 @@ def shorten_ledger(project: Project) -> None:
 
 
 def needed(project: Project) -> set[str]:
-    """Name the receipts and objects that the project's last builds consist of."""
+    """Return the keys of the receipts and objects that the last build of each node uses."""
     found: set[str] = set()
     for stem in project.state.stems():
         for row in project.state.rows(stem):
@@ -81,7 +80,7 @@ def needed(project: Project) -> set[str]:
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as 500M, 10G or 10GiB."""
+    """Parse a size such as 500M, 10G or 10GiB into bytes."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B?", text.strip().upper())
     if match is None:
         raise InvalidCommand(f"gc: found --max-size {text}; allowed: a size such as 500M or 10G")

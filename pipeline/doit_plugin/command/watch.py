@@ -16,8 +16,8 @@ from typing import Any
 from doit.exceptions import InvalidCommand
 
 from pipeline.content.code import PACKAGE
-from pipeline.doit_plugin.command import PlainCommand
-from pipeline.doit_plugin.loader import say_waiting
+from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.open_session import report_waiting
 from pipeline.project import PRIVATE, Project
 from pipeline.session import Session, stem_of
 
@@ -56,7 +56,7 @@ def build(names: Iterable[str]) -> None:
 
 def refuse_unknown(root: str, names: Iterable[str]) -> None:
     """Refuse words that are about no manifest: they would be taken for all of them."""
-    with closing(Project(root, say_waiting)) as project:
+    with closing(Project(root, report_waiting)) as project:
         targets = Session(project).targets()
     known = sorted({*targets, *targets.values()})
     for name in names:
@@ -68,7 +68,7 @@ def refuse_unknown(root: str, names: Iterable[str]) -> None:
 def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str] | None:
     """Say what to run doit for after paths changed: an empty list is all, None is nothing."""
     changed = [path for path in paths if not is_private(path)]
-    with closing(Project(root, say_waiting)) as project:
+    with closing(Project(root, report_waiting)) as project:
         session = Session(project)
         if changed and not names and set(project.state.stems()) - set(project.stems()):
             return []  # a manifest is no more, and only a run for all removes its outputs
