@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
@@ -155,8 +155,14 @@ def _placeholders(session: Session, groups: set[str], names: Iterable[str]) -> l
     ]
 
 
+def _build_node() -> NoReturn:
+    """Be the action of a node, without which doit's own reporters would not show it."""
+    raise RuntimeError("nodes are built by BuildRunner")
+
+
 DIRTY_NODE, CURRENT_NODE = (
-    Task("node", None, uptodate=[up_to_date], clean=True, meta=NODE) for up_to_date in (False, True)
+    Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE)
+    for up_to_date in (False, True)
 )
 
 

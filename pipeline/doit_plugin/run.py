@@ -131,8 +131,11 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if node.task.meta is not NODE or held_up:
             selected: bool = super().select_task(node, tasks_dict)
             return selected
+        self.reporter.get_status(node.task)  # doit's JSON reporter takes note of tasks here
         is_dirty = not all(value for value, *_ in node.task.uptodate)
         node.run_status = "run" if is_dirty else "up-to-date"
+        if not is_dirty:
+            self.reporter.skip_uptodate(node.task)
         return is_dirty
 
     def process_task_result(self, node: Any, base_fail: BaseFail | None) -> None:
@@ -214,6 +217,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
         """Count a node that could not run for want of another as failed, as the other did."""
         before: int = self.final_result
+        if isinstance(base_fail, UnmetDependency):  # its message does not keep the names apart
+            base_fail.needs = [one.task.name for one in node.bad_deps]
         super()._handle_task_error(node, base_fail)
         if isinstance(base_fail, UnmetDependency) and before != ERROR:
             self.final_result = FAILURE
