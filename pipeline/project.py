@@ -14,7 +14,7 @@ from pipeline.content.code import Code, Module, add_project_encoders
 from pipeline.content.source import Sources
 from pipeline.disk.file import read_file
 from pipeline.disk.listing import Tree, is_text, is_trusted, shown_name, take_stamp
-from pipeline.disk.lock import Lock
+from pipeline.disk.lock import READ_ONLY, Lock
 from pipeline.state.database import State
 
 if TYPE_CHECKING:
@@ -43,10 +43,19 @@ class Project:
         add_project_encoders(self.root)
 
     def _prepare(self) -> None:
-        if not os.path.isdir(self.scratch):
+        """Make the private folder, unless nothing may be written here.
+
+        Commands that only look work without it; for others the lock says what is wrong.
+        """
+        if os.path.isdir(self.scratch):
+            return
+        try:
             os.makedirs(self.scratch, exist_ok=True)
             with open(f"{self.private}/.gitignore", "w", encoding="utf-8") as file:
                 file.write("*\n")
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
 
     @cached_property
     def cache(self) -> Cache:

@@ -23,7 +23,6 @@ class Backend:
         self.name = name
         self.is_node: Callable[[str], bool] = lambda _: False
         self.forget_node: Callable[[str | None], None] = lambda _: None
-        self.close_project: Callable[[], None] = lambda: None
         self._changed = False
         self._records: dict[str, dict[str, Any]] = {}
         try:
@@ -35,11 +34,13 @@ class Backend:
 
     def dump(self) -> None:
         """Write the file if anything changed; doit calls this at the end of a command."""
-        self.close_project()
         if self._changed:
             # Not in the folder of temporary files: a build that has the lock may empty that.
             folder = self.name.rpartition("/")[0] or "."
-            write_whole(self.name, json.dumps(self._records).encode(), folder)
+            try:
+                write_whole(self.name, json.dumps(self._records).encode(), folder)
+            except OSError as error:  # which names a temporary file that nobody knows
+                raise OSError(error.errno, error.strerror, self.name) from None
             self._changed = False
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:

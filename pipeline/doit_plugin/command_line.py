@@ -110,5 +110,10 @@ class PlainCommand(PlainOptions):
 
     def _parse_and_run(self, in_args: Sequence[str]) -> int:
         self.outstream = sys.stdout  # doit bound the stream before it was made safe
-        result: int = super().parse_execute(self.cmdparser.reorder(in_args))
+        try:
+            result: int = super().parse_execute(self.cmdparser.reorder(in_args))
+        finally:
+            session = getattr(getattr(self, "loader", None), "session", None)
+            if session is not None:
+                session.project.close()
         return result

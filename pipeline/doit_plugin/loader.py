@@ -56,16 +56,16 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             gc.set_threshold(*RARE_COLLECTION)
             gc.enable()
         if cmd.dep_manager is not None:  # tab completion has none
-            self._connect_backend(cmd.name, cmd.dep_manager.backend, session)
+            self._connect_backend(cmd, session)
         return [*own, *nodes]
 
     @staticmethod
-    def _connect_backend(command: str, backend: Any, session: Session) -> None:
-        """Tell the backend which tasks are nodes, and how to forget them."""
-        stems = set(session.standings)
+    def _connect_backend(cmd: Any, session: Session) -> None:
+        """Tell the backend which tasks are nodes, and how they are forgotten."""
+        stems, backend = set(session.standings), cmd.dep_manager.backend
         backend.is_node = lambda task: stem_of(task) in stems and ":" in task
-        if command in ("forget", "clean"):
-            backend.forget_node, backend.close_project = session.forget, session.project.close
+        if cmd.name in ("forget", "clean"):
+            backend.forget_node = session.forget
 
     def _load_nodes(self, cmd: Any, pos_args: Sequence[str], own: Sequence[Task]) -> list[Task]:
         if not cmd.execute_tasks:

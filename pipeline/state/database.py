@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
+from urllib.parse import quote
 
 import xxhash
 
@@ -120,8 +121,12 @@ class State(Products):
 
     def _connect(self, is_owner: bool) -> sqlite3.Connection:
         here = is_owner or os.path.exists(self.path)
+        place = self._place_to_read() if here and not is_owner else self.path
         db = sqlite3.connect(
-            self.path if here else ":memory:", timeout=BUSY_S, isolation_level=None
+            place if here else ":memory:",
+            timeout=BUSY_S,
+            isolation_level=None,
+            uri=place != self.path,
         )
         try:
             if is_owner:
@@ -141,6 +146,17 @@ class State(Products):
             db = sqlite3.connect(":memory:", isolation_level=None)
         self._create(db)
         return db
+
+    def _place_to_read(self) -> str:
+        """Return what to open in order to read: the file, or a URI where nothing may be written.
+
+        Even to read, SQLite writes a file beside a database that has a log, unless it is told
+        that the database never changes. While there is a log, somebody is changing it.
+        """
+        if os.access(os.path.dirname(self.path), os.W_OK):
+            return self.path
+        mode = "mode=ro" if os.path.exists(f"{self.path}-wal") else "immutable=1"
+        return f"file:{quote(self.path)}?{mode}"
 
     @staticmethod
     def _create(db: sqlite3.Connection) -> None:

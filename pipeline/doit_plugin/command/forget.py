@@ -6,6 +6,7 @@ from doit.cmd_forget import Forget as DoitForget
 from doit.exceptions import InvalidCommand
 
 from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 
 
 class Forget(PlainCommand, DoitForget):  # type: ignore[misc] # doit has no types
@@ -20,5 +21,6 @@ class Forget(PlainCommand, DoitForget):  # type: ignore[misc] # doit has no type
             raise InvalidCommand(
                 "forget: name a task, a manifest or a target, or use --all for all of them"
             )
-        result: int | None = super()._execute(forget_sub, forget_disable_default, forget_all)
+        with user_errors_as_doit_errors():
+            result: int | None = super()._execute(forget_sub, forget_disable_default, forget_all)
         return result
