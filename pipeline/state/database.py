@@ -151,11 +151,12 @@ class State(Products):
         """Return what to open in order to read: the file, or a URI where nothing may be written.
 
         Even to read, SQLite writes a file beside a database that has a log, unless it is told
-        that the database never changes. While there is a log, somebody is changing it.
+        that the database never changes. Where both files of a log are there, it can read these.
         """
         if os.access(os.path.dirname(self.path), os.W_OK):
             return self.path
-        mode = "mode=ro" if os.path.exists(f"{self.path}-wal") else "immutable=1"
+        has_log = all(os.path.exists(f"{self.path}-{name}") for name in ("wal", "shm"))
+        mode = "mode=ro" if has_log else "immutable=1"
         return f"file:{quote(self.path)}?{mode}"
 
     @staticmethod

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -72,6 +74,21 @@ def test_what_was_built_before_is_known_without_permission_to_write(sealed):
     assert (up_to_date.code, up_to_date.out) == (0, "")
     ran = doit_read_only(sealed)
     assert (ran.code, "nothing to do" in ran.out) == (0, True), ran.err
+
+
+@pytest.mark.parametrize("left", [{"wal", "shm"}, {"wal"}])
+def test_the_state_that_a_killed_build_left_is_known_without_permission_to_write(sealed, left):
+    sealed.doit()
+    path = sealed.path(".cartwright/state.db")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("INSERT INTO fact VALUES ('x', 'y', x'00', 0)")
+        db.commit()
+        files = {name: path.with_name(f"state.db-{name}").read_bytes() for name in left}
+    for name, data in files.items():
+        path.with_name(f"state.db-{name}").write_bytes(data)
+    ran = doit_read_only(sealed, "explain")
+    assert (ran.code, ran.out) == (0, "")
 
 
 @pytest.mark.parametrize("line", ["", "forget toy", "gc"])
