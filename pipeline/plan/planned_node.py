@@ -61,6 +61,7 @@ def _plan_asset(
 ) -> list[Node]:
     """Plan one asset; whatever goes wrong breaks this asset alone."""
     try:
+        surveys.refuse_broken_links(asset.sources)
         return list(map(sound_node, target.plan(asset, surveys, settings)))
     except EncodeError as error:
         return [_broken(asset, error)]

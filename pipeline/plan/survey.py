@@ -18,8 +18,8 @@ from encoders.kit.source.survey import SURVEYS
 from pipeline.content.code import Code
 from pipeline.content.source import Sources
 from pipeline.content.target_error import bug_in
-from pipeline.disk.file import leads_out, read_file
-from pipeline.disk.listing import Tree, is_link, is_text, shown_name
+from pipeline.disk.file import leads_out, problem_of_link, read_file
+from pipeline.disk.listing import UNKNOWN, Tree, is_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
 from pipeline.state.database import State
@@ -30,6 +30,10 @@ MANY = 256  # from so many new sources on, worker processes are worth their star
 MISTAKEN = "This is a mistake in the survey, not in your files."
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
+
+
+class BrokenLinkError(EncodeError):
+    """A source is a link that leads to no file."""
 
 
 class SurveyBook(Mapping[str, Survey]):
@@ -49,6 +53,13 @@ class SurveyBook(Mapping[str, Survey]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def refuse_broken_links(self, paths: Iterable[str]) -> None:
+        """Raise the error of a path that is a broken link, even if no plan asks for its survey."""
+        for path in paths:
+            found = self._found.get(path)
+            if isinstance(found, BrokenLinkError):
+                raise found
 
     def digest(self, path: str) -> str:
         """Digest what a plan may have seen of a source."""
@@ -130,6 +141,8 @@ class Surveyor:
                 continue
             if is_link(stamp) and leads_out(f"{self._tree.root}/{path}", self._tree.root):
                 found[path] = EncodeError("link leads out of the project", {"file": path})
+            elif stamp == UNKNOWN:
+                found[path] = self._broken_link(path)
             elif dotted is None:
                 found[path] = {}
             else:
@@ -140,6 +153,11 @@ class Surveyor:
                     missing[path] = (f"{self._tree.root}/{path}", path, dotted)
         found.update(self._survey_new(missing))
         return found
+
+    def _broken_link(self, path: str) -> EncodeError:
+        problem, leads_to = problem_of_link(f"{self._tree.root}/{path}")
+        facts = {"link": path, "leads to": leads_to}
+        return BrokenLinkError(problem, facts, "Mend the link, or put the file in its place.")
 
     def _survey_new(
         self, missing: Mapping[str, tuple[str, str, str]]
