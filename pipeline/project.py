@@ -12,7 +12,7 @@ from pipeline.content.code import Code, add_project_encoders
 from pipeline.content.module import Module
 from pipeline.content.source import Sources
 from pipeline.disk.listing import Snapshot, is_text, is_trusted, shown_name, take_stamp
-from pipeline.disk.lock import Lock
+from pipeline.disk.lock import READ_ONLY, Lock
 from pipeline.manifest.document import Manifests
 from pipeline.state.state import State
 
@@ -41,10 +41,19 @@ class Project:
         add_project_encoders(self.root)
 
     def _prepare(self) -> None:
-        if not os.path.isdir(self.scratch):
+        """Make the private folder, unless nothing may be written here.
+
+        Commands that only look work without it; for others the lock says what is wrong.
+        """
+        if os.path.isdir(self.scratch):
+            return
+        try:
             os.makedirs(self.scratch, exist_ok=True)
             with open(f"{self.private}/.gitignore", "w", encoding="utf-8") as file:
                 file.write("*\n")
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
 
     @cached_property
     def manifests(self) -> Manifests:

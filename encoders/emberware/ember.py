@@ -15,6 +15,7 @@ from typing import Any
 
 from encoders.emberware.profile import KIND_LISTS
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import Imported
 from encoders.kit.source.reference import resolve_reference
 
 # Sections of assets and their kinds; `keyframes` and `animations` are the same.
@@ -28,14 +29,6 @@ TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
 CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
 
 
-@dataclass(frozen=True)
-class Converted:
-    """A manifest's text, and what could not be taken over."""
-
-    text: str
-    warnings: tuple[str, ...]
-
-
 @dataclass
 class Entry:
     """An `[[asset]]`: a source under an id, with all kinds that are made from it."""
@@ -46,7 +39,7 @@ class Entry:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def convert_ember(data: bytes, name: str) -> Converted:
+def convert_ember(data: bytes, name: str) -> Imported:
     """Convert the manifest that lies at the path `name` of the project."""
     document = _parse(data, name)
     game, build = _section(document, "game", name), _section(document, "build", name)
@@ -67,7 +60,7 @@ def convert_ember(data: bytes, name: str) -> Converted:
         lines += ["", "[defaults.texture]", 'format = "bc7"']
     for entry in _entries(_section(document, "assets", name), name, warnings):
         lines += ["", "[[asset]]", *_entry_lines(entry)]
-    return Converted("\n".join([*lines, ""]), tuple(warnings))
+    return Imported("\n".join([*lines, ""]), tuple(warnings))
 
 
 def _parse(data: bytes, name: str) -> dict[str, Any]:

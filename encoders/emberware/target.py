@@ -15,6 +15,7 @@ from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, T
 from encoders.kit.plan import (
     ANY,
     Asset,
+    Importer,
     Kind,
     Node,
     Params,
@@ -162,4 +163,12 @@ TARGET = Target(
     options={"profile": Option(Choice(tuple(PROFILES)), "ewz", "which console")},
     tables={"game": Table(GAME)},
     readers=(*ROM_READERS, *LOOSE_READERS),
+    commands={
+        "import-ember": Importer(
+            convert="encoders.emberware.ember:convert_ember",
+            output="manifests/emberware.toml",
+            purpose="write a manifest from an ember.toml or nether.toml",
+            description="Paths in the file are relative to it; it must lie inside the project.",
+        )
+    },
 )

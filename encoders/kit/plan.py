@@ -164,6 +164,29 @@ class Reader:
     exports: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an importer gives: the text of a manifest, and what it could not convert."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A command of `doit` that writes a manifest from a file of the platform's own tools.
+
+    `convert` names a pure function `(data, path) -> Imported` that raises EncodeError for a file
+    it can't read; `path` is the file's path from the project's root. `output` is the manifest that
+    is written where the user names no other.
+    """
+
+    convert: str
+    output: str
+    purpose: str
+    description: str = ""
+
+
 Surveys: TypeAlias = Mapping[str, Survey]
 Link: TypeAlias = Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]]
 
@@ -175,6 +198,7 @@ class Target:
     `plan` gives the nodes of one asset; `link`, where there is one, gives the nodes that stand
     on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
     EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
+    `commands` are commands of `doit` by name; a manifest, target or task of that name wins.
     """
 
     kinds: Mapping[str, Kind]
@@ -184,3 +208,4 @@ class Target:
     tables: Mapping[str, Table] = field(default_factory=dict)
     surveys: Mapping[str, str] = field(default_factory=dict)
     readers: Sequence[Reader] = ()
+    commands: Mapping[str, Importer] = field(default_factory=dict)

@@ -152,3 +152,19 @@ def leads_out(path: str, root: str) -> bool:
 def project_path(root: str, name: str) -> str:
     """Return a path below the root as manifests spell it, however the user wrote it."""
     return os.path.normpath(name.removeprefix(f"{root}/")).replace(os.sep, "/")
+
+
+def problem_of_link(path: str) -> tuple[str, str]:
+    """Return what is wrong with a link that leads to no file, and what the link says."""
+    try:
+        leads_to = os.readlink(path)
+    except OSError:  # somebody is mending it at this moment
+        return "link was broken a moment ago", ""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "link leads to itself", leads_to
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            return f"link can't be followed: {error.strerror}", leads_to
+    return "link leads to nothing", leads_to

@@ -6,12 +6,15 @@ passes here and a locking library takes longer to import than such a build takes
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
+
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def _try_lock(handle: int) -> bool:
@@ -53,7 +56,7 @@ class Lock:
         """Take the lock, waiting while another process has it; tell whether it had to wait."""
         if self.is_held:
             return False
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = self._open()
         waited = not _try_lock(handle)
         if waited:
             self.on_wait(_holder(handle))
@@ -71,13 +74,26 @@ class Lock:
             os.close(self._handle)
             self._handle = None
 
+    def _open(self) -> int:
+        # The folder is missing only where it could not be made: then this says why.
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+
     def clock_ns(self) -> int:
-        """Read the file system's own clock, which need not agree with the machine's."""
+        """Read the file system's own clock, which need not agree with the machine's.
+
+        Without permission to write the time is unknown: 0, before which no stamp is trusted.
+        """
         try:
-            os.utime(self.path)
-        except FileNotFoundError:  # nothing was built here yet
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666))
-            os.utime(self.path)
+            try:
+                os.utime(self.path)
+            except FileNotFoundError:  # nothing was built here yet
+                os.close(self._open())
+                os.utime(self.path)
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
+            return 0
         return os.stat(self.path).st_mtime_ns
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""doit's own records, for a project's own tasks; what Cartwright builds is kept in its state.
+"""doit's records of a project's own tasks, in a JSON file.
 
-Nodes leave nothing here but the mark of `doit ignore`.
+What is known of nodes is kept in Cartwright's state; here they only have the mark of `doit ignore`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ class Backend:
         self.name = name
         self.is_node: Callable[[str], bool] = lambda _: False
         self.forget_node: Callable[[str | None], None] = lambda _: None
-        self.let_go: Callable[[], None] = lambda: None
         self._changed = False
         self._records: dict[str, dict[str, Any]] = {}
         try:
@@ -34,26 +33,28 @@ class Backend:
             self._changed = True
 
     def dump(self) -> None:
-        """Write the file, if it has to be; the command is over."""
-        self.let_go()
+        """Write the file if anything changed; doit calls this at the end of a command."""
         if self._changed:
-            # Not among the temporary files of builds, which a build with the lock may clear away.
+            # Not in the folder of temporary files: a build that has the lock may empty that.
             folder = self.name.rpartition("/")[0] or "."
-            write_whole(self.name, json.dumps(self._records).encode(), folder)
+            try:
+                write_whole(self.name, json.dumps(self._records).encode(), folder)
+            except OSError as error:  # which names a temporary file that nobody knows
+                raise OSError(error.errno, error.strerror, self.name) from None
             self._changed = False
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:
-        """Note a value of a task."""
+        """Store a value of a task; nodes keep none but the mark of `doit ignore`."""
         if dependency == IGNORE or not self.is_node(task_id):
             self._records.setdefault(task_id, {})[dependency] = value
             self._changed = True
 
     def get(self, task_id: str, dependency: str) -> Any:
-        """Give a value of a task, or None."""
+        """Return a value of a task, or None."""
         return self._records.get(task_id, {}).get(dependency)
 
     def in_(self, task_id: str) -> bool:
-        """Tell whether anything is noted of a task."""
+        """Tell whether a task has any value."""
         return task_id in self._records
 
     def remove(self, task_id: str) -> None:

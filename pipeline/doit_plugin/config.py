@@ -1,7 +1,7 @@
-"""What a project's dodo.py takes from Cartwright.
+"""What a project's dodo.py imports from Cartwright.
 
-The tasks come from the loader that doit.cfg names; this sees to it that a forgotten doit.cfg is
-an error and not an empty build.
+The tasks come from the loader that doit.cfg names. Without doit.cfg, doit calls this instead, so
+that a missing file is an error and not an empty build.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from doit.exceptions import InvalidDodoFile
 
 
 def task_cartwright() -> NoReturn:
-    """Stand for the content build where doit.cfg does not say how to load it."""
+    """Say why the content build is not loaded; doit calls this only without doit.cfg."""
     # doit reads doit.cfg where it is started, and goes to the folder of dodo.py only after that.
     root = os.getcwd()
     if os.path.isfile("doit.cfg"):

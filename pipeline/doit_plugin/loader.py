@@ -1,71 +1,27 @@
-"""The loader plug-in: Cartwright's nodes as doit tasks, and the project's own tasks beside them.
+"""The loader plug-in: Cartwright's nodes as doit tasks, beside the project's own tasks.
 
-A run gets only what is dirty and what may change downstream of it; all other commands see the
-whole graph. Naming a task that is up to date is no error.
+A run gets only the nodes that are out of date and those that may change downstream of them; all
+other commands see the whole graph. Naming a task that is up to date is no error.
 """
 
 from __future__ import annotations
 
 import gc
-import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from doit.cmd_base import DodoTaskLoader
-from doit.exceptions import InvalidDodoFile
 from doit.task import Task
 
-from pipeline.doit_plugin.command import calm
+from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
-from pipeline.project import Project
-from pipeline.report.output_stream import INTERRUPTED
+from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.session import Session
 from pipeline.task_name import is_node_name, stem_of
 
-NODE = {"cartwright": True}
-SELDOM = (20_000, 50, 100)  # a build makes many objects that stay, and few in circles
-
-
-def say_waiting(holder: str) -> None:
-    """Tell that another build has the project."""
-    who = f" (process {holder})" if holder else ""
-    print(f"Another doit is building here{who}; waiting for it.", file=sys.stderr, flush=True)
-
-
-def survey_in_parallel(root: str) -> Any:
-    """Give a function that makes many calls in worker processes."""
-
-    def in_parallel(function: Any, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-        from pipeline.process.pool import Pool
-
-        pool = Pool(os.cpu_count() or 1, root)
-        try:
-            return list(pool.map(function, calls))
-        except BaseException:
-            pool.kill()
-            raise
-        finally:
-            pool.close()
-
-    return in_parallel
-
-
-@contextmanager
-def speaking_plainly() -> Iterator[None]:
-    """Turn what a user can mend, in manifests or in the file system, into doit's plain errors."""
-    try:
-        yield
-    except OSError as error:
-        where = error.filename2 or error.filename or "the project"
-        raise InvalidDodoFile(f"{where}: {error.strerror or error}") from None
-    except Exception as error:
-        from pipeline.manifest.mistake import ManifestError
-
-        if isinstance(error, ManifestError):
-            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
-        raise
+NODE = {"cartwright": True}  # the `meta` of every task that is a node
+# The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
+RARE_COLLECTION = (20_000, 50, 100)
 
 
 class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
@@ -75,6 +31,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         super().__init__()
         self.session: Session | None = None
         self.always = False
+        self.target_command: type[Any] | None = None  # set if the line names one
 
     def setup(self, opt_values: dict[str, Any]) -> None:
         """Load dodo.py; from here on the working folder is the project's root."""
@@ -83,44 +40,69 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.always = bool(opt_values.get("always"))
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
-        """Give doit its tasks."""
-        if cmd.execute_tasks:
-            return self._load(cmd, pos_args)
-        calm(cmd)
-        try:
-            return self._load(cmd, pos_args)
-        except KeyboardInterrupt:
-            raise SystemExit(INTERRUPTED) from None
-
-    def _load(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
+        """Return all tasks that a command needs to know."""
         own = super().load_tasks(cmd, pos_args)
-        with speaking_plainly():
-            self.session = session = Session(Project(os.getcwd(), say_waiting))
-        chosen = (cmd.sel_tasks if cmd.execute_tasks else pos_args) or ()
-        names = [name for name in chosen if not name.startswith("-")]
-        backend = cmd.dep_manager.backend
-        gc.disable()  # what is loaded stays: looking through it again and again takes a tenth
+        self.session = session = open_session()
+        gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
-            with speaking_plainly():
-                nodes = session.retry_if_damaged(
-                    lambda: (
-                        self._run_tasks(names, references_of(own))
-                        if cmd.execute_tasks
-                        else self._all_tasks()
-                    )
-                )
+            with user_errors_as_doit_errors():
+                nodes = session.retry_if_damaged(lambda: self._load_nodes(cmd, pos_args, own))
+            if not cmd.execute_tasks:
+                self._refuse_unknown(cmd, pos_args, [*own, *nodes])
         except BaseException:
             session.project.close()
             raise
         finally:
             gc.freeze()
-            gc.set_threshold(*SELDOM)
+            gc.set_threshold(*RARE_COLLECTION)
             gc.enable()
-        stems = set(session.statuses)
+        if cmd.dep_manager is not None:  # tab completion has none
+            self._connect_backend(cmd, session)
+        return [*own, *nodes]
+
+    @staticmethod
+    def _connect_backend(cmd: Any, session: Session) -> None:
+        """Tell the backend which tasks are nodes, and how they are forgotten."""
+        stems, backend = set(session.statuses), cmd.dep_manager.backend
         backend.is_node = lambda task: stem_of(task) in stems and is_node_name(task)
         if cmd.name in ("forget", "clean"):
-            backend.forget_node, backend.let_go = session.forget, session.project.close
-        return [*own, *nodes]
+            backend.forget_node = session.forget
+
+    def _load_nodes(self, cmd: Any, pos_args: Sequence[str], own: Sequence[Task]) -> list[Task]:
+        if not cmd.execute_tasks:
+            return self._all_tasks()
+        if cmd.name == "run" and self._find_target_command(pos_args, own):
+            return []
+        names = [name for name in cmd.sel_tasks or () if not name.startswith("-")]
+        return self._run_tasks(names, references_of(own))
+
+    def _find_target_command(self, pos_args: Sequence[str], own: Sequence[Task]) -> bool:
+        """Note the command of a target that the first word names, if nothing else has that name.
+
+        Targets are loaded only where the word is no manifest, target, task or file: that is slow.
+        """
+        word = pos_args[0] if pos_args else "-"
+        if word.startswith("-") or set(word) & set(":*/"):
+            return False
+        assert self.session is not None
+        targets = self.session.targets()
+        named = {name for task in own for name in (task.name, *task.targets)}
+        may_appear = any(task.loader for task in own)
+        if word in {*targets, *targets.values(), *named} or may_appear:
+            return False
+        from pipeline.doit_plugin.target_command import find_target_commands
+
+        self.target_command = find_target_commands(self.session.project.root).get(word)
+        return self.target_command is not None
+
+    def _refuse_unknown(self, cmd: Any, names: Iterable[str], tasks: Iterable[Task]) -> None:
+        """Refuse a name that no task has, before doit does it with a traceback."""
+        known = {task.name for task in tasks}
+        if cmd.name == "help":
+            known |= set(self.cmd_names)
+        for name in names:
+            if name not in known and "*" not in name:
+                raise unknown_name(name, "task, manifest or target", known, "doit list --all")
 
     def _run_tasks(self, names: Sequence[str], own: References) -> list[Task]:
         session = self.session
@@ -137,7 +119,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             for task in session.current_among(asked, active)
         ]
         groups = _groups(session, stems, [task.name for task in tasks])
-        return [*groups, *tasks, *_elsewhere(session, {one.name for one in groups}, own.tasks)]
+        names_here = {one.name for one in groups}
+        return [*groups, *tasks, *_placeholders(session, names_here, own.tasks)]
 
     def _all_tasks(self) -> list[Task]:
         session = self.session
@@ -150,9 +133,11 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
 
 
 def _files_by_task(session: Session, names: Iterable[str], own: References) -> dict[str, list[str]]:
-    """Group the files that the user or the project's own tasks name by the task that makes them."""
+    """Return the files that the user or the project's own tasks name, by the task that makes them.
+
+    Where nothing is built, every output that a task reads is there already.
+    """
     files = session.outputs_by_task() if own.anything and session.build else {}
-    # Where nothing is built, every output that a task reads is there already.
     named = {*names, *own.files} if session.build else set(names)
     for name, maker in session.producers_of(named).items() if named else ():
         known = files.setdefault(maker, [])
@@ -160,8 +145,8 @@ def _files_by_task(session: Session, names: Iterable[str], own: References) -> d
     return files
 
 
-def _elsewhere(session: Session, groups: set[str], names: Iterable[str]) -> list[Task]:
-    """Stand in for what this run is not about, and the project's own tasks name all the same."""
+def _placeholders(session: Session, groups: set[str], names: Iterable[str]) -> list[Task]:
+    """Make tasks without work for what own tasks name but this run was not asked to build."""
     targets = session.targets() if names else {}
     others = {*targets, *targets.values()} - groups
     return [
@@ -171,8 +156,14 @@ def _elsewhere(session: Session, groups: set[str], names: Iterable[str]) -> list
     ]
 
 
-DIRTY, RESTING = (
-    Task("node", None, uptodate=[up_to_date], clean=True, meta=NODE) for up_to_date in (False, True)
+def _build_node() -> NoReturn:
+    """Be the action of a node, without which doit's own reporters would not show it."""
+    raise RuntimeError("nodes are built by BuildRunner")
+
+
+DIRTY_NODE, CURRENT_NODE = (
+    Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE)
+    for up_to_date in (False, True)
 )
 
 
@@ -183,12 +174,12 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    """Make a task like others: doit's own checks of each would take as long as planning it."""
+    """Make a task by copying a checked one: doit's own checks take as long as planning the node."""
     task = Task.__new__(Task)
-    task.__dict__.update((RESTING if up_to_date else DIRTY).__dict__)
+    task.__dict__.update((CURRENT_NODE if up_to_date else DIRTY_NODE).__dict__)
     task.name, task.subtask_of, task.targets = name, stem_of(name), list(files)
     task.doc = f"from {', '.join(sources)}" if sources else ""
-    task.task_dep = list(needs)  # names, and never patterns, which doit would take some for
+    task.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
     return task
 
 

@@ -1,4 +1,4 @@
-"""What a project's own tasks refer to, so that doit can be told of it."""
+"""What the tasks of a project's own dodo.py refer to: the loader has to give doit these tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from doit.task import Task
 
 
 class References:
-    """Tasks by name and files as they are spelled; or anything, which shows only in the run."""
+    """Names of tasks and paths of files; `anything` if some are known only during the run."""
 
     def __init__(self) -> None:
         self.tasks: set[str] = set()
@@ -17,7 +17,7 @@ class References:
 
 
 def references_of(own: Iterable[Task]) -> References:
-    """Gather what tasks name that they do not bring themselves."""
+    """Collect the tasks and files that own tasks depend on and that no own task is."""
     found, names = References(), set()
     for task in own:
         names.add(task.name)

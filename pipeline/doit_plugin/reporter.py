@@ -10,7 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from pipeline.build.event import FAILED, UNCHANGED
+from pipeline.build.event import FAILED, NOT_BUILT, UNCHANGED
 from pipeline.doit_plugin.loader import NODE
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Reporter:
         self.stream = outstream
         self.session: Session | None = options.get("session")
         self.shows_tracebacks = (options.get("verbosity") or 0) > 1
+        self.workers: int | None = options.get("workers", 0)  # None: those of a cluster
         self.failures: list[NodeEvent | Any] = []  # events of nodes, and doit's own for the rest
         self.errors: list[str] = []
         self.ignored: set[str] = set()
@@ -41,9 +42,12 @@ class Reporter:
             task for task in tasks.values() if not task.has_subtask and not _is_current(task)
         ]
         if waiting and getattr(self.stream, "isatty", lambda: False)():
+            from pipeline.process.pool import cores
             from pipeline.report.progress_bar import Bar
 
-            self.bar = Bar(self.stream, len(waiting))
+            # Without -n, a build may start as many workers as there are cores.
+            workers = cores() if self.workers == 0 else self.workers
+            self.bar = Bar(self.stream, len(waiting), workers)
 
     def get_status(self, task: Any) -> None:
         """Ignore a task that is only looked at."""
@@ -52,7 +56,7 @@ class Reporter:
         """Report that a task began."""
         if self.bar:
             self.bar.begin(task.name)
-        elif task.actions and not task.meta:
+        elif task.meta is not NODE and task.actions:
             self._line("running", task.name)
 
     def add_success(self, task: Any) -> None:
@@ -71,7 +75,8 @@ class Reporter:
         if self.bar:
             self.bar.end(task.name)
         else:
-            self._line(FAILED, task.name)
+            is_unmet = self.session is not None and task.name in self.session.unmet
+            self._line(NOT_BUILT if is_unmet else FAILED, task.name)
 
     def _event(self, task: Any) -> NodeEvent | None:
         build = self.session.build if self.session else None

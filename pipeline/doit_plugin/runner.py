@@ -126,6 +126,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return bool(super().select_task(node, tasks_dict))
         is_dirty = not all(value for value, *_ in node.task.uptodate)
         node.run_status = "run" if is_dirty else "up-to-date"
+        self.reporter.get_status(node.task)  # doit's JSON reporter takes note of tasks here
+        if not is_dirty:
+            self.reporter.skip_uptodate(node.task)
         return is_dirty
 
     def _record_unmet(self, task: Any, needs: list[str]) -> None:

@@ -76,10 +76,12 @@ def read_manifest(
     stem: str, document: Mapping[str, Any], name: str, target: Target, check: Check
 ) -> Manifest:
     """Check a parsed manifest against its target and complete it with defaults."""
-    tables = {"asset", *(kind.table for kind in target.kinds.values())}
+    tables = {kind.table for kind in target.kinds.values()}
     known = {*COMMON, *target.options, *target.tables, *tables}
     for key in document:
-        if key not in known:
+        if key == "asset" and key not in tables:
+            check.add(key, f"this target has no [[asset]]; {_where_sources_go(tables)}")
+        elif key not in known:
             check.unknown(key, key, known)
     root = check.path("source_root", document.get("source_root", "assets"))
     entries = tuple(
@@ -96,6 +98,12 @@ def read_manifest(
         entries=entries,
         settings=read_settings(document, target, root, check),
     )
+
+
+def _where_sources_go(tables: set[str]) -> str:
+    if not tables:
+        return "it takes no sources"
+    return f"write it as {' or '.join(f'[[{table}]]' for table in sorted(tables))}"
 
 
 def output_folder(found: object, source_root: str, check: Check) -> str:
@@ -172,8 +180,10 @@ def read_entry(
     if "source" not in found:
         check.add(f"{key}.source", f"missing; allowed: {PATHS.text}")
     given = found.get(called)
-    if called in found or table != "asset":
+    if called in found:
         given = given if check.value(f"{key}.{called}", given, NAME) else None
+    elif table != "asset":
+        check.add(f"{key}.{called}", f"missing; allowed: {NAME.text}")
     return Entry(
         key=key,
         table=table,

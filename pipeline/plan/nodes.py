@@ -52,6 +52,7 @@ def _plan_asset(
 ) -> list[Node]:
     """Plan one asset; an error gives a broken node in its place."""
     try:
+        surveys.refuse_broken_links(asset.sources)
         return list(map(checked_node, target.plan(asset, surveys, settings)))
     except EncodeError as error:
         return [_broken(asset, error)]

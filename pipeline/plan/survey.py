@@ -17,8 +17,8 @@ from encoders.kit.source.survey import SURVEYS
 from pipeline.content.code import Code
 from pipeline.content.source import Sources
 from pipeline.content.target_error import target_error
-from pipeline.disk.file import leads_out, read_file
-from pipeline.disk.listing import Snapshot, is_link, is_text, shown_name
+from pipeline.disk.file import leads_out, problem_of_link, read_file
+from pipeline.disk.listing import UNKNOWN, Snapshot, is_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
 from pipeline.state.serial import canonical, plain
@@ -29,6 +29,10 @@ PARALLEL_FROM = 256  # from so many new sources on, starting worker processes pa
 MISTAKEN = "This is a mistake in the survey, not in your files."
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
+
+
+class BrokenLinkError(EncodeError):
+    """A source is a link that leads to no file."""
 
 
 class SurveyResults(Mapping[str, Survey]):
@@ -48,6 +52,13 @@ class SurveyResults(Mapping[str, Survey]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def refuse_broken_links(self, paths: Iterable[str]) -> None:
+        """Raise the error of a path that is a broken link, even if no plan asks for its survey."""
+        for path in paths:
+            found = self._found.get(path)
+            if isinstance(found, BrokenLinkError):
+                raise found
 
     def digest(self, path: str) -> str:
         """Return a digest of all that a plan can know of a source."""
@@ -143,6 +154,8 @@ class Surveyor:
                 continue
             if is_link(stamp) and leads_out(f"{self._snapshot.root}/{path}", self._snapshot.root):
                 found[path] = EncodeError("link leads out of the project", {"file": path})
+            elif stamp == UNKNOWN:
+                found[path] = self._broken_link(path)
             elif dotted is None:
                 found[path] = {}
             else:
@@ -153,6 +166,11 @@ class Surveyor:
                     missing[path] = (f"{self._snapshot.root}/{path}", path, dotted)
         found.update(self._survey_new(missing))
         return found
+
+    def _broken_link(self, path: str) -> EncodeError:
+        problem, leads_to = problem_of_link(f"{self._snapshot.root}/{path}")
+        facts = {"link": path, "leads to": leads_to}
+        return BrokenLinkError(problem, facts, "Mend the link, or put the file in its place.")
 
     def _survey_new(
         self, missing: Mapping[str, tuple[str, str, str]]

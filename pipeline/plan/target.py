@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from encoders.kit.plan import Kind, Target
+from encoders.kit.plan import Importer, Kind, Target
 from pipeline.content.code import target_module, target_names
 from pipeline.content.target_error import describe_error, error_location
 
@@ -29,6 +29,8 @@ def load_target(name: str) -> Target:
         raise TargetError(f"{dotted}.TARGET is no Target")
     if not all(isinstance(kind, Kind) for kind in dict(target.kinds).values()):
         raise TargetError(f"{dotted}.TARGET is no Target: its kinds are not all of Kind")
+    if not all(isinstance(one, Importer) for one in dict(target.commands).values()):
+        raise TargetError(f"{dotted}.TARGET is no Target: its commands are not all of Importer")
     return target
 
 

@@ -1,7 +1,7 @@
-"""Output that may find nobody to read it: what is said then is lost, and the work goes on.
+"""Output streams that survive a broken pipe, a full disk or a closed descriptor.
 
-A pipe whose reader has left, a full disk and a closed stream are no reason to stop a build, and
-none to call one done that failed.
+What can't be written is lost, and the work goes on: whether anybody reads the output must
+change neither what is built nor the exit code.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
 
 
-class Outlet:
-    """A stream that goes on as if it were heard, once it cannot write any more."""
+class PipeSafeStream:
+    """A text stream that discards its output once writing has failed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -26,34 +26,35 @@ class Outlet:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write, if anybody reads."""
+        """Write the text, or discard it if the stream is broken."""
         try:
             self._stream.write(text)
         except OSError as error:
-            self._give_up(error)
+            self._redirect_to_null(error)
         return len(text)
 
     def flush(self) -> None:
-        """Write what is left, if anybody reads."""
+        """Flush the buffer, or discard it if the stream is broken."""
         try:
             self._stream.flush()
         except OSError as error:
-            self._give_up(error)
+            self._redirect_to_null(error)
 
-    def _give_up(self, error: OSError) -> None:
-        """Lead the stream nowhere, and with it whoever else writes there, also other processes."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
+    def _redirect_to_null(self, error: OSError) -> None:
+        """Point the descriptor to the null device, for child processes that share it as well."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self._stream.fileno())
+        os.close(null)
         if error.errno != errno.EPIPE and self._stream is not sys.__stderr__:
             print(f"warning: the output is lost: {error.strerror or error}", file=sys.stderr)
 
 
 @contextmanager
-def heard_or_not() -> Iterator[None]:
-    """Let everything inside print without minding whether anybody reads it."""
+def survive_broken_pipe() -> Iterator[None]:
+    """Make stdout and stderr discard what they can't write, inside the block."""
     open_closed_streams()
-    with redirect_stderr(Outlet(sys.stderr)) as err, redirect_stdout(Outlet(sys.stdout)) as out:
+    safe_err, safe_out = PipeSafeStream(sys.stderr), PipeSafeStream(sys.stdout)
+    with redirect_stderr(safe_err) as err, redirect_stdout(safe_out) as out:
         try:
             yield
         finally:
@@ -62,12 +63,12 @@ def heard_or_not() -> Iterator[None]:
 
 
 def open_closed_streams() -> None:
-    """Lead closed streams nowhere: the next file to be opened would take a stream's place."""
+    """Open the null device for closed streams: the next opened file would get their descriptor."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
-    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(nowhere, True)
-    os.close(nowhere)
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(null, True)
+    os.close(null)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from rich.console import Console
@@ -9,10 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar:
-    """Counts tasks down, naming one that is running."""
+    """Counts tasks that are done, and names one that is running."""
 
-    def __init__(self, stream: Any, total: int) -> None:
-        self._running: dict[str, None] = {}
+    def __init__(self, stream: Any, total: int, workers: int | None) -> None:
+        """Show a bar on a stream; `workers` is None where their number is not known."""
+        self._submitted: dict[str, None] = {}
+        self._workers = workers
         self._progress = Progress(
             MofNCompleteColumn(),
             BarColumn(),
@@ -26,23 +29,29 @@ class Bar:
         self._progress.start()
 
     def begin(self, name: str) -> None:
-        """Show that a task is running."""
-        self._running[name] = None
+        """Show that a task was submitted."""
+        self._submitted[name] = None
         self._show(0)
 
     def end(self, name: str) -> None:
         """Count a task as done."""
-        self._running.pop(name, None)
+        self._submitted.pop(name, None)
         self._show(1)
 
     def _show(self, advance: int) -> None:
         speed = self._progress.tasks[0].finished_speed or self._progress.tasks[0].speed
-        running = (
-            f"{len(self._running)} running: {next(iter(self._running))}" if self._running else ""
-        )
+        running = describe_running(self._submitted, self._workers)
         rate = f"{speed:.0f}/s" if speed else ""
         self._progress.update(self._task, advance=advance, running=running, rate=rate)
 
     def close(self) -> None:
-        """Remove the bar."""
+        """Remove the bar from the terminal."""
         self._progress.stop()
+
+
+def describe_running(submitted: Collection[str], workers: int | None) -> str:
+    """Name the task that was submitted first, with how many run: never more than workers."""
+    if not submitted:
+        return ""
+    count = len(submitted) if workers is None else min(len(submitted), workers)
+    return f"{count} running: {next(iter(submitted))}"

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
+from urllib.parse import quote
 
 VERSION = 10  # raise it when a table or a record changes its form
 SCHEMA = """
@@ -92,7 +93,9 @@ class Database:
     def _connect(self, is_owner: bool) -> sqlite3.Connection:
         if not (is_owner or os.path.exists(self.path)):
             return self._empty()
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        place = self.path if is_owner else self._place_to_read()
+        is_uri = place != self.path
+        db = sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, uri=is_uri)
         try:
             if is_owner:
                 db.execute("PRAGMA journal_mode=WAL")
@@ -111,6 +114,18 @@ class Database:
             return self._empty()
         _create_tables(db)
         return db
+
+    def _place_to_read(self) -> str:
+        """Return what to open in order to read: the file, or a URI where nothing may be written.
+
+        Even to read, SQLite writes a file beside a database that has a log, unless it is told
+        that the database never changes. Where both files of a log are there, it can read these.
+        """
+        if os.access(os.path.dirname(self.path), os.W_OK):
+            return self.path
+        has_log = all(os.path.exists(f"{self.path}-{name}") for name in ("wal", "shm"))
+        mode = "mode=ro" if has_log else "immutable=1"
+        return f"file:{quote(self.path)}?{mode}"
 
     @staticmethod
     def _empty() -> sqlite3.Connection:

@@ -30,8 +30,9 @@ class Ran:
 
     def did(self, word: str) -> list[str]:
         """Name the tasks that a line of the output says this of."""
-        lines = [line.split() for line in self.out.splitlines()]
-        return sorted(line[1] for line in lines if len(line) == 2 and line[0] == word)
+        names = [line.removeprefix(f"{word:<9} ") for line in self.out.splitlines()]
+        lines = zip(names, self.out.splitlines(), strict=True)
+        return sorted(name for name, line in lines if name != line and " " not in name)
 
     @property
     def built(self) -> list[str]:
@@ -43,7 +44,8 @@ class Ran:
 
     @property
     def failed(self) -> list[str]:
-        return self.did("failed")
+        """Name the nodes that could not be built, be it for want of another."""
+        return sorted(self.did("failed") + self.did("not built"))
 
 
 class Game:

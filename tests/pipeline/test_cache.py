@@ -15,7 +15,7 @@ from pipeline.cache.local import Cache
 from pipeline.cache.receipt import INLINE_BYTES, Receipt, pack_receipt, unpack_receipt
 from pipeline.cache.trim import GRACE_S, trim_cache
 from pipeline.disk import file as files
-from pipeline.doit_plugin.gc import parse_size
+from pipeline.doit_plugin.command.gc import parse_size
 from pipeline.output import Output
 from tests.pipeline.game import ROOT, Game
 

@@ -168,6 +168,61 @@ def test_a_mistake_is_an_error_that_says_where_and_what(game, text, said):
     assert not game.path("build").exists()
 
 
+SCENES = """
+from encoders.kit.plan import Kind, Target
+
+TARGET = Target(kinds={"scene": Kind((".txt",), table="scene")}, plan=lambda *_: ())
+"""
+NO_KINDS = "from encoders.kit.plan import Target\nTARGET = Target(kinds={}, plan=lambda *_: ())\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "said"),
+    [
+        (
+            SCENES,
+            '[[asset]]\nsource = "assets/a.txt"',
+            "asset  this target has no [[asset]]; write it as [[scene]]",
+        ),
+        (
+            SCENES,
+            '[[asset]]\nsource = "assets/*"',
+            "asset  this target has no [[asset]]; write it as [[scene]]",
+        ),
+        (
+            SCENES,
+            '[[scene]]\nname = "x"\nsource = "assets/l.lst"',
+            'scene[1].source  found "assets/l.lst"; this target reads .txt',
+        ),
+        (
+            SCENES,
+            '[[scene]]\nsource = "assets/a.txt"',
+            "scene[1].name  missing; allowed: a name without / or \\",
+        ),
+        (
+            SCENES,
+            '[[scene]]\nname = ""\nsource = "assets/a.txt"',
+            'scene[1].name  found ""; allowed: a name without / or \\',
+        ),
+        (
+            NO_KINDS,
+            '[[asset]]\nsource = "assets/a.txt"',
+            "asset  this target has no [[asset]]; it takes no sources",
+        ),
+    ],
+)
+def test_a_table_that_the_target_does_not_have_or_lacks_something_is_told(game, code, text, said):
+    game.write("encoders/own.py", code)
+    game.write("assets/a.txt", "a")
+    game.write("assets/l.lst", "l")
+    game.write("manifests/toy.toml", f'target = "own"\n{text}\n')
+    ran = game.doit()
+    assert (ran.code, ran.err.splitlines()[1:]) == (
+        3,
+        ["manifests/toy.toml  1 mistake", f"  {said}"],
+    )
+
+
 @pytest.mark.parametrize(
     "line", ['source = "../x.txt"', 'source = "/x.txt"', 'source = "assets\\\\a.txt"', "source = 3"]
 )
@@ -340,6 +395,47 @@ def test_links_inside_the_project_are_followed(game):
     game.write("shared/a.txt", "edited")
     game.doit()
     assert game.read("build/toy/a.out") == b"EDITED"
+
+
+LOST = "link leads to nothing"
+ROUND = "link leads to itself"
+
+
+@pytest.mark.parametrize("source", ["assets/*", "assets/a{suffix}"])
+@pytest.mark.parametrize("suffix", [".txt", ".lst", ".bst"])
+@pytest.mark.parametrize(
+    ("leads_to", "problem"), [("gone/x", LOST), ("a{suffix}", ROUND), ("b.lst/x", LOST)]
+)
+def test_a_source_that_is_a_broken_link_fails_alone_with_where_it_leads(
+    game, source, suffix, leads_to, problem
+):
+    link = f"assets/a{suffix}"
+    game.write("assets/b.lst", "fine\n")
+    game.path(link).symlink_to(leads_to.format(suffix=suffix))
+    entries = f'[[asset]]\nsource = ["{source.format(suffix=suffix)}", "assets/b.lst"]\n'
+    game.write("manifests/toy.toml", f'target = "toy"\n{entries}')
+    for _ in range(2):
+        ran = game.doit()
+        assert (ran.code, ran.failed) == (1, ["toy:a"]), ran.out
+        facts = f"  link      {link}\n  leads to  {leads_to.format(suffix=suffix)}\n"
+        hint = "Mend the link, or put the file in its place.\n"
+        assert f"toy:a  {problem}\n{facts}{hint}" in ran.out
+    assert game.read("build/toy/b/0.line") == b"fine"
+    game.path(link).unlink()
+    game.write(link, "whole\n")
+    assert game.doit().code == 0
+
+
+def test_a_reference_that_is_a_broken_link_is_named_with_where_it_leads(game):
+    game.write("assets/a.txt", "ref x.inc\n")
+    game.path("assets/x.inc").symlink_to("nowhere.inc")
+    code = game.read("encoders/toy.py").decode()
+    ask = 'refs = surveys[asset.source]["refs"]\n        [surveys[f"assets/{ref}"] for ref in refs]'
+    game.write("encoders/toy.py", code.replace('refs = surveys[asset.source]["refs"]', ask))
+    ran = game.doit()
+    assert ran.code == 1
+    facts = "  asset     assets/a.txt\n  link      assets/x.inc\n  leads to  nowhere.inc\n"
+    assert f"toy:a  {LOST}\n{facts}" in ran.out
 
 
 def test_a_folder_that_links_to_its_own_parent_ends(game):

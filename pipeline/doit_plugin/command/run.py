@@ -1,4 +1,4 @@
-"""The `run` command: doit's own, with a build's executor, shared cache and reporter."""
+"""`doit run`, and `doit` alone: build what is out of date, or run the command of a target."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.control import TaskControl
-from doit.exceptions import InvalidDodoFile
+from doit.exceptions import InvalidCommand, InvalidDodoFile
 from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
-from pipeline.doit_plugin.command import telling_of_reach
+from pipeline.doit_plugin.command_line import PlainOptions
+from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.runner import BuildRunner
-from pipeline.report.output_stream import INTERRUPTED, Outlet, heard_or_not
+from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
+from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
 from pipeline.session import Session
 from pipeline.setting import SettingError, is_set
 from pipeline.state.database import DAMAGE
@@ -29,18 +31,19 @@ opt_lint = {
 }
 
 
-class Run(DoitRun):  # type: ignore[misc] # doit has no types
-    """Runs what is dirty."""
+class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
+    """Builds nodes and runs the project's own tasks."""
 
+    name = "run"
     doc_purpose = "build what is not up to date"
     cmd_options = (*DoitRun.cmd_options, opt_lint, opt_executor, opt_scheduler)
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
-        """Run, or show the help."""
+        """Run, or show the help; only the first word asks for that, others may be a task's."""
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        with heard_or_not(), telling_of_reach():
+        with survive_broken_pipe(), state_errors_as_doit_errors():
             try:
                 result: int = super().parse_execute(in_args)
             except KeyboardInterrupt:
@@ -49,7 +52,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         return result
 
     def execute(self, params: Any, args: list[str]) -> int:
-        """Run; should the state prove damaged half-way, drop it and run again."""
+        """Run; if the state proves damaged during the run, drop it and run again."""
         try:
             result: int = super().execute(params, args)
         except DAMAGE as error:
@@ -66,7 +69,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
         verbosity: int | None = None,
         always: bool = False,
         continue_: bool = False,
-        reporter: str = "cartwright",
+        reporter: Any = "cartwright",
         num_process: int = 0,
         single: bool = False,
         force_verbosity: bool = False,
@@ -80,31 +83,45 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
             session.build.lint = lint
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            if self.loader.target_command is not None:
+                return self._run_target_command()
             session.shared = _open_shared(session)
             cluster = make_cluster(session, executor, scheduler)
-            self.control = TaskControl(self.task_list)
-            self.control.process(self.sel_tasks)
-            if single:
-                self._drop_needs()
+            self._choose_tasks(session, single)
             if isinstance(outfile, str):
                 outfile = stack.enter_context(open(outfile, "w", encoding="utf-8"))
-            outlet = Outlet(outfile or sys.stdout)
-            stack.callback(outlet.flush)
-            options = {
-                "failure_verbosity": failure_verbosity,
-                "verbosity": verbosity,
-                "session": session,
-            }
-            runner = BuildRunner(
-                self.dep_manager,
-                self.reporters[reporter](outlet, options),
-                continue_,
-                always,
-                Stream(verbosity, force_verbosity),
-            )
+            stream = PipeSafeStream(outfile or sys.stdout)
+            stack.callback(stream.flush)
+            kind = self.reporters[reporter] if isinstance(reporter, str) else reporter
+            options: dict[str, Any] = {"failure_verbosity": failure_verbosity}
+            if issubclass(kind, Reporter):  # doit's own reporters know no other options
+                workers = None if cluster else num_process
+                options |= {"verbosity": verbosity, "session": session, "workers": workers}
+            output = Stream(verbosity, force_verbosity)
+            runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
             runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
             result: int = runner.run_all(self.control.task_dispatcher())
             return result
+
+    def _run_target_command(self) -> int:
+        """Run the command that a target declares and the first word of the line names."""
+        command = self.loader.target_command(config=self.config, bin_name=self.bin_name)
+        result: int = command.parse_execute(self.sel_tasks[1:])
+        return result
+
+    def _choose_tasks(self, session: Session, single: bool) -> None:
+        """Let doit select tasks by the words of the line; `single` drops what they depend on."""
+        self.control = TaskControl(self.task_list)
+        try:
+            self.control.process(self.sel_tasks)
+        except InvalidCommand as error:
+            if error.not_found is None:
+                raise
+            known = {*self.control.tasks, *session.all_tasks(), *self.loader.cmd_names}
+            what = "command, task or output"
+            raise unknown_name(error.not_found, what, known, "doit list --all") from None
+        if single:
+            self._drop_needs()
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:
@@ -116,7 +133,7 @@ class Run(DoitRun):  # type: ignore[misc] # doit has no types
 
 
 def _open_shared(session: Session) -> Any:
-    """Give the shared cache, where one is set and there is something to build."""
+    """Open the shared cache, if one is set and there is something to build."""
     if session.build is None:
         return None
     try:

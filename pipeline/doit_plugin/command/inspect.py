@@ -15,7 +15,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
 from pipeline.content.code import add_project_encoders, load_function
 from pipeline.disk.file import leads_out, read_file, read_if_there
-from pipeline.doit_plugin.command import PlainCommand
+from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure

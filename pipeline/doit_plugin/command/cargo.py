@@ -1,7 +1,7 @@
-"""`doit cargo MANIFEST --into DIR`: what a crate's build.rs calls to get its assets.
+"""`doit cargo MANIFEST --into DIR`: build a manifest from a crate's build.rs.
 
-It builds one manifest, copies the outputs to where `include!` finds them, and tells cargo on the
-standard output what to watch. All else that there is to say goes to the standard error.
+The outputs are copied to where `include!` finds them. Only lines for cargo go to the standard
+output, such as what to watch; everything else goes to the standard error.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.plan import Source
 from pipeline.disk.mirror import NotOursError, mirror
-from pipeline.doit_plugin.command import PlainCommand
-from pipeline.doit_plugin.loader import say_waiting
-from pipeline.doit_plugin.run import Run
+from pipeline.doit_plugin.command.run import Run
+from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.open_session import open_session
 from pipeline.project import PRIVATE, Project
 
 opt_into = {
@@ -40,7 +40,7 @@ class Cargo(PlainCommand, Run):
     cmd_options = (*Run.cmd_options, opt_into)
 
     def execute(self, params: Any, args: list[str]) -> int:
-        """Build, copy, and print what cargo has to know."""
+        """Build, copy, and print the lines for cargo."""
         folder = params["into"]
         if len(args) != 1 or not folder:
             raise InvalidCommand("cargo takes one manifest and --into with a folder")
@@ -49,11 +49,11 @@ class Cargo(PlainCommand, Run):
         result: int = super().execute(params, args)
         if result:
             return result
-        project = Project(os.getcwd(), say_waiting)
+        project = open_session().project
         try:
             project.lock.acquire()
             mirror(outputs_of(project, args[0]), folder)
-            lines = [*watched(project, args[0]), *warnings_of(project, args[0])]
+            lines = [*watch_lines(project, args[0]), *warning_lines(project, args[0])]
         except NotOursError:
             message = f"cargo: {folder} holds files that doit did not put there; name another"
             raise InvalidCommand(message) from None
@@ -64,7 +64,7 @@ class Cargo(PlainCommand, Run):
 
 
 def outputs_of(project: Project, stem: str) -> dict[str, str]:
-    """Give the files of a manifest by their names below its output folder."""
+    """Return the paths of a manifest's files by their names below its output folder."""
     record = project.state.manifest(stem)
     if record is None:
         raise InvalidCommand(f"cargo: {stem} is no manifest, but perhaps a target or a task")
@@ -73,11 +73,11 @@ def outputs_of(project: Project, stem: str) -> dict[str, str]:
     return {path[skipped:]: f"{project.root}/{path}" for path in paths}
 
 
-def watched(project: Project, stem: str) -> list[str]:
-    """Say which files and folders a change in which should start the build again.
+def watch_lines(project: Project, stem: str) -> list[str]:
+    """Return the lines that tell cargo which files and folders to watch.
 
-    Cargo looks through folders to their depths, so one that outputs or caches lie in would
-    always be new; new files there are seen only by a plain `doit`.
+    Cargo searches folders to any depth, so a folder that holds outputs or the cache would always
+    count as changed. It is left out, and new files there are seen only by a plain `doit`.
     """
     record = project.state.planned_manifest(stem)
     busy = [record.output, PRIVATE, "cache"]
@@ -100,8 +100,8 @@ def _sources(project: Project, stem: str) -> Iterable[str]:
                 yield one.path
 
 
-def warnings_of(project: Project, stem: str) -> list[str]:
-    """Give the warnings of a manifest's nodes in a form that cargo shows."""
+def warning_lines(project: Project, stem: str) -> list[str]:
+    """Return the lines that make cargo show the warnings of a manifest's nodes."""
     lines: list[str] = []
     for row in sorted(project.state.rows(stem), key=lambda row: row.task):
         built = row.built

@@ -1,4 +1,4 @@
-"""`doit clean`: doit's own, but a file that is no longer what was made stays, as in a sweep."""
+"""`doit clean`: doit's own, but a file that was altered since it was made stays."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from doit.cmd_clean import Clean as DoitClean
 
 from pipeline.build.stale import reason_to_keep
 from pipeline.change.evaluate import Evaluator
-from pipeline.doit_plugin.loader import NODE, speaking_plainly
+from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.loader import NODE
+from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.project import Project
 
 
-class Clean(DoitClean):  # type: ignore[misc] # doit has no types
+class Clean(PlainCommand, DoitClean):  # type: ignore[misc] # doit has no types
     """Removes outputs."""
 
+    name = "clean"
+
     def clean_tasks(self, tasks: Sequence[Any], dryrun: bool, cleanforget: bool) -> None:
-        """Clean tasks, each once; of nodes only the files that nobody altered."""
+        """Clean tasks, each once; of nodes remove only the files that nobody altered."""
         project: Project = self.loader.session.project
-        with speaking_plainly():
+        with user_errors_as_doit_errors():
             made = {output.path: output.sha for output in project.state.all_outputs()}
             for task in tasks:
                 if task.meta is NODE:
@@ -28,7 +32,7 @@ class Clean(DoitClean):  # type: ignore[misc] # doit has no types
 
 
 def removable(project: Project, task: Any, made: Mapping[str, str]) -> list[str]:
-    """Give the files of a node that may be removed, and tell of the others."""
+    """Return the files of a node that may be removed, and print why the others stay."""
     evaluator = Evaluator(project.root, project.code, project.sources.sha)
     files = []
     for path in task.targets:

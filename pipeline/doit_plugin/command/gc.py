@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,10 +10,10 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.cache.trim import GRACE_S, clear_litter, trim_cache
 from pipeline.change.owner import adopt_ledger
-from pipeline.doit_plugin.command import PlainCommand
-from pipeline.doit_plugin.loader import say_waiting, speaking_plainly
+from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.open_session import open_session
+from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.project import Project
-from pipeline.session import Session
 from pipeline.size import format_bytes, parse_bytes
 from pipeline.state.ledger import Ledger
 
@@ -37,13 +36,13 @@ class Gc(PlainCommand):
     cmd_options = (opt_max_size,)
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
-        """Trim, and say what was done."""
+        """Trim the cache and print how much was removed."""
         if pos_args:
             raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
         limit = parse_size(opt_values["max_size"])
-        with speaking_plainly():
-            session = Session(Project(os.getcwd(), say_waiting))
-            project = session.project
+        session = open_session()
+        project = session.project
+        with user_errors_as_doit_errors():
             with project.lock:
                 project.own_state()
                 keep = session.retry_if_damaged(lambda: needed(project))
@@ -59,7 +58,7 @@ class Gc(PlainCommand):
 
 
 def shorten_ledger(project: Project) -> None:
-    """List every output once; what only the ledger knows as one is learnt from it first."""
+    """Rewrite the ledger with one line an output, after reading what only the ledger knows."""
     ledger = Ledger(project.ledger)
     adopt_ledger(project, ledger)
     made = ((output.path, output.sha) for output in project.state.all_outputs())
@@ -67,7 +66,7 @@ def shorten_ledger(project: Project) -> None:
 
 
 def needed(project: Project) -> set[str]:
-    """Name the receipts and objects that the project's last builds consist of."""
+    """Return the keys of the receipts and objects that the last build of each node uses."""
     found: set[str] = set()
     for stem in project.state.stems():
         for row in project.state.rows(stem):
@@ -77,7 +76,7 @@ def needed(project: Project) -> set[str]:
 
 
 def parse_size(text: str) -> int:
-    """Read a size such as 500M, 10G or 10GiB."""
+    """Parse a size such as 500M, 10G or 10GiB into bytes."""
     size = parse_bytes(text)
     if size is None:
         raise InvalidCommand(f"gc: found --max-size {text}; allowed: a size such as 500M or 10G")

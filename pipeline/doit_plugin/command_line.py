@@ -1,0 +1,119 @@
+"""How a command reads its line: options anywhere, `--help`, and one sentence for a wrong option."""
+
+from __future__ import annotations
+
+import getopt
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from doit.cmd_base import Command
+from doit.cmdparse import CmdParse, CmdParseError
+
+from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
+from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
+
+
+def run_command(run: Callable[[], int]) -> int:
+    """Run a command that prints; a broken pipe and Ctrl-C end it without a traceback."""
+    with survive_broken_pipe(), state_errors_as_doit_errors():
+        try:
+            return run()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+
+class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
+    """doit's parser, but an error is one sentence instead of a dump of all option objects."""
+
+    def __init__(self, options: Sequence[Any], command: str) -> None:
+        super().__init__(options)
+        self.command = command
+
+    def parse_only(self, in_args: Sequence[str], params: Any = None) -> tuple[Any, list[str]]:
+        """Parse a line into values by option and the words that are no options."""
+        try:
+            found, _ = getopt.getopt(list(in_args), self.get_short(), self.get_long())
+        except getopt.GetoptError as error:
+            raise CmdParseError(self._describe(error)) from None
+        for flag, value in found:
+            option, _ = self.get_option(flag)
+            if option.type is int and not value.removeprefix("-").isdecimal():
+                raise CmdParseError(f'{flag}: found "{value}"; a whole number is needed')
+        parsed: tuple[Any, list[str]] = super().parse_only(in_args, params)
+        return parsed
+
+    def reorder(self, in_args: Sequence[str]) -> list[str]:
+        """Put options first: doit takes everything behind the first name for a name."""
+        try:
+            found, names = getopt.gnu_getopt(list(in_args), self.get_short(), self.get_long())
+        except getopt.GetoptError as error:
+            raise CmdParseError(self._describe(error)) from None
+        options: list[str] = []
+        for flag, value in found:
+            options += [flag] if self.get_option(flag)[0].type is bool else [flag, value]
+        return [*options, "--", *names]
+
+    def _describe(self, error: getopt.GetoptError) -> str:
+        if not error.msg.endswith("not recognized"):
+            return error.msg  # such as "option --max-size requires argument"
+        is_short = len(error.opt) == 1
+        flag, hint = (
+            (f"-{error.opt}", self._hint_for_letter(error.opt))
+            if is_short
+            else (f"--{error.opt}", self._hint_for_word(error.opt))
+        )
+        return f"{self.command} has no option {flag}; {hint}"
+
+    def _hint_for_letter(self, wrong: str) -> str:
+        letters = sorted(option.short for option in self.options if option.short)
+        words = [name.removesuffix("=") for name in self.get_long()]
+        near = [f"-{wrong.swapcase()}"] if wrong.swapcase() in letters else []
+        near += [f"--{word}" for word in words if word.startswith(wrong.lower())]
+        if near:
+            return f"did you mean {near[0]}?"
+        known = [f"-{letter}" for letter in letters] or [f"--{word}" for word in words]
+        return f"known here: {', '.join([*known, '--help'])}"
+
+    def _hint_for_word(self, wrong: str) -> str:
+        from pipeline.manifest.mistake import nearest
+
+        near = nearest(wrong, [name.removesuffix("=") for name in self.get_long()])
+        return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
+
+
+class PlainOptions(Command):  # type: ignore[misc] # doit has no types
+    """A command that describes a wrong option in one sentence."""
+
+    @cached_property
+    def cmdparser(self) -> OptionParser:
+        """The parser of the command's options, with the defaults that doit.cfg gives."""
+        parser = OptionParser(self.get_options(), self.name)
+        parser.overwrite_defaults(self.config_vals)
+        return parser
+
+
+class PlainCommand(PlainOptions):
+    """A command that takes options anywhere on its line and knows `--help`."""
+
+    def parse_execute(self, in_args: Sequence[str]) -> int:
+        """Run the command, or show its help."""
+        words = in_args[: in_args.index("--")] if "--" in in_args else in_args
+        if "--help" in words or "-h" in words:
+            return run_command(self._show_help)
+        return run_command(lambda: self._parse_and_run(in_args))
+
+    def _show_help(self) -> int:
+        print(self.help())
+        return 0
+
+    def _parse_and_run(self, in_args: Sequence[str]) -> int:
+        self.outstream = sys.stdout  # doit bound the stream before it was made safe
+        try:
+            result: int = super().parse_execute(self.cmdparser.reorder(in_args))
+        finally:
+            session = getattr(getattr(self, "loader", None), "session", None)
+            if session is not None:
+                session.project.close()
+        return result

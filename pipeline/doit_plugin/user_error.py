@@ -1,0 +1,45 @@
+"""Errors that the user can mend, as doit's own errors: one message, exit code 3, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from doit.exceptions import InvalidCommand, InvalidDodoFile
+
+from pipeline.state.database import StateUnavailableError
+
+
+@contextmanager
+def user_errors_as_doit_errors() -> Iterator[None]:
+    """Turn mistakes in manifests and refusals of the file system into doit's errors."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename2 or error.filename or "the project"
+        raise InvalidDodoFile(f"{where}: {error.strerror or error}") from None
+    except Exception as error:
+        # Imported late: a run that finds nothing to do needs no manifest schema.
+        from pipeline.manifest.mistake import ManifestError
+
+        if isinstance(error, ManifestError):
+            raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
+        raise
+
+
+@contextmanager
+def state_errors_as_doit_errors() -> Iterator[None]:
+    """Turn a state file that can't be read or written during a command into doit's error."""
+    try:
+        yield
+    except StateUnavailableError as error:
+        raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
+
+
+def unknown_name(name: str, what: str, known: Iterable[str], where: str) -> InvalidCommand:
+    """Give the error for a name that nothing has: the nearest known one, or where to find them."""
+    from pipeline.manifest.mistake import nearest
+
+    near = nearest(name, known)
+    hint = f'did you mean "{near}"?' if near else f"`{where}` names them all"
+    return InvalidCommand(f'"{name}" is no {what}; {hint}')

@@ -1,0 +1,115 @@
+"""The command line: a slip is answered in one sentence that names what was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pipeline.game import Game
+
+
+@pytest.fixture
+def built(game: Game) -> Game:
+    game.write("assets/a.txt", "hello")
+    game.write("assets/sub/b.txt", "world")
+    assert game.doit().code == 0
+    return game
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "-q",
+            "run has no option -q; known here: -P, -a, -c, -d, -f, -k, -n, -o, -r, -s, -v, --help",
+        ),
+        ("-N 2", "run has no option -N; did you mean -n?"),
+        ("-l", "run has no option -l; did you mean --lint?"),
+        ("--alway", None),  # getopt takes the beginning of a word for the word
+        (
+            "--allways-execute",
+            "run has no option --allways-execute; did you mean --always-execute?",
+        ),
+        ("--xyzzy", "run has no option --xyzzy; `doit help run` lists them"),
+        ("-n many", '-n: found "many"; a whole number is needed'),
+        ("-n", "option -n requires argument"),
+        ("list -x", "list has no option -x; known here: -d, -f, -k, -p, -q, -s, --help"),
+        ("list --stat", None),
+        ("list --al toy", None),
+        ("list toy --deb", "list has no option --deb; did you mean --deps?"),
+        ("gc --maxsize 1G", "gc has no option --maxsize; did you mean --max-size?"),
+        ("gc -x", "gc has no option -x; known here: --max-size, --help"),
+        ("explain -v", "explain has no option -v; known here: --help"),
+    ],
+)
+def test_a_wrong_option_is_answered_in_one_sentence(built, line, said):
+    ran = built.doit(*line.split())
+    expected = (0, "") if said is None else (3, f"ERROR: {said}\n")
+    assert (ran.code, ran.err) == expected
+
+
+@pytest.mark.parametrize("command", ["list", "info", "clean", "forget", "ignore", "help"])
+def test_doits_own_commands_know_help_and_take_options_behind_names(built, command):
+    assert "USAGE" in built.doit(command, "--help").out
+    assert built.doit("list", "toy", "--all").out == built.doit("list", "--all", "toy").out
+    ran = built.doit("clean", "toy:a", "-n")
+    assert (ran.code, built.path("build/toy/a.out").exists()) == (0, True)
+
+
+def test_forget_without_a_name_says_what_to_name(built):
+    ran = built.doit("forget")
+    said = "forget: name a task, a manifest or a target, or use --all for all of them"
+    assert (ran.code, ran.out, ran.err) == (3, "", f"ERROR: {said}\n")
+    assert built.doit().built == []
+
+
+@pytest.mark.parametrize("option", ["--all", "-a"])
+def test_forget_all_forgets_everything(built, option):
+    assert built.doit("forget", option).out == "forgetting all tasks\n"
+    assert len(built.doit().built) == 3
+
+
+def test_forget_without_a_name_forgets_default_tasks(built):
+    dodo = built.read("dodo.py").decode()
+    built.write("dodo.py", dodo + 'DOIT_CONFIG = {"default_tasks": ["toy:a"]}\n')
+    assert built.doit("forget").out == "forgetting toy:a\n"
+    assert built.doit("forget", "--disable-default").out.startswith("no tasks specified")
+
+
+@pytest.mark.parametrize("command", ["explain", "list", "info", "clean", "forget", "ignore"])
+@pytest.mark.parametrize(
+    ("slip", "hint"),
+    [
+        ("toy:A", 'did you mean "toy:a"?'),
+        ("TOY", 'did you mean "toy"?'),
+        ("toy:sub/bb", 'did you mean "toy:sub/b"?'),
+        ("xyzzy", "`doit list --all` names them all"),
+    ],
+)
+def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, slip, hint):
+    ran = built.doit(command, slip)
+    expected = f'ERROR: "{slip}" is no task, manifest or target; {hint}\n'
+    assert (ran.code, ran.out, ran.err) == (3, "", expected)
+
+
+def test_explain_knows_names_that_were_never_built(game):
+    game.write("assets/a.txt", "hello")
+    assert 'did you mean "toy:a"?' in game.doit("explain", "Toy:a").err
+
+
+@pytest.mark.parametrize(
+    ("slip", "hint"),
+    [
+        ("toy:A", 'did you mean "toy:a"?'),
+        ("exlpain", 'did you mean "explain"?'),
+        ("xyzzy", "`doit list --all` names them all"),
+    ],
+)
+def test_a_slip_in_the_name_of_what_to_build_is_answered_with_the_nearest(built, slip, hint):
+    ran = built.doit(slip)
+    expected = f'ERROR: "{slip}" is no command, task or output; {hint}\n'
+    assert (ran.code, ran.out, ran.err) == (3, "", expected)
+
+
+def test_tab_completion_can_be_made_with_the_tasks(built):
+    ran = built.doit("tabcompletion", "--hardcode-tasks")
+    assert (ran.code, '"toy"' in ran.out) == (0, True)
