@@ -48,7 +48,7 @@ class ImportEmber(PlainCommand):
             raise InvalidCommand(f"import-ember: there is no file {path}")
         if os.path.exists(output) and not opt_values["force"]:
             raise InvalidCommand(f"import-ember: {output} is already there; --force replaces it")
-        from encoders.emberware.ember import convert_ember
+        from encoders.emberware.ember_manifest import convert_ember
 
         try:
             converted = convert_ember(read_file(path), path)

@@ -1,8 +1,8 @@
-"""Columns of numbers as the console's serialiser packs them (bitcode 0.6): few bits for few values.
+"""Columns of numbers in the wire format of the Rust crate bitcode 0.6, the console's serialiser.
 
-Writing is canonical: of the several ways to write a column, the one that the real serialiser
-takes, so that equal values give equal bytes. Reading accepts every way, and refuses what no writer
-makes: values past a group's states, bits behind the last value, unknown headers.
+The writer is canonical: a column can be packed in several ways, and it takes the one that the
+crate's own encoder takes, so that equal values give equal bytes. The reader accepts every valid
+packing and refuses values outside a group's range, set padding bits and unknown headers.
 """
 
 from __future__ import annotations
@@ -20,49 +20,49 @@ Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[Any]
 Buffer = bytes | memoryview
 
-# How many values of so many states share a byte.
+# Values per byte, by the number of states that a value can have.
 GROUPS = {2: 8, 3: 5, 4: 4, 6: 3, 16: 2}
-# A column of bytes is packed by its largest value; raw bytes have 256 states.
+# (largest value, states): the first row that fits decides the packing; 256 states are raw bytes.
 STATES_BY_MAXIMUM = ((1, 2), (2, 3), (3, 4), (5, 6), (15, 16), (255, 256))
 HEADER_BY_STATES = {256: 0, 16: 2, 6: 4, 4: 6, 3: 8, 2: 10}
 STATES_BY_HEADER = {header: states for states, header in HEADER_BY_STATES.items()}
-# Fewer values than this are never written relative to their minimum.
+# A column is stored relative to its minimum only from this many values on.
 OFFSET_COUNT = 6
-# Columns this short are not packed at all.
+# Columns of at most this many bytes are stored raw, without a header.
 RAW_BYTES = 2
-# The serialiser looks at so many values before it gives a column of integers up as wide.
+# bitcode looks at this many leading values; if they span the full width, it packs nothing.
 SAMPLE = 16
-# Lengths from here on stand in a column of their own.
+# A length byte of 255 means that the full length is in the column of long lengths.
 LONG = 255
 
 
 @dataclass
 class Cursor:
-    """A place in the bytes that are being read; `name` is what the user calls them."""
+    """A read position in the file that the user knows as `name`."""
 
     data: memoryview
     name: str
-    place: int = 0
+    offset: int = 0
 
     def take(self, size: int) -> memoryview:
-        """Return the next bytes and move on."""
-        if not 0 <= size <= len(self.data) - self.place:
+        """Return the next `size` bytes and advance."""
+        if not 0 <= size <= len(self.data) - self.offset:
             raise self.fault("the file is too short", {"needed": size})
-        self.place += size
-        return self.data[self.place - size : self.place]
+        self.offset += size
+        return self.data[self.offset - size : self.offset]
 
     def fault(self, problem: str, facts: dict[str, object] | None = None) -> EncodeError:
-        """Build the error for what stands here."""
-        return EncodeError(problem, {"file": self.name, "at byte": self.place, **(facts or {})})
+        """Return an error that names the file and the current offset."""
+        return EncodeError(problem, {"file": self.name, "at byte": self.offset, **(facts or {})})
 
     def check_count(self, count: int) -> None:
-        """Refuse a count that the rest of the file cannot hold; no value is below one bit."""
-        if count > 8 * (len(self.data) - self.place):
+        """Refuse a count that the rest of the file cannot hold at one bit per value."""
+        if count > 8 * (len(self.data) - self.offset):
             raise self.fault("the file is too short", {"values": count})
 
 
 def pack_states(values: Bytes, states: int) -> bytes:
-    """Pack values below `states`, the first of each group least significant."""
+    """Pack values below `states` as digits of a byte, the first value least significant."""
     if states not in GROUPS:
         return values.tobytes()
     group = GROUPS[states]
@@ -76,7 +76,7 @@ def pack_states(values: Bytes, states: int) -> bytes:
 
 
 def unpack_states(cursor: Cursor, count: int, states: int) -> Bytes:
-    """Read `count` values below `states`."""
+    """Decode `count` values below `states`."""
     if states not in GROUPS:
         return np.frombuffer(cursor.take(count), np.uint8)
     group = GROUPS[states]
@@ -96,7 +96,7 @@ def _states_for(maximum: int) -> int:
 
 
 def pack_bytes(data: Buffer) -> list[Buffer]:
-    """Write a column of bytes."""
+    """Encode a column of bytes."""
     if len(data) <= RAW_BYTES:
         return [data]
     values = np.frombuffer(data, np.uint8)
@@ -110,7 +110,7 @@ def pack_bytes(data: Buffer) -> list[Buffer]:
 
 
 def pack_joined(parts: Sequence[Buffer]) -> list[Buffer]:
-    """Write one column of the bytes of several parts, without copying what is not packed."""
+    """Encode the concatenated parts as one column; copy them only where they get packed."""
     ranges = [(one.min(), one.max()) for one in (np.frombuffer(p, np.uint8) for p in parts if p)]
     if len(ranges) > 0 and sum(map(len, parts)) > RAW_BYTES:
         low, high = min(int(one) for one, _ in ranges), max(int(one) for _, one in ranges)
@@ -120,11 +120,12 @@ def pack_joined(parts: Sequence[Buffer]) -> list[Buffer]:
 
 
 def unpack_bytes(cursor: Cursor, count: int) -> Bytes:
-    """Read a column of `count` bytes."""
+    """Decode a column of `count` bytes."""
     cursor.check_count(count)
     if count <= RAW_BYTES:
         return np.frombuffer(cursor.take(count), np.uint8)
     header = cursor.take(1)[0]
+    # An odd header is the even one above it with a minimum that the values are relative to.
     states = STATES_BY_HEADER.get(header + header % 2)
     if states is None or header == HEADER_BY_STATES[256] - 1:
         raise cursor.fault("unknown packing of bytes", {"header": header})
@@ -134,12 +135,12 @@ def unpack_bytes(cursor: Cursor, count: int) -> Bytes:
 
 
 def _width_for(value: int, width: int) -> int:
-    """Return the narrowest of 1, 2, 4, 8 bytes, at most `width`, that holds the value."""
+    """Return the smallest of 1, 2, 4 and `width` bytes that holds the value."""
     return next((w for w in (1, 2, 4) if w < width and value < 1 << (8 * w)), width)
 
 
 def pack_integers(values: Integers) -> list[Buffer]:
-    """Write a column of integers; their width and sign are the array's."""
+    """Encode a column of integers of the array's width and sign."""
     width = values.dtype.itemsize
     stored = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     if not len(values):
@@ -162,16 +163,17 @@ def pack_integers(values: Integers) -> list[Buffer]:
 
 
 def _integer_header(stored: int, width: int) -> int:
-    """Return 0 for the full width, 2 for half of it, 4 for a quarter, 6 for an eighth."""
+    """Return the header of a stored width: 0 full, 2 half, 4 a quarter, 6 an eighth."""
     return 2 * (width // stored).bit_length() - 2
 
 
 def _payload(values: Integers) -> list[Buffer]:
+    """Encode narrowed integers; single bytes are packed once more as a column of bytes."""
     return pack_bytes(values.tobytes()) if values.dtype.itemsize == 1 else [values.tobytes()]
 
 
 def unpack_integers(cursor: Cursor, count: int, dtype: np.dtype[Any]) -> Integers:
-    """Read a column of `count` integers of this type."""
+    """Decode a column of `count` integers of this type."""
     width = dtype.itemsize
     cursor.check_count(count)
     if not count:
@@ -192,32 +194,33 @@ def unpack_integers(cursor: Cursor, count: int, dtype: np.dtype[Any]) -> Integer
 
 
 def pack_lengths(lengths: list[int]) -> list[Buffer]:
-    """Write a column of lengths: a byte each, and the long ones once more in full."""
+    """Encode lengths: a byte each, then a column of the full lengths from 255 on."""
     short = bytes(min(length, LONG) for length in lengths)
     long = [length for length in lengths if length >= LONG]
     return [*pack_bytes(short), *pack_integers(np.array(long, np.uint64))]
 
 
 def unpack_lengths(cursor: Cursor, count: int) -> list[int]:
-    """Read a column of `count` lengths."""
+    """Decode a column of `count` lengths."""
     lengths: list[int] = unpack_bytes(cursor, count).tolist()
-    long = [place for place, length in enumerate(lengths) if length == LONG]
+    long = [row for row, length in enumerate(lengths) if length == LONG]
     found = unpack_integers(cursor, len(long), np.dtype("<u8")).tolist()
-    for place, length in zip(long, found, strict=True):
+    for row, length in zip(long, found, strict=True):
         if length < LONG:
             raise cursor.fault("a short length stands among the long ones", {"length": length})
-        lengths[place] = length
+        lengths[row] = length
     return lengths
 
 
 def pack_floats(values: npt.NDArray[np.float32]) -> list[Buffer]:
-    """Write a column of floats: the low three bytes of each, then the top byte of each."""
+    """Encode floats: the three mantissa bytes of all values, then the top bytes of all."""
     parts = np.ascontiguousarray(values, "<f4").reshape(-1, 1).view(np.uint8)
     return [parts[:, :3].tobytes(), parts[:, 3].tobytes()]
 
 
 def unpack_floats(cursor: Cursor, count: int) -> npt.NDArray[np.float32]:
-    """Read a column of `count` floats."""
+    """Decode a column of `count` floats."""
+    # A damaged count must not allocate memory before `take` refuses it.
     parts = np.empty((count if 4 * count <= len(cursor.data) else 0, 4), np.uint8)
     low, top = cursor.take(3 * count), cursor.take(count)
     parts[:, :3] = np.frombuffer(low, np.uint8).reshape(-1, 3)

@@ -1,8 +1,8 @@
-"""The types of serialised values: each writes and reads one column of as many values as there are.
+"""The types of bitcode 0.6, as data: each encodes and decodes a column of values of its type.
 
-The serialiser works by columns: a list of records becomes a column for each field, a list of
-lists a column of lengths and one column of all elements. A type here is data; `write` takes all
-values of a column at once. Values are as JSON has them, but for bytes and arrays of numbers.
+bitcode stores columns, not records: a list of records becomes one column for each field, a list of
+lists becomes a column of lengths and one column of all elements. Values are those of JSON, plus
+bytes and numpy arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from encoders.emberware.column import (
+from encoders.emberware.codec.bitcode_column import (
     Buffer,
     Cursor,
     pack_bytes,
@@ -30,95 +30,94 @@ from encoders.emberware.column import (
     unpack_states,
 )
 
-# No ROM has as many names or records; a damaged one may say so.
+# More names or records than any ROM has; a damaged count above it must not fill the memory.
 ROW_LIMIT = 1 << 18
 
 
 class Type(Protocol):
-    """How values of one type stand in the file."""
+    """A type that can encode and decode a column of its values."""
 
     def write(self, values: Sequence[Any]) -> list[Buffer]:
-        """Return the column of the values, in parts."""
+        """Encode a column, as buffers to be joined."""
         ...
 
     def read(self, cursor: Cursor, count: int) -> Sequence[Any]:
-        """Read a column of `count` values."""
+        """Decode a column of `count` values."""
         ...
 
 
 @dataclass(frozen=True)
 class Byte:
-    """u8."""
+    """An unsigned byte, u8."""
 
     def write(self, values: Sequence[int]) -> list[Buffer]:
-        """Return a column of bytes."""
+        """Encode bytes."""
         return pack_bytes(bytes(values))
 
     def read(self, cursor: Cursor, count: int) -> list[int]:
-        """Read a column of bytes."""
+        """Decode bytes."""
         values: list[int] = unpack_bytes(cursor, count).tolist()
         return values
 
 
 @dataclass(frozen=True)
-class Whole:
-    """An integer of several bytes, by its numpy code."""
+class Integer:
+    """An integer of two or more bytes, given by its numpy code."""
 
     code: str
 
     def write(self, values: Sequence[int]) -> list[Buffer]:
-        """Return a column of integers."""
+        """Encode integers."""
         return pack_integers(np.array(values, self.code))
 
     def read(self, cursor: Cursor, count: int) -> list[int]:
-        """Read a column of integers."""
+        """Decode integers."""
         values: list[int] = unpack_integers(cursor, count, np.dtype(self.code)).tolist()
         return values
 
 
 @dataclass(frozen=True)
-class Single:
-    """f32."""
+class Float:
+    """A single-precision number, f32."""
 
     def write(self, values: Sequence[float]) -> list[Buffer]:
-        """Return a column of floats."""
+        """Encode floats."""
         return pack_floats(np.array(values, np.float32))
 
     def read(self, cursor: Cursor, count: int) -> list[float]:
-        """Read a column of floats."""
+        """Decode floats."""
         values: list[float] = unpack_floats(cursor, count).tolist()
         return values
 
 
 @dataclass(frozen=True)
-class Singles:
-    """A fixed number of f32."""
+class FloatArray:
+    """An array of `size` f32."""
 
     size: int
 
     def write(self, values: Sequence[Sequence[float]]) -> list[Buffer]:
-        """Return a column of all the floats."""
+        """Encode the floats of all arrays as one column."""
         return pack_floats(np.array(values, np.float32).reshape(-1))
 
     def read(self, cursor: Cursor, count: int) -> list[list[float]]:
-        """Read a column of arrays."""
-        values: list[list[float]] = (
-            unpack_floats(cursor, count * self.size).reshape(-1, self.size).tolist()
-        )
-        return values
+        """Decode a column of arrays."""
+        values = unpack_floats(cursor, count * self.size).reshape(-1, self.size)
+        arrays: list[list[float]] = values.tolist()
+        return arrays
 
 
 @dataclass(frozen=True)
-class Name:
-    """A text in UTF-8."""
+class String:
+    """A UTF-8 string."""
 
     def write(self, values: Sequence[str]) -> list[Buffer]:
-        """Return a column of lengths, and all texts."""
+        """Encode the lengths, then all texts without packing."""
         texts = [value.encode() for value in values]
         return [*pack_lengths([len(text) for text in texts]), b"".join(texts)]
 
     def read(self, cursor: Cursor, count: int) -> list[str]:
-        """Read a column of texts."""
+        """Decode a column of texts."""
         texts = [bytes(cursor.take(length)) for length in unpack_lengths(cursor, count)]
         try:
             return [text.decode() for text in texts]
@@ -127,15 +126,15 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Blob:
-    """A list of u8."""
+class ByteString:
+    """A list of u8, as `bytes`."""
 
     def write(self, values: Sequence[Buffer]) -> list[Buffer]:
-        """Return a column of lengths, and all bytes as one column."""
+        """Encode the lengths, then all bytes as one column."""
         return [*pack_lengths([len(value) for value in values]), *pack_joined(values)]
 
     def read(self, cursor: Cursor, count: int) -> list[bytes]:
-        """Read a column of byte strings."""
+        """Decode a column of byte strings."""
         lengths = unpack_lengths(cursor, count)
         joined = unpack_bytes(cursor, sum(lengths))
         ends = accumulate(lengths, initial=0)
@@ -143,38 +142,38 @@ class Blob:
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A list of integers, by their numpy code, as an array."""
+class IntegerList:
+    """A list of integers given by their numpy code, as an array."""
 
     code: str
 
     def write(self, values: Sequence[Any]) -> list[Buffer]:
-        """Return a column of lengths, and all integers as one column."""
+        """Encode the lengths, then all integers as one column."""
         arrays = [np.asarray(value, self.code) for value in values]
         joined = np.concatenate(arrays) if arrays else np.zeros(0, self.code)
         return [*pack_lengths([len(array) for array in arrays]), *pack_integers(joined)]
 
     def read(self, cursor: Cursor, count: int) -> list[Any]:
-        """Read a column of arrays."""
+        """Decode a column of arrays."""
         lengths = unpack_lengths(cursor, count)
         joined = unpack_integers(cursor, sum(lengths), np.dtype(self.code))
         return np.split(joined, np.cumsum(lengths)[:-1]) if lengths else []
 
 
 @dataclass(frozen=True)
-class Maybe:
+class Optional:
     """A value or None."""
 
     type: Type
 
     def write(self, values: Sequence[Any]) -> list[Buffer]:
-        """Return a column of flags, and one of the values that are there."""
+        """Encode a bit for each value, then the values that are not None."""
         present = [value for value in values if value is not None]
         flags = np.array([value is not None for value in values], np.uint8)
         return [pack_states(flags, 2), *(self.type.write(present) if present else [])]
 
     def read(self, cursor: Cursor, count: int) -> list[Any]:
-        """Read a column of values or Nones."""
+        """Decode a column of values or Nones."""
         cursor.check_count(count)
         flags = unpack_states(cursor, count, 2).tolist()
         present = iter(self.type.read(cursor, sum(flags)) if any(flags) else ())
@@ -182,17 +181,17 @@ class Maybe:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One of a few named values, written as its number."""
+class Enumeration:
+    """One of a few named values, stored as its number."""
 
     names: tuple[str, ...]
 
     def write(self, values: Sequence[int]) -> list[Buffer]:
-        """Return a column of numbers."""
+        """Encode the numbers in as few bits as the names need."""
         return [pack_states(np.array(values, np.uint8), len(self.names))]
 
     def read(self, cursor: Cursor, count: int) -> list[int]:
-        """Read a column of numbers."""
+        """Decode a column of numbers."""
         cursor.check_count(count)
         values: list[int] = unpack_states(cursor, count, len(self.names)).tolist()
         return values
@@ -200,38 +199,38 @@ class Variant:
 
 @dataclass(frozen=True)
 class Record:
-    """Fields by name, in the order of the file."""
+    """Named fields, in wire order."""
 
     fields: tuple[tuple[str, Type], ...]
 
     def write(self, values: Sequence[Any]) -> list[Buffer]:
-        """Return the columns of the fields, one after another."""
+        """Encode one column for each field."""
         parts: list[Buffer] = []
         for name, kind in self.fields:
             parts += kind.write([value[name] for value in values])
         return parts
 
     def read(self, cursor: Cursor, count: int) -> list[dict[str, Any]]:
-        """Read a column of records."""
+        """Decode a column of records."""
         columns = [kind.read(cursor, count) for _, kind in self.fields]
         names = [name for name, _ in self.fields]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)
-class Many:
-    """A list of values that are not plain numbers."""
+class List:
+    """A list of values of any type but integers."""
 
     type: Type
 
     def write(self, values: Sequence[Sequence[Any]]) -> list[Buffer]:
-        """Return a column of lengths, and one of all elements."""
+        """Encode the lengths, then all elements as one column."""
         elements = [element for value in values for element in value]
         lengths = pack_lengths([len(value) for value in values])
         return [*lengths, *(self.type.write(elements) if elements else [])]
 
     def read(self, cursor: Cursor, count: int) -> list[list[Any]]:
-        """Read a column of lists."""
+        """Decode a column of lists."""
         lengths = unpack_lengths(cursor, count)
         total = sum(lengths)
         if total > ROW_LIMIT:

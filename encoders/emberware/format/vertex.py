@@ -1,8 +1,7 @@
-"""Vertices as the console takes them: interleaved, in an order that the format's flags give.
+"""The console's vertex formats: interleaved attributes, selected by four flags.
 
-Arithmetic is single precision and numbers are cut off, not rounded, as the console's own exporter
-does it. The exception are weights, which are shared out so that they always sum to 255: the
-shader does not bring them to a sum of one.
+UVs, colours and normals are truncated in float32, not rounded, because the console's own exporter
+does so. Weights are rounded so that they always sum to 255: the shader does not normalise them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.octahedral import pack_directions
+from encoders.emberware.codec.octahedral import pack_directions
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import F16, U8, U16, U32, Const
 
@@ -45,7 +44,7 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True, eq=False)
 class Vertices:
-    """One row a vertex; what is None is not in the format. Joints and weights go together."""
+    """Attributes, one row per vertex; those that are None are not in the format."""
 
     position: Floats
     uv: Floats | None = None
@@ -56,28 +55,28 @@ class Vertices:
 
     @property
     def format(self) -> int:
-        """The flags of what there is."""
+        """The flags of the attributes that are set."""
         parts = {UV: self.uv, COLOR: self.color, NORMAL: self.normal, SKINNED: self.joints}
         return sum(flag for flag, part in parts.items() if part is not None)
 
 
 def layouts_of(form: int) -> list[Layout]:
-    """Return the tables of a format, in the order in which they stand in a vertex."""
+    """Return the tables of a format, in the order of the bytes of a vertex."""
     return [POSITION, *(layout for flag, layout in ATTRIBUTES.items() if form & flag)]
 
 
 def stride_of(form: int) -> int:
-    """Return the bytes of a vertex."""
+    """Return the size of a vertex in bytes."""
     return sum(layout.size for layout in layouts_of(form))
 
 
 def format_name(form: int) -> str:
-    """Spell a format as the console's tools do: POS_UV_NORMAL."""
+    """Return a format's name in the console's tools, such as POS_UV_NORMAL."""
     return "_".join(["POS", *(name for name, flag in FLAG_NAMES.items() if form & flag)])
 
 
 def pack_vertices(vertices: Vertices) -> bytes:
-    """Return all vertices, interleaved."""
+    """Encode vertices, interleaved."""
     count = len(vertices.position)
     parts = [POSITION.pack({"position": vertices.position}, count)]
     if vertices.uv is not None:
@@ -94,7 +93,7 @@ def pack_vertices(vertices: Vertices) -> bytes:
 
 
 def unpack_vertices(data: bytes, form: int, count: int, name: str) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns of `count` vertices as they are stored."""
+    """Decode the stored columns of `count` vertices."""
     rows = np.frombuffer(data, np.uint8).reshape(count, stride_of(form))
     columns: dict[str, npt.NDArray[Any]] = {}
     start = 0
@@ -106,13 +105,14 @@ def unpack_vertices(data: bytes, form: int, count: int, name: str) -> dict[str, 
 
 
 def _unorm(values: Floats, largest: int) -> npt.NDArray[np.int32]:
+    """Clamp values to 0..1 and map them to 0..largest, truncated."""
     return (np.clip(values, np.float32(0), np.float32(1)) * np.float32(largest)).astype(np.int32)
 
 
 def share_weights(weights: Floats) -> npt.NDArray[np.int64]:
-    """Share 255 out by the weights (n, 4); what cutting off leaves goes to the largest rests.
+    """Quantise weights (n, 4) so that each row sums to 255, by the largest remainder method.
 
-    A vertex of no weight at all goes to its first joint.
+    A vertex without any weight is bound to its first joint.
     """
     exact = weights.astype(np.float64)
     total = ((exact[:, 0] + exact[:, 1]) + exact[:, 2]) + exact[:, 3]
@@ -120,7 +120,7 @@ def share_weights(weights: Floats) -> npt.NDArray[np.int64]:
     scaled = exact * (FULL_WEIGHT / np.where(total == 0, 1.0, total))[:, None]
     whole = np.floor(scaled)
     missing = FULL_WEIGHT - whole.sum(axis=1).astype(np.int64)
-    # A stable sort: of equal rests the first weight gets more.
+    # Stable: on equal remainders the first weight is rounded up.
     order = np.argsort(whole - scaled, axis=1, kind="stable")
     rank = np.argsort(order, axis=1, kind="stable")
     shared: npt.NDArray[np.int64] = whole.astype(np.int64) + (rank < missing[:, None])

@@ -1,36 +1,35 @@
-"""Files that another tool has already made, and data files: checked, and passed on as they are."""
+"""The nodes of data files and of files already in the console's format: check and copy."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from encoders.emberware.clip import unpack_clip
-from encoders.emberware.mesh import HEADER, unpack_mesh
-from encoders.emberware.shape import VERTEX_LIMIT
-from encoders.emberware.skeleton import unpack_skeleton
+from encoders.emberware.format.clip import unpack_clip
+from encoders.emberware.format.mesh import MESH_HEADER, VERTEX_LIMIT, unpack_mesh
+from encoders.emberware.format.skeleton import unpack_skeleton
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 
 
 def encode_data(inputs: Inputs, _params: Params) -> Outputs:
-    """Pass a data file on."""
+    """Copy a data file."""
     return {"file": inputs["data"]}
 
 
 def encode_loose_clip(inputs: Inputs, params: Params) -> Outputs:
-    """Pass an animation on."""
+    """Check and copy a clip."""
     unpack_clip(inputs["data"], str(params["source"]))
     return {"file": inputs["data"]}
 
 
 def encode_loose_skeleton(inputs: Inputs, params: Params) -> Outputs:
-    """Pass a skeleton on."""
+    """Check and copy a skeleton."""
     unpack_skeleton(inputs["data"], str(params["source"]))
     return {"file": inputs["data"]}
 
 
 def encode_loose_mesh(inputs: Inputs, params: Params) -> Outputs:
-    """Pass a mesh on; one without indices gets them, because a ROM would draw nothing of it."""
+    """Check and copy a mesh; add indices where it has none, or a ROM would draw nothing of it."""
     data = inputs["data"]
     mesh = unpack_mesh(data, str(params["source"]))
     count = mesh["vertex_count"]
@@ -41,5 +40,5 @@ def encode_loose_mesh(inputs: Inputs, params: Params) -> Outputs:
         raise EncodeError("mesh has no indices, and its vertices are no whole triangles", facts)
     header = {"vertex_count": count, "index_count": count, "format": mesh["format"]}
     indices = np.arange(count, dtype="<u2").tobytes()
-    made = HEADER.pack(header) + mesh["vertex_data"] + indices
-    return {"file": made, WARNINGS: b"the mesh had no indices; 0, 1, 2, ... were added"}
+    indexed = MESH_HEADER.pack(header) + mesh["vertex_data"] + indices
+    return {"file": indexed, WARNINGS: b"the mesh had no indices; 0, 1, 2, ... were added"}

@@ -1,7 +1,7 @@
-"""The console's own manifest, `ember.toml` or `nether.toml`, as a manifest of this project.
+"""Import the manifest of the console's own tools, `ember.toml` or `nether.toml`.
 
-Everything that it says about files is kept: ids, paths, chosen clips, code and metadata. What has
-no counterpart is told, never dropped in silence.
+Ids, paths, selected clips, code and metadata are kept. Whatever has no counterpart in our manifest
+gives a warning.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from encoders.emberware.profile import KIND_LISTS
 from encoders.kit.error import EncodeError
 from encoders.kit.source.reference import resolve_reference
 
-# Sections of assets and their kinds; `keyframes` and `animations` are the same.
+# The kind of each `[[assets.*]]` section; `keyframes` and `animations` mean the same.
 SECTIONS = {section: kind for kind, section in KIND_LISTS.items()} | {"animations": "animation"}
 TEXTS = ("id", "title", "author", "version", "description")
 KEPT = (*TEXTS, "tags", "render_mode", "tick_rate", "max_players")
-NEW_KEYS = ("compress_textures", "tick_rate", "max_players")
+# Keys of `[game]` that only the newer console knows.
+NEWER_KEYS = ("compress_textures", "tick_rate", "max_players")
 MODELS = (".glb", ".gltf")
 TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
-# Keys of an entry that say which clips of a file are meant, and how clips are called.
+# Keys of an entry that select clips or name them, and our options for them.
 CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A manifest's text, and what could not be taken over."""
+    """The text of a manifest, and warnings about what it does not contain."""
 
     text: str
     warnings: tuple[str, ...]
@@ -38,7 +39,7 @@ class Converted:
 
 @dataclass
 class Entry:
-    """An `[[asset]]`: a source under an id, with all kinds that are made from it."""
+    """An `[[asset]]`: a source, its id and all kinds that are made from it."""
 
     source: str
     id: str
@@ -47,13 +48,13 @@ class Entry:
 
 
 def convert_ember(data: bytes, name: str) -> Converted:
-    """Convert the manifest that lies at the path `name` of the project."""
+    """Convert the manifest at the project path `name`."""
     document = _parse(data, name)
     game, build = _section(document, "game", name), _section(document, "build", name)
-    is_new = _is_new(document, game, name)
+    is_newer = _is_newer(document, game, name)
     warnings: list[str] = []
     lines = [f"# From {name}.", 'target = "emberware"']
-    lines.append(f'profile = "{"nczx" if is_new else "ewz"}"')
+    lines.append(f'profile = "{"nczx" if is_newer else "ewz"}"')
     lines += ["", "[game]", *_game_lines(game, name)]
     if "wasm" in build:
         lines.append(f"wasm = {_quoted(resolve_reference(name, str(build['wasm'])))}")
@@ -84,10 +85,10 @@ def _section(document: Mapping[str, Any], key: str, name: str) -> dict[str, Any]
     return found
 
 
-def _is_new(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -> bool:
-    """Tell which console a manifest is for, by its name and by what only the newer one knows."""
-    has_new_key = "netplay" in document or any(key in game for key in NEW_KEYS)
-    return posixpath.basename(name).startswith("nether") or has_new_key
+def _is_newer(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -> bool:
+    """Tell whether the manifest is for the newer console, by its file name or by its keys."""
+    has_newer_key = "netplay" in document or any(key in game for key in NEWER_KEYS)
+    return posixpath.basename(name).startswith("nether") or has_newer_key
 
 
 def _quoted(text: str) -> str:
@@ -104,7 +105,7 @@ def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Sequence[Entry]:
-    """Return the assets in order; what one source gives under one id becomes one entry."""
+    """Return the entries in order; rows with the same source and id are merged into one."""
     found: dict[tuple[str, str], Entry] = {}
     order = ["textures", "meshes", "skeletons", "keyframes", "animations", "sounds", "data"]
     for section in [*order, *sorted(assets.keys() - set(order))]:
@@ -133,7 +134,7 @@ def _entry(row: object, kind: str, where: str, name: str) -> Entry:
 
 
 def _clip_options(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Say which clips an entry means: the named one, the first under an id, or all."""
+    """Return the options that select the named clip, the first if the row has an id, or all."""
     options = {ours: str(row[theirs]) for theirs, ours in CLIP_KEYS.items() if theirs in row}
     if "animation_name" in row:
         return options | {"clips": str(row["animation_name"])}

@@ -1,15 +1,22 @@
-"""Clips of a glTF file as `.ewzanim`: the skin's joints, sampled at a steady rate.
+"""The animation node: a clip as `.ewzanim`, the skin's joints sampled at a fixed rate.
 
-The console has no hierarchy: it multiplies each transform with the bone's inverse bind matrix and
-nothing else. So transforms are the joints' in the model's space, parents included; a game that
-composes its hierarchy itself asks for local ones.
+The console has no hierarchy: it multiplies each transform by the bone's inverse bind matrix, and
+that is all. So transforms are written in model space, with parents composed; `space = "local"` is
+for games that compose the hierarchy themselves.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from encoders.emberware.clip import BONE_LIMIT, FRAME_LIMIT, HALF_MAX, Floats, Transforms, pack_clip
+from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
+from encoders.emberware.format.clip import (
+    BONE_LIMIT,
+    FRAME_LIMIT,
+    Floats,
+    Transforms,
+    pack_clip,
+)
 from encoders.emberware.model import open_model
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
@@ -18,12 +25,12 @@ from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_p
 from encoders.kit.source.gltf.skin import Skin, decode_skin
 from encoders.kit.source.gltf.source import Gltf
 
-# Relative to the size of the matrix; rounding stays far below, and shear of a degree above.
+# Part of the largest scale: rounding stays far below it, and a shear of one degree is above it.
 SHEAR_TOLERANCE = 1e-3
 
 
 def encode_animation(inputs: Inputs, params: Params) -> Outputs:
-    """Encode the one clip of the one skin that the model has."""
+    """Encode the model's only clip for the joints of its only skin."""
     gltf = open_model(inputs, params)
     clip, skin = decode_clip(gltf, 0), decode_skin(gltf, 0)
     facts: dict[str, object] = {"file": gltf.name, "clip": clip.name}
@@ -40,7 +47,7 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
 
 
 def check_bones(skin: Skin, facts: dict[str, object]) -> None:
-    """Refuse more joints than a clip can count."""
+    """Refuse a skin with more joints than a clip can count."""
     if len(skin.joints) > BONE_LIMIT:
         extra = skin.joint_names[BONE_LIMIT] or f"joint {BONE_LIMIT}"
         raise EncodeError(
@@ -51,7 +58,7 @@ def check_bones(skin: Skin, facts: dict[str, object]) -> None:
 
 
 def sample_times(clip: Clip, params: Params, facts: dict[str, object]) -> Floats:
-    """Return the times of the frames, refusing more of them than a clip can count."""
+    """Return the times of the frames, or refuse more frames than a clip can count."""
     rate = params["frame_rate"]
     assert isinstance(rate, int | float)
     over = EncodeError(
@@ -59,6 +66,7 @@ def sample_times(clip: Clip, params: Params, facts: dict[str, object]) -> Floats
         {**facts, "seconds": clip.duration, "frame rate": rate, "allowed": FRAME_LIMIT},
         "Lower `frame_rate`, or cut the clip.",
     )
+    # Before any time is computed: a damaged duration must not allocate all memory.
     if float(clip.duration) * rate > FRAME_LIMIT:
         raise over
     include_last = bool(params["include_last_frame"])
@@ -69,7 +77,7 @@ def sample_times(clip: Clip, params: Params, facts: dict[str, object]) -> Floats
 
 
 def warn_of_shear(gltf: Gltf, clip: Clip, pose: Pose, difference: float) -> None:
-    """Warn where parents' scales shear their children, which the file cannot hold."""
+    """Warn where a parent's scale shears its children: a file has no shear."""
     size = float(np.abs(pose.scale).max(initial=0.0))
     if difference > SHEAR_TOLERANCE * max(size, 1e-6):
         gltf.warn(
@@ -78,10 +86,9 @@ def warn_of_shear(gltf: Gltf, clip: Clip, pose: Pose, difference: float) -> None
 
 
 def check_range(pose: Pose, skin: Skin, facts: dict[str, object]) -> None:
-    """Refuse positions and scales that half floats cannot hold, naming the bone."""
+    """Refuse a position or scale that a half float cannot hold."""
     for label, values in (("position", pose.translation), ("scale", pose.scale)):
-        with np.errstate(over="ignore"):
-            bad = np.isinf(values.astype(np.float16))
+        bad = exceeds_half(values)
         if bad.any():
             frame, bone, axis = (int(index) for index in np.argwhere(bad)[0])
             raise EncodeError(

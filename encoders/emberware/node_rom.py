@@ -1,50 +1,46 @@
-"""The ROM: code, metadata and all assets as one serialised value behind four magic bytes.
+"""The ROM node: code, metadata and all assets as one file.
 
-The same assets give the same bytes, and those are the bytes that the console's own packer would
-write: columns in canonical form, fields in the order of the layout, no clock.
+The bytes are those that the console's own packer would write for the same assets, except for the
+date: `created_at` comes from the manifest, never from the clock.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xxhash
 
-from encoders.emberware.budget import check_budget
-from encoders.emberware.clip import HEADER as CLIP_HEADER
-from encoders.emberware.clip import unpack_header
-from encoders.emberware.mesh import HEADER as MESH_HEADER
-from encoders.emberware.mesh import unpack_mesh
+from encoders.emberware.format.clip import CLIP_HEADER, unpack_clip_header
+from encoders.emberware.format.mesh import MESH_HEADER, unpack_mesh
+from encoders.emberware.format.rom import LAYOUTS, ROM_VERSION, RomLayout, pack_rom
+from encoders.emberware.format.skeleton import unpack_skeleton
+from encoders.emberware.format.texture import TEXTURE_HEADER, unpack_texture
 from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MAGIC
-from encoders.emberware.schema import LAYOUTS, RomLayout
-from encoders.emberware.skeleton import unpack_skeleton
-from encoders.emberware.texture import HEADER as TEXTURE_HEADER
-from encoders.emberware.texture import unpack_texture
+from encoders.emberware.rom_budget import check_budget
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image.survey import image_format
 
-ROM_VERSION = 1
 TICK_RATES = (30, 60, 120)
 WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
 TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1}
 # Keys of `[game]` that only layouts with netplay hold, and their defaults.
 NETPLAY = {"tick_rate": 60, "max_players": 4, "netplay": True}
-# Keys of `[game]` that go into the metadata as they are.
+# Keys of `[game]` that are copied into the metadata.
 METADATA = (
     "id", "title", "author", "version", "description", "tags", "platform_game_id",
     "platform_author_id", "created_at", "tool_version", "render_mode", "default_resolution",
     "target_fps",
 )  # fmt: skip
 
-Value = dict[str, Any]
+Fields = dict[str, Any]
 
 
 def encode_rom(inputs: Inputs, params: Params) -> Outputs:
-    """Link all assets into a ROM, and report how its bytes are spent."""
+    """Pack all assets into a ROM, and report how much space each kind takes."""
     game, files = _table(params["game"]), _table(params["files"])
     profile = PROFILES[str(params["profile"])]
     layout = LAYOUTS[profile.layout]
@@ -72,17 +68,12 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
     return outputs | {WARNINGS: "\n".join(warnings).encode()}
 
 
-def pack_rom(layout: RomLayout, value: Mapping[str, Any]) -> bytes:
-    """Return the file of a ROM's value."""
-    return b"".join([layout.magic, *layout.rom.write([value])])
-
-
-def _table(value: object) -> Value:
+def _table(value: object) -> Fields:
     assert isinstance(value, dict)
     return value
 
 
-def _metadata(game: Value, layout: RomLayout, code: bytes) -> Value:
+def _metadata(game: Fields, layout: RomLayout, code: bytes) -> Fields:
     found = {key: game[key] for key in METADATA}
     if layout.has_netplay:
         found["netplay"] = {
@@ -94,7 +85,7 @@ def _metadata(game: Value, layout: RomLayout, code: bytes) -> Value:
     return found
 
 
-def _code(inputs: Inputs, files: Value, warnings: list[str]) -> bytes:
+def _code(inputs: Inputs, files: Fields, warnings: list[str]) -> bytes:
     """Return the game's code, or an empty module with a warning."""
     name = files["wasm"]
     if name is None:
@@ -111,6 +102,7 @@ def _code(inputs: Inputs, files: Value, warnings: list[str]) -> bytes:
 
 
 def _picture(inputs: Inputs, role: str, name: str | None) -> bytes | None:
+    """Return a thumbnail or screenshot, or refuse one that is missing or neither PNG nor JPEG."""
     if name is None:
         return None
     data = inputs.get(role)
@@ -120,25 +112,25 @@ def _picture(inputs: Inputs, role: str, name: str | None) -> bytes | None:
     return data
 
 
-def _data_pack(inputs: Inputs, params: Params) -> dict[str, list[Value]]:
-    """Return the assets by list, in the order of the manifest."""
-    pack: dict[str, list[Value]] = {}
+def _data_pack(inputs: Inputs, params: Params) -> dict[str, list[Fields]]:
+    """Return the data pack's lists that have assets, in the order of the manifest."""
+    pack: dict[str, list[Fields]] = {}
     for kind, entries in _table(params["assets"]).items():
-        make = MAKERS[kind]
+        convert = CONVERTERS[kind]
         _check_ids(kind, entries)
         pack[KIND_LISTS[kind]] = [
-            {"id": entry["id"], **make(inputs[f"{kind}/{number:05}"], entry["node"])}
+            {"id": entry["id"], **convert(inputs[f"{kind}/{number:05}"], entry["node"])}
             for number, entry in enumerate(entries)
         ]
     return pack
 
 
-def _with_all_lists(pack: dict[str, list[Value]], layout: RomLayout) -> Value:
+def _with_all_lists(pack: dict[str, list[Fields]], layout: RomLayout) -> Fields:
     return {name: pack.get(name, []) for name in layout.lists}
 
 
-def _check_ids(kind: str, entries: Sequence[Value]) -> None:
-    """Refuse two assets of one kind and id: the console would find only one of them."""
+def _check_ids(kind: str, entries: Sequence[Fields]) -> None:
+    """Refuse two assets of one kind with the same id: the console would find only one of them."""
     for asset_id, count in Counter(entry["id"] for entry in entries).items():
         if count > 1:
             nodes = ", ".join(entry["node"] for entry in entries if entry["id"] == asset_id)
@@ -146,7 +138,11 @@ def _check_ids(kind: str, entries: Sequence[Value]) -> None:
             raise EncodeError("two assets have the same id", facts, "Give one of them an `id`.")
 
 
-def _texture(data: bytes, name: str) -> Value:
+# The converters check an asset's loose file and return its fields in the ROM, without the id. Large
+# contents are views of the input, so that packing copies them once.
+
+
+def _texture(data: bytes, name: str) -> Fields:
     found = unpack_texture(data, name)
     return {
         "width": found["width"],
@@ -156,33 +152,33 @@ def _texture(data: bytes, name: str) -> Value:
     }
 
 
-def _mesh(data: bytes, name: str) -> Value:
+def _mesh(data: bytes, name: str) -> Fields:
     found = unpack_mesh(data, name)
     end = MESH_HEADER.size + len(found["vertex_data"])
     return found | {"vertex_data": memoryview(data)[MESH_HEADER.size : end]}
 
 
-def _skeleton(data: bytes, name: str) -> Value:
+def _skeleton(data: bytes, name: str) -> Fields:
     matrices = unpack_skeleton(data, name)
     rows = [{f"row{r}": matrix[r] for r in range(3)} for matrix in matrices]
     return {"bone_count": len(matrices), "inverse_bind_matrices": rows}
 
 
-def _keyframes(data: bytes, name: str) -> Value:
-    bones, frames = unpack_header(data, name)
+def _keyframes(data: bytes, name: str) -> Fields:
+    bones, frames = unpack_clip_header(data, name)
     body = memoryview(data)[CLIP_HEADER.size :]
     return {"bone_count": bones, "frame_count": frames, "data": body}
 
 
-def _sound(data: bytes, _name: str) -> Value:
+def _sound(data: bytes, _name: str) -> Fields:
     return {"data": np.frombuffer(data, "<i2")}
 
 
-def _data(data: bytes, _name: str) -> Value:
+def _data(data: bytes, _name: str) -> Fields:
     return {"data": data}
 
 
-MAKERS: dict[str, Callable[[bytes, str], Value]] = {
+CONVERTERS: dict[str, Callable[[bytes, str], Fields]] = {
     "texture": _texture,
     "mesh": _mesh,
     "skeleton": _skeleton,

@@ -1,8 +1,9 @@
-"""From a source's triangles to vertices and indices: one list of vertices for all attributes.
+"""Build the console's mesh, one vertex list for all attributes, from a source's mesh.
 
-Vertices that a source already shares keep their order; a source that indexes each attribute by
-itself is welded. The rule: what a format asks for and the source lacks is computed (normals) or
-filled in with a warning, and what cannot be held is refused by name.
+A source with one vertex list (glTF) keeps its vertices and their order; a source that indexes each
+attribute by itself (OBJ) is welded. Attributes that the vertex format asks for and the source lacks
+are computed (normals) or filled with a neutral value, with a warning; values that the file cannot
+hold are refused.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.clip import HALF_MAX
-from encoders.emberware.vertex import COLOR, NORMAL, SKINNED, UV, Vertices
+from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
+from encoders.emberware.format.mesh import VERTEX_LIMIT, EmberMesh
+from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, UV, Vertices
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Mesh, weld
 from encoders.kit.mesh.normal import fill_normals
@@ -25,50 +27,42 @@ from encoders.kit.source.material import Material, Texture
 Floats = npt.NDArray[np.float32]
 Warn = Callable[[str], None]
 
-VERTEX_LIMIT = 65536
+# Joints per vertex.
 INFLUENCES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """Vertices and the triangles (n, 3) between them."""
-
-    vertices: Vertices
-    triangles: npt.NDArray[np.int32]
-
-
 @dataclass(frozen=True)
-class Wish:
-    """What a manifest asks of a mesh: a format, or None for that of what it has, and how."""
+class MeshOptions:
+    """The manifest's options of a mesh; a format of None means the attributes that it has."""
 
     format: int | None
     flips_v: bool
     welds: bool = True
 
 
-def make_shape(mesh: Mesh, wish: Wish, warn: Warn, name: str) -> Shape:
-    """Bring a mesh to the form that is asked for."""
+def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> EmberMesh:
+    """Build a mesh of the format that the options ask for, or refuse what does not fit a file."""
     if not mesh.triangle_count:
         raise EncodeError("mesh has no triangles", {"file": name})
-    wanted = own_format(mesh) if wish.format is None else wish.format
+    wanted = own_format(mesh) if options.format is None else options.format
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
-    mesh = _reduced(mesh, wanted, warn)
-    corners, triangles = _shared(mesh) if wish.welds else _apart(mesh)
-    vertices = _vertices(mesh, corners, wish.flips_v)
+    mesh = _with_attributes(mesh, wanted, warn)
+    corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
+    vertices = _vertices(mesh, corners, options.flips_v)
     _check(vertices, warn, name)
-    return Shape(vertices, triangles)
+    return EmberMesh(vertices, triangles)
 
 
 def own_format(mesh: Mesh) -> int:
-    """Return the flags of what a mesh has, wholly or in part."""
+    """Return the flags of the attributes that at least some corners have."""
     has = {UV: bool(mesh.uv), COLOR: mesh.color, NORMAL: mesh.normal, SKINNED: mesh.joints}
     return sum(flag for flag, part in has.items() if part not in (None, False))
 
 
-def _reduced(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
-    """Keep the attributes that are wanted, and see to it that each corner has them."""
+def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
+    """Keep exactly the wanted attributes, complete: with a value at every corner."""
     if wanted & NORMAL:
         has_all = mesh.normal is not None and mesh.normal.is_complete
         mesh = mesh if has_all else fill_normals(mesh)
@@ -90,7 +84,7 @@ def _reduced(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
 def _filled(
     attribute: Attribute[np.float32] | None, mesh: Mesh, width: int, label: str, warn: Warn
 ) -> Attribute[np.float32]:
-    """Give corners without a value the neutral one: white, or the texture's corner."""
+    """Give corners without a value a neutral one: white, or the UV (0, 0)."""
     if attribute is not None and attribute.is_complete:
         return attribute
     neutral = np.full((1, width), 1 if width == 4 else 0, np.float32)
@@ -103,12 +97,12 @@ def _filled(
 
 
 def _texture_coordinates(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
-    """Return the coordinates that the base colour's texture is read at."""
+    """Return the UVs at which the base colour textures are sampled, transforms applied."""
     textures = [_base_texture(material) for material in mesh.materials]
     plain = Texture()
     used = {int(number) for number in np.unique(mesh.material)}
     moved = {number: textures[number] for number in used if number >= 0}
-    if all(_place(texture) == _place(plain) for texture in moved.values()):
+    if all(_transform(texture) == _transform(plain) for texture in moved.values()):
         return _filled(mesh.uv[0] if mesh.uv else None, mesh, 2, "UVs", warn)
     corners = np.arange(mesh.triangle_count * 3)
     values = np.zeros((len(corners), 2), np.float32)
@@ -125,12 +119,15 @@ def _base_texture(material: Material) -> Texture:
     return material.textures.get("base_color", Texture())
 
 
-def _place(texture: Texture) -> tuple[object, ...]:
+def _transform(texture: Texture) -> tuple[object, ...]:
     return texture.uv_set, texture.scale, texture.rotation, texture.offset
 
 
-def _shared(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArray[np.int32]]:
-    """Return the flat corner of each vertex, or None where rows are vertices, and triangles."""
+def _share_vertices(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArray[np.int32]]:
+    """Return the flat corner of each vertex, and the triangles.
+
+    The corners are None where all attributes already have the same rows: then rows are vertices.
+    """
     corner = mesh.position.corner
     rows = len(mesh.position.values)
     if all(
@@ -141,7 +138,7 @@ def _shared(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArray[np.int
     return welded.corners, welded.indices
 
 
-def _apart(mesh: Mesh) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+def _split_vertices(mesh: Mesh) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
     """Give each corner of each triangle a vertex of its own."""
     corners = np.arange(mesh.triangle_count * 3)
     return corners, corners.reshape(-1, 3).astype(np.int32)
@@ -167,13 +164,12 @@ def _vertices(mesh: Mesh, corners: npt.NDArray[np.intp] | None, flip_v: bool) ->
 
 
 def _check(vertices: Vertices, warn: Warn, name: str) -> None:
-    """Refuse what does not fit, and warn of what is cut off."""
+    """Refuse values that a file cannot hold, and warn of those that will be clamped."""
     count = len(vertices.position)
     if count > VERTEX_LIMIT:
         facts = {"file": name, "vertices": count, "allowed": VERTEX_LIMIT}
         raise EncodeError("mesh has too many vertices", facts, "Cut the mesh into several.")
-    with np.errstate(over="ignore"):
-        bad = np.isinf(vertices.position.astype(np.float16))
+    bad = exceeds_half(vertices.position)
     if bad.any():
         row, axis = (int(index) for index in np.argwhere(bad)[0])
         found = f"{'xyz'[axis]} = {vertices.position[row, axis]}"
@@ -189,7 +185,7 @@ def _check(vertices: Vertices, warn: Warn, name: str) -> None:
 
 
 def keep_influences(mesh: Mesh, warn: Warn) -> Mesh:
-    """Keep the four heaviest joints of each vertex, heavier ones first where there are more."""
+    """Keep the four joints of largest weight per vertex; sort by weight only where some go."""
     joints, weights = mesh.joints, mesh.weights
     if joints is None or weights is None or joints.values.shape[1] <= INFLUENCES:
         return mesh

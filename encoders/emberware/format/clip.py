@@ -1,18 +1,17 @@
-"""`.ewzanim`: one transform for each bone of each frame, sixteen bytes each, and four of header.
+"""`.ewzanim`: a header of four bytes, then 16 bytes for each bone of each frame.
 
-The file has no magic bytes, no frame rate and no names. The rule: its size is exactly what its
-two counts say, and a rotation is a unit quaternion before it is packed.
+The file has no magic bytes, no frame rate and no bone names, so the only check of a whole file is
+that its size follows from its two counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.quaternion import pack_quaternions, unpack_quaternions
+from encoders.emberware.codec.quaternion import pack_quaternions, unpack_quaternions
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import F16, U8, U16, U32, Const
@@ -21,10 +20,9 @@ Floats = npt.NDArray[np.float32]
 
 BONE_LIMIT = 255
 FRAME_LIMIT = 65535
-HALF_MAX = 65504
 
 # fmt: off
-HEADER = Layout("Animation header", 4,
+CLIP_HEADER = Layout("Animation header", 4,
     Row(0x00, "bone_count",  U8, "1 to 255, joints of the skin"),
     Row(0x01, "flags",       Const(U8, 0), "reserved"),
     Row(0x02, "frame_count", U16, "1 to 65535"),
@@ -39,7 +37,7 @@ BONE = Layout("Bone transform", 16,
 
 @dataclass(frozen=True, eq=False)
 class Transforms:
-    """Unit rotations (frames, bones, 4), positions and scales (frames, bones, 3)."""
+    """Unit quaternions (frames, bones, 4), positions and scales (frames, bones, 3)."""
 
     rotation: Floats
     position: Floats
@@ -47,22 +45,22 @@ class Transforms:
 
 
 def pack_clip(transforms: Transforms) -> bytes:
-    """Return the file; the caller has checked counts and sizes."""
+    """Encode a clip whose counts and ranges the caller has checked."""
     frames, bones = transforms.rotation.shape[:2]
     columns = {
         "rotation": pack_quaternions(transforms.rotation).reshape(-1),
         "position": transforms.position.reshape(-1, 3),
         "scale": transforms.scale.reshape(-1, 3),
     }
-    header = HEADER.pack({"bone_count": bones, "frame_count": frames})
+    header = CLIP_HEADER.pack({"bone_count": bones, "frame_count": frames})
     return header + BONE.pack(columns, frames * bones)
 
 
-def unpack_header(data: bytes, name: str) -> tuple[int, int]:
-    """Return bones and frames of a file, having checked its size."""
-    header = HEADER.unpack_one(data, name=name)
+def unpack_clip_header(data: bytes, name: str) -> tuple[int, int]:
+    """Return the bone count and the frame count, and refuse a file whose size does not match."""
+    header = CLIP_HEADER.unpack_one(data, name=name)
     bones, frames = header["bone_count"], header["frame_count"]
-    expected = HEADER.size + bones * frames * BONE.size
+    expected = CLIP_HEADER.size + bones * frames * BONE.size
     if not bones or not frames or len(data) != expected:
         facts = {"file": name, "bones": bones, "frames": frames, "bytes": len(data)}
         raise EncodeError("not an animation", facts | {"expected bytes": expected})
@@ -70,23 +68,10 @@ def unpack_header(data: bytes, name: str) -> tuple[int, int]:
 
 
 def unpack_clip(data: bytes, name: str) -> Transforms:
-    """Return the transforms of a file as the console decodes them."""
-    bones, frames = unpack_header(data, name)
-    columns = BONE.unpack(data, bones * frames, HEADER.size, name)
+    """Decode a file with the console's own arithmetic."""
+    bones, frames = unpack_clip_header(data, name)
+    columns = BONE.unpack(data, bones * frames, CLIP_HEADER.size, name)
     rotation = unpack_quaternions(columns["rotation"])
     parts = (columns[part].astype(np.float32) for part in ("position", "scale"))
     position, scale = (part.reshape(frames, bones, 3) for part in parts)
     return Transforms(rotation.reshape(frames, bones, 4), position, scale)
-
-
-def decode_clip_file(data: bytes, name: str) -> dict[str, Any]:
-    """Show a file: counts, then each frame's bones."""
-    transforms = unpack_clip(data, name)
-    frames, bones = transforms.rotation.shape[:2]
-    return {
-        "bone_count": bones,
-        "frame_count": frames,
-        "rotation": transforms.rotation.tolist(),
-        "position": transforms.position.tolist(),
-        "scale": transforms.scale.tolist(),
-    }

@@ -1,6 +1,6 @@
-"""How a ROM's bytes are spent, what is left, and what the console may not be able to load.
+"""The size report of a ROM: bytes by kind, the largest assets, the space left, and warnings.
 
-The budget is a table for people: bytes of each kind, the largest assets, the rest.
+A ROM over the limit is refused; what the console may fail to load later is only a warning.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Any
 from encoders.emberware.profile import KIND_LISTS, Profile
 from encoders.kit.error import EncodeError
 
-LARGEST = 10
+LARGEST_SHOWN = 10
 MATRIX_BYTES = 48
 VRAM_BYTES = 4 << 20
 WASM_BYTES = 4 << 20
-# What a game may have loaded at once; a ROM may hold more.
+# How many a game can have loaded at once; a ROM may hold more.
 LOADED_AT_ONCE = {"skeletons": 64, "keyframes": 256}
 
 
 def check_budget(
     value: Mapping[str, Any], rom_bytes: int, profile: Profile, limit: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Return the budget and warnings, refusing a ROM over the limit."""
+    """Return the report's lines and the warnings, or refuse a ROM over the limit."""
     limit_bytes = int(limit["rom_mib"]) << 20
     sizes = asset_sizes(value)
-    report = lay_out(sizes, value, rom_bytes, limit_bytes)
+    report = format_report(sizes, value, rom_bytes, limit_bytes)
     if rom_bytes > limit_bytes:
         largest = ", ".join(f"{name} {size:,}" for size, name in _largest(sizes)[:3])
         facts = {"bytes": f"{rom_bytes:,}", "allowed": f"{limit_bytes:,}", "largest": largest}
         raise EncodeError("ROM is too large", facts, "Shrink or leave out the largest assets.")
-    return report, warn(value, sizes, rom_bytes, profile)
+    return report, find_warnings(value, sizes, rom_bytes, profile)
 
 
 def asset_sizes(value: Mapping[str, Any]) -> dict[str, list[tuple[int, str]]]:
-    """Return the bytes and id of each asset, by list."""
+    """Return the size and id of each asset, by the data pack's list."""
     pack = value["data_pack"] or {}
     return {
         name: [(asset_bytes(asset), asset["id"]) for asset in pack.get(name, ())]
@@ -43,7 +43,7 @@ def asset_sizes(value: Mapping[str, Any]) -> dict[str, list[tuple[int, str]]]:
 
 
 def asset_bytes(asset: Mapping[str, Any]) -> int:
-    """Return the bytes of an asset's content, without its name and numbers."""
+    """Return the size of an asset's content in bytes, without its id and counts."""
     if "inverse_bind_matrices" in asset:
         return MATRIX_BYTES * len(asset["inverse_bind_matrices"])
     if "vertex_data" in asset:
@@ -53,22 +53,23 @@ def asset_bytes(asset: Mapping[str, Any]) -> int:
 
 
 def _largest(sizes: Mapping[str, list[tuple[int, str]]]) -> list[tuple[int, str]]:
+    """Return the largest assets, largest first."""
     every = [(size, f"{kind} {name}") for kind, items in sizes.items() for size, name in items]
-    return sorted(every, key=lambda one: (-one[0], one[1]))[:LARGEST]
+    return sorted(every, key=lambda one: (-one[0], one[1]))[:LARGEST_SHOWN]
 
 
-def lay_out(
+def format_report(
     sizes: Mapping[str, list[tuple[int, str]]],
     value: Mapping[str, Any],
     rom_bytes: int,
     limit_bytes: int,
 ) -> list[str]:
-    """Return the budget as lines."""
+    """Return the report's lines."""
     rows = [("code", 1, len(value["code"]))]
     rows += [(name, len(items), sum(size for size, _ in items)) for name, items in sizes.items()]
     pictures = [one for one in (value["thumbnail"], *value["screenshots"]) if one is not None]
     rows.append(("pictures", len(pictures), sum(map(len, pictures))))
-    # Columns of few values are packed, which can save more than names and numbers take.
+    # The serialiser packs bytes of few values, so the rest can be negative.
     rest = rom_bytes - sum(size for _, _, size in rows)
     rows.append(("names, numbers" if rest >= 0 else "saved by packing", 1, rest))
     lines = [f"{'kind':<16}{'assets':>8}{'bytes':>14}"]
@@ -81,13 +82,13 @@ def lay_out(
     return lines + [f"  {name:<22}{size:>14,}" for size, name in largest]
 
 
-def warn(
+def find_warnings(
     value: Mapping[str, Any],
     sizes: Mapping[str, list[tuple[int, str]]],
     rom_bytes: int,
     profile: Profile,
 ) -> list[str]:
-    """Return what the console may not be able to load."""
+    """Return warnings about what the console may fail to load."""
     warnings = []
     textures = sum(size for size, _ in sizes["textures"])
     if textures > VRAM_BYTES:

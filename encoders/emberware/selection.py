@@ -1,7 +1,7 @@
-"""Which meshes, which skin and which clips of a glTF file an entry means, by names or numbers.
+"""Select the meshes, the skin and the clips of a model that a manifest's entry asks for.
 
-The rule: a name that the file does not have is an error that lists those it has, and so is a
-choice that would leave something out in silence.
+A name that the file does not have is an error that lists those it has. A selection that would
+leave something out without a word is an error as well.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ ALL = "*"
 
 
 @dataclass(frozen=True)
-class Model:
-    """A surveyed file; `asks_all` tells that its entry names no kinds, so some may be absent."""
+class SurveyedModel:
+    """A model file with its survey.
+
+    `asks_all` says that the entry asks for all kinds that a model can give, so that a kind without
+    anything in the file is skipped instead of refused.
+    """
 
     asset: Asset
     survey: Mapping[str, Any]
     asks_all: bool
 
     def buffers(self) -> list[str]:
-        """Return the files beside it that hold its data; images are assets of their own."""
+        """Return the URIs of the buffer files; images are assets of their own."""
         images = {image["uri"] for image in self.survey["images"]}
         return [uri for uri in self.survey["refs"] if uri not in images]
 
     def find(self, key: str, wanted: object) -> int:
-        """Return the number of a named or numbered mesh, skin or clip."""
+        """Return the index of a mesh, skin or clip given by name or index."""
         names = [one["name"] for one in self.survey[key]]
         if isinstance(wanted, int) and wanted < len(names):
             return wanted
@@ -45,37 +49,38 @@ class Model:
         )
 
     def lacks(self, what: str, kind: str) -> EncodeError:
-        """Build the error for a kind that the file has nothing for."""
+        """Return the error for a kind that the file has nothing for."""
         hint = f'Take "{kind}" out of `kinds`, or add it to the model.'
         return EncodeError(f"model has no {what}", {"file": self.asset.source}, hint)
 
 
 @dataclass(frozen=True)
-class ChosenMeshes:
-    """Meshes that become one, the skin they share, and whether the scene places them."""
+class SelectedMeshes:
+    """Meshes to be joined, the skin they share, and whether the scene's transforms apply."""
 
     meshes: list[int]
     skin: int | None
     placed: bool
 
 
-def choose_meshes(model: Model) -> ChosenMeshes | None:
-    """Choose one mesh as it is, or all that the scene shows, in their places."""
+def select_meshes(model: SurveyedModel) -> SelectedMeshes | None:
+    """Select the mesh that the entry names, untransformed, or all meshes of the scene."""
     nodes = [node for node in model.survey["nodes"] if node["mesh"] is not None]
     wanted = model.asset.options["mesh"]
     if wanted != ALL:
         mesh = model.find("meshes", wanted)
         nodes = [node for node in nodes if node["mesh"] == mesh]
-        return ChosenMeshes([mesh], _skin_of(model, nodes), placed=False)
+        return SelectedMeshes([mesh], _skin_of(model, nodes), placed=False)
     if not nodes and model.asks_all:
         return None
     if not nodes:
         raise model.lacks("mesh in its scene", "mesh")
     meshes = sorted({node["mesh"] for node in nodes})
-    return ChosenMeshes(meshes, _skin_of(model, nodes), placed=True)
+    return SelectedMeshes(meshes, _skin_of(model, nodes), placed=True)
 
 
-def _skin_of(model: Model, nodes: list[dict[str, Any]]) -> int | None:
+def _skin_of(model: SurveyedModel, nodes: list[dict[str, Any]]) -> int | None:
+    """Return the skin that these nodes share, or refuse several: a mesh has one list of joints."""
     skins = sorted({node["skin"] for node in nodes if node["skin"] is not None})
     if len(skins) > 1:
         names = ", ".join(model.survey["skins"][skin]["name"] or str(skin) for skin in skins)
@@ -87,8 +92,8 @@ def _skin_of(model: Model, nodes: list[dict[str, Any]]) -> int | None:
     return skins[0] if skins else None
 
 
-def choose_skin(model: Model, kind: str) -> int | None:
-    """Choose the skin that was asked for, or that of the mesh, or the first."""
+def select_skin(model: SurveyedModel, kind: str) -> int | None:
+    """Select the skin that the entry names, else the selected mesh's, else the first."""
     wanted = model.asset.options["skin"]
     if wanted != "":
         return model.find("skins", wanted)
@@ -97,15 +102,15 @@ def choose_skin(model: Model, kind: str) -> int | None:
             return None
         raise model.lacks("skin", kind)
     if "mesh" in model.asset.options:
-        chosen = choose_meshes(model)
-        if chosen is not None and chosen.skin is not None:
-            return chosen.skin
+        selected = select_meshes(model)
+        if selected is not None and selected.skin is not None:
+            return selected.skin
     return 0
 
 
 @dataclass(frozen=True)
-class ChosenClip:
-    """A clip by its number, its name, the id it gets, and the skin whose joints it moves."""
+class SelectedClip:
+    """A clip: its index and name in the file, its id in the ROM, and the skin it moves."""
 
     index: int
     name: str
@@ -113,8 +118,8 @@ class ChosenClip:
     skin: int
 
 
-def choose_clips(model: Model) -> list[ChosenClip]:
-    """Choose all clips, or those that were asked for; one alone is called like the asset."""
+def select_clips(model: SurveyedModel) -> list[SelectedClip]:
+    """Select the clips that the entry asks for; a single requested clip gets the asset's id."""
     asset, clips = model.asset, model.survey["clips"]
     wanted = asset.options["clips"]
     if wanted == ALL:
@@ -126,26 +131,26 @@ def choose_clips(model: Model) -> list[ChosenClip]:
         if model.asks_all:
             return []
         raise model.lacks("clip", "animation")
-    skin = choose_skin(model, "animation")
+    skin = select_skin(model, "animation")
     if skin is None:
         hint = 'Bind the model to a skin, or write `kinds = ["mesh"]` to leave its clips out.'
         facts = {"file": asset.source, "clips": len(clips)}
         raise EncodeError("model has clips but no skin that they move", facts, hint)
-    is_alone = wanted != ALL and len(numbers) == 1
-    found = [_chosen(model, number, skin, is_alone) for number in numbers]
+    is_single = wanted != ALL and len(numbers) == 1
+    found = [_clip(model, number, skin, is_single) for number in numbers]
     _check_names(model, found)
     return found
 
 
-def _chosen(model: Model, number: int, skin: int, is_alone: bool) -> ChosenClip:
+def _clip(model: SurveyedModel, number: int, skin: int, is_single: bool) -> SelectedClip:
     name = model.survey["clips"][number]["name"] or str(number)
     asset_id, prefix = model.asset.id, model.asset.options["id_prefix"]
     full_id = f"{asset_id}_{name}" if prefix is None else f"{prefix}{name}"
-    return ChosenClip(number, name, asset_id if is_alone else full_id, skin)
+    return SelectedClip(number, name, asset_id if is_single else full_id, skin)
 
 
-def _check_names(model: Model, clips: list[ChosenClip]) -> None:
-    """Refuse clips whose files would have the same name, also where only case differs."""
+def _check_names(model: SurveyedModel, clips: list[SelectedClip]) -> None:
+    """Refuse clips whose files would have the same name on a case-insensitive file system."""
     for name, count in Counter(clip.name.casefold() for clip in clips).items():
         if count > 1:
             numbers = ", ".join(str(one.index) for one in clips if one.name.casefold() == name)

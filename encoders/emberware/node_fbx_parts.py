@@ -1,8 +1,11 @@
-"""FBX sources of this target: converted, then cut into parts like any glTF file."""
+"""Convert an FBX file to glTF and split it into parts.
+
+A module of its own, so that the FBX reader is not part of the code that glTF nodes depend on.
+"""
 
 from __future__ import annotations
 
-from encoders.emberware.model import encode_parts
+from encoders.emberware.node_parts import encode_parts
 from encoders.kit.isolate import apart
 from encoders.kit.plan import Inputs, Outputs, Params
 from encoders.kit.source.fbx.convert import convert_fbx
@@ -10,6 +13,6 @@ from encoders.kit.source.fbx.convert import convert_fbx
 
 @apart
 def encode_fbx_parts(inputs: Inputs, params: Params) -> Outputs:
-    """Cut an FBX file into the parts that its nodes are made from, by role."""
+    """Write each part that `params["parts"]` describes, by its role."""
     model = convert_fbx(inputs["model"], str(params["source"]))
     return encode_parts({"model": model}, params)

@@ -1,8 +1,7 @@
-"""Rotations in 32 bits: the smallest three of a unit quaternion, ten bits each.
+"""Smallest-three encoding: a unit quaternion in 32 bits, ten for each of three components.
 
-All arithmetic is single precision, one rounding a step, because the console decodes what its own
-encoder would have written: in double precision a few codes in a million come out different. The
-one rule: the largest component is dropped, the later one on a tie, and made positive.
+The component of largest magnitude is dropped (the last one on a tie) and made positive. All
+arithmetic is float32, as in the console's own encoder: in float64 a few codes in a million differ.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ ONE = np.float32(1)
 SQRT2 = np.float32(1.41421354)
 HALF_RANGE = np.float32(511.5)
 LARGEST_CODE = np.float32(1023)
-# Which components stay, in x y z w order, for each one that is dropped.
+# Row n: the components that are kept, in x y z w order, when component n is dropped.
 KEPT = np.array(((1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)))
 
 
 def pack_quaternions(rotations: Floats) -> Words:
-    """Return the words of quaternions (..., 4), x y z w, that the caller brought to unit length."""
+    """Encode unit quaternions (..., 4) in x y z w order."""
     dropped = _largest(np.abs(rotations))
     taken = np.take_along_axis(rotations, dropped[..., None], axis=-1)
     turned = np.where(taken < 0, -rotations, rotations)
@@ -32,15 +31,15 @@ def pack_quaternions(rotations: Floats) -> Words:
 
 
 def _largest(size: Floats) -> npt.NDArray[np.intp]:
-    """Return the place of the largest component; of equal ones the last."""
-    place: npt.NDArray[np.intp] = 3 - np.argmax(size[..., ::-1], axis=-1)
-    return place
+    """Return the index of the largest component, the last one on a tie."""
+    index: npt.NDArray[np.intp] = 3 - np.argmax(size[..., ::-1], axis=-1)
+    return index
 
 
 def _codes(parts: Floats) -> Words:
-    """Map -1/sqrt 2 to 1/sqrt 2 onto 0 to 1023, halves away from zero, the rest cut off."""
+    """Map -1/sqrt(2) .. 1/sqrt(2) to 0 .. 1023, halves rounded up, values outside clamped."""
     scaled = (parts * SQRT2 + ONE) * HALF_RANGE
-    # Adding a half could round up by itself; comparing what is left cannot.
+    # floor(x + 0.5) would be wrong: the float32 sum itself can round up.
     whole = np.floor(scaled)
     rounded = whole + (scaled - whole >= np.float32(0.5))
     codes: Words = np.minimum(np.maximum(rounded, np.float32(0)), LARGEST_CODE).astype(np.uint32)
@@ -48,7 +47,7 @@ def _codes(parts: Floats) -> Words:
 
 
 def unpack_quaternions(words: Words) -> Floats:
-    """Return the quaternions (..., 4) as the console decodes them."""
+    """Decode words to quaternions (..., 4) with the console's own arithmetic."""
     shifts = np.array((22, 12, 2), np.uint32)
     codes = ((words[..., None] >> shifts) & np.uint32(0x3FF)).astype(np.float32)
     kept = (codes * (ONE / HALF_RANGE) - ONE) * (ONE / SQRT2)
