@@ -1,7 +1,9 @@
-"""What things are called in the generated module: identifiers, files, and the path in comments.
+"""Names in the generated module: Rust identifiers, file names, and source paths in comments.
 
-The one rule: an identifier is the parent folder's name and the file's, in ASCII capitals; two
-assets of one identifier, or an asset called like a patch of another, are refused together.
+An identifier is the names of the parent folder and the file, in ASCII capitals. Assets with the
+same identifier are refused, and so is an asset with the identifier of another asset's patch.
+
+Imported while planning, so it must not import numpy.
 """
 
 from __future__ import annotations
@@ -13,41 +15,43 @@ from collections.abc import Sequence
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset
 
+MODULE_FILE = "mod.rs"
+# An asset with this identifier would write MODULE_FILE too.
 MODULE_IDENTIFIER = "MOD"
 PATCH = re.compile("(.+)_PATCH(0|[1-9][0-9]*)")
-# What ends a line for somebody, and what makes text run the other way.
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Characters that some program takes for the end of a line, or that reverse the text's direction.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def identify(parent: str, stem: str) -> str:
-    """Return the identifier of a file `stem` in a folder `parent`, which may be none."""
+    """Return the identifier of a file `stem` in a folder `parent`, or in none if that is empty."""
     joined = f"{parent}_{stem}" if parent else stem
     plain = re.sub("[^0-9A-Za-z]", "_", joined).upper()
     return f"_{plain}" if plain[:1].isdigit() else plain
 
 
 def identify_asset(asset: Asset) -> str:
-    """Return the identifier of an asset; its `id` stands for the file's name."""
+    """Return the identifier of an asset, with its `id` in place of the file's name."""
     is_nested = "/" in asset.name
     parent = posixpath.basename(posixpath.dirname(asset.source)) if is_nested else ""
     return identify(parent, asset.id)
 
 
 def file_base(identifier: str) -> str:
-    """Return what the files of an asset are called, up to their endings."""
+    """Return the common beginning of the names of an asset's files."""
     return identifier.lower()
 
 
 def comment_path(path: str) -> str:
-    """Return a path that can stand in a line comment."""
-    return UNSEEN.sub("?", path)
+    """Return a path that is safe in a line comment."""
+    return UNSAFE.sub("?", path)
 
 
 def refuse_collisions(assets: Sequence[Asset]) -> None:
-    """Refuse assets that would write the same file or constant; say all of them at once.
+    """Refuse assets that would write the same file or constant, all in one error.
 
-    Constants of different identifiers are the same only where one is a patch of the other, so
-    the identifiers tell everything.
+    Comparing identifiers is enough: constants of different identifiers can only be equal where
+    one identifier is that of the other's patch.
     """
     owners: dict[str, list[Asset]] = {}
     for asset in assets:

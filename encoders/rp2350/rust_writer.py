@@ -1,7 +1,7 @@
-"""The Rust files: what each says, as values, and the text that says it.
+"""The generated Rust files: a value for each kind, and the text that it is written as.
 
-The templates are the specification's, letter by letter. The one rule: a text follows from its
-value alone, so a reader takes the value out, writes it again and refuses what differs.
+The templates are the specification's, letter by letter. A text depends on its value alone, so the
+reader can check a file by writing its value again.
 """
 
 from __future__ import annotations
@@ -11,25 +11,43 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from encoders.kit.image.mip import level_size
-from encoders.rp2350.literal import kilobytes, looks_named, vector_text, vector_texts
-from encoders.rp2350.name import comment_path, file_base
+from encoders.rp2350.format import BLOCK_BYTES
+from encoders.rp2350.identifier import comment_path, file_base
+from encoders.rp2350.rust_literal import kilobytes, looks_named, vector_text, vector_texts
 
 Vector = tuple[float, float, float]
 
-# What the firmware's buffers hold.
-MAX_VERTICES = 16
-MAX_ENTRIES = 48
-BLOCK_BYTES = {"RGBA4444": 32, "BC1": 8}
+MODULE_TYPES = """\
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum TextureFormat {
+    RGBA4444,
+    BC1,
+}
+
+#[derive(Copy, Clone)]
+pub struct MeshPatchDescriptor {
+    pub data: &'static [u8],
+    pub aabb_min: [f32; 3],
+    pub aabb_max: [f32; 3],
+    pub vertex_count: usize,
+    pub entry_count: usize,
+}
+"""
+MODULE_HEADINGS = {
+    "texture": "// Textures",
+    "mesh": "// Meshes (per-patch data + mesh descriptors)",
+}
+
 NAMED_ALLOWED = "#[allow(clippy::approx_constant)]\n"
 LARGE_ALLOWED = "#[allow(clippy::large_const_arrays)]\n"
-# Clippy finds constants above 16 KiB large; a descriptor has 56 bytes where pointers have 8.
+# Clippy reports constants above 16 KiB; a patch descriptor takes 56 bytes on a 64-bit host.
 LARGE_BYTES = 16 * 1024
 DESCRIPTOR_BYTES = 56
 
 
 @dataclass(frozen=True)
 class TextureWrapper:
-    """A texture: how large, in which format, with how many levels."""
+    """The wrapper of a texture: its size, format and number of mip levels."""
 
     identifier: str
     source: str
@@ -40,22 +58,22 @@ class TextureWrapper:
 
     @property
     def data_file(self) -> str:
-        """The file with the texels."""
+        """The name of the file with the texels."""
         return f"{file_base(self.identifier)}_{self.format.lower()}.bin"
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """Width and height of every level."""
+        """The width and height of every level."""
         return [level_size(self.width, self.height, level) for level in range(self.levels)]
 
     @property
     def level_bytes(self) -> list[int]:
-        """The size of every level in the file; one smaller than a block takes a whole block."""
+        """The size of every level in the data; a level smaller than a block takes a whole block."""
         size = BLOCK_BYTES[self.format]
         return [-(-width // 4) * -(-height // 4) * size for width, height in self.sizes]
 
     def text(self) -> str:
-        """Write the wrapper."""
+        """Return the text of the wrapper."""
         name, total = self.identifier, sum(self.level_bytes)
         has_mips = self.levels > 1
         lines = [
@@ -115,8 +133,8 @@ def _usage_with_mips(name: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Patch:
-    """What is said of one patch: its counts, and its box from the positions as they came."""
+class PatchInfo:
+    """The counts of one patch, and the bounding box of its positions before quantisation."""
 
     vertices: int
     entries: int
@@ -125,27 +143,27 @@ class Patch:
 
     @property
     def size_bytes(self) -> int:
-        """The size of its data."""
+        """The size of the patch's data."""
         return 16 * self.vertices + self.entries
 
 
 @dataclass(frozen=True)
 class PatchWrapper:
-    """Patch `number` of `total` of a mesh."""
+    """The wrapper of patch `number` of a mesh with `total` patches."""
 
     identifier: str
     source: str
     number: int
     total: int
-    patch: Patch
+    patch: PatchInfo
 
     @property
     def data_file(self) -> str:
-        """The file with vertices and entries."""
+        """The name of the file with vertices and entries."""
         return f"{file_base(self.identifier)}_patch{self.number}.bin"
 
     def text(self) -> str:
-        """Write the wrapper."""
+        """Return the text of the wrapper."""
         patch, name = self.patch, f"{self.identifier}_PATCH{self.number}"
         place = f"(patch {self.number} of {self.total})"
         return (
@@ -163,17 +181,17 @@ class PatchWrapper:
 
 
 @dataclass(frozen=True)
-class Descriptor:
-    """A whole mesh: its box, which is also the grid of positions, and its patches."""
+class MeshDescriptor:
+    """The wrapper of a whole mesh: the box over which positions are quantised, and its patches."""
 
     identifier: str
     source: str
     low: Vector
     high: Vector
-    patches: Sequence[Patch]
+    patches: Sequence[PatchInfo]
 
     def text(self) -> str:
-        """Write the descriptor."""
+        """Return the text of the descriptor."""
         name, count = self.identifier, len(self.patches)
         vertices = sum(patch.vertices for patch in self.patches)
         entries = sum(patch.entries for patch in self.patches)
@@ -197,7 +215,7 @@ class Descriptor:
             "];\n"
         )
 
-    def _row(self, number: int, patch: Patch) -> str:
+    def _row(self, number: int, patch: PatchInfo) -> str:
         return (
             "    MeshPatchDescriptor {\n"
             f"        data: {self.identifier}_PATCH{number}_DATA,\n"
@@ -210,10 +228,32 @@ class Descriptor:
 
 
 def _box_text(name: str, low: Vector, high: Vector) -> str:
-    """Write both corners of a box as constants."""
+    """Return the constants of a box's two corners."""
     lines = []
     for corner, values in (("MIN", low), ("MAX", high)):
         allowed = NAMED_ALLOWED if looks_named(vector_texts(values)) else ""
         text = vector_text(values)
         lines.append(f"{allowed}pub const {name}_AABB_{corner}: [f32; 3] = [{text}];\n")
     return "".join(lines)
+
+
+@dataclass(frozen=True)
+class RustModule:
+    """`mod.rs`: the folder of the sources, and the wrapper files of textures and meshes."""
+
+    source_root: str
+    textures: Sequence[str]
+    meshes: Sequence[str]
+
+    def text(self) -> str:
+        """Return the text of the module: the types, then an `include!` of every wrapper."""
+        lines = [
+            "// Auto-generated by Cartwright - do not edit",
+            f"// Source: {comment_path(self.source_root)}/",
+            "",
+            MODULE_TYPES.rstrip("\n"),
+        ]
+        for kind, files in (("texture", self.textures), ("mesh", self.meshes)):
+            if files:
+                lines += ["", MODULE_HEADINGS[kind], *(f'include!("{file}");' for file in files)]
+        return "\n".join(lines) + "\n"

@@ -1,7 +1,8 @@
-"""A mesh source to vertices: one list of them for all attributes, and triangles that index it.
+"""Decode a mesh source to one vertex list for all attributes, and triangles that index it.
 
-Vertices are shared by index, not by value, and never between the sections of an OBJ file or the
-primitives of a glTF scene. The one rule: nothing is made up but zeros, and these with a warning.
+Corners share a vertex if they use the same rows of all attributes; equal values in different rows
+are not merged, nor are vertices of different OBJ sections or glTF primitives. Missing attributes
+become zeros, with a warning.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NO_UVS = "(0, 0) is stored"
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class VertexMesh:
     """Vertices with all their attributes, in order of first use, and triangles."""
 
     position: Floats
@@ -38,10 +39,10 @@ class Geometry:
     warnings: tuple[str, ...] = ()
 
 
-def decode_geometry(inputs: Inputs, params: Params) -> Geometry:
+def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     """Decode an OBJ, glTF or GLB file."""
     source = str(params["source"])
-    mesh, warnings = _decode_mesh(inputs, source)
+    mesh, warnings = _decode_source(inputs, source)
     if params["generate_normals"]:
         mesh = fill_normals(mesh)
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
@@ -59,10 +60,10 @@ def decode_geometry(inputs: Inputs, params: Params) -> Geometry:
     if params["flip_v"]:
         uv[:, 1] = np.float32(1) - uv[:, 1]
     position, normal = mesh.position.at(corners), _values(mesh.normal, corners, 3)
-    return Geometry(position, normal, uv, triangles, tuple(warnings))
+    return VertexMesh(position, normal, uv, triangles, tuple(warnings))
 
 
-def _decode_mesh(inputs: Inputs, source: str) -> tuple[Mesh, list[str]]:
+def _decode_source(inputs: Inputs, source: str) -> tuple[Mesh, list[str]]:
     if source.lower().endswith(".obj"):
         obj = decode_obj(inputs["source"], source)
         return obj.mesh, list(obj.warnings)
@@ -77,7 +78,7 @@ def _decode_mesh(inputs: Inputs, source: str) -> tuple[Mesh, list[str]]:
 
 
 def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -> list[str]:
-    """Warn of corners that the source gives no value."""
+    """Return a warning about corners without a value."""
     if attribute is None:
         return [f"no corner has a {name}; {meaning}"]
     count = int(np.count_nonzero(attribute.corner < 0))

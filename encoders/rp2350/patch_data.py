@@ -1,7 +1,8 @@
-"""The data of one patch: eight arrays of 16-bit numbers, then strip entries, nothing else.
+"""Patch data: eight arrays of 16-bit numbers (positions, normals, UVs), then the strip entries.
 
-All arithmetic is float32, and halves round away from zero, as the firmware's own tools do it. The
-one rule: positions of all patches lie on one grid, the box of the whole mesh.
+Positions of all patches are quantised over the bounding box of the whole mesh, so that patches
+meet without cracks. Arithmetic is float32 and halves round away from zero, as in the firmware's
+own tools.
 """
 
 from __future__ import annotations
@@ -14,36 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout.table import Layout, Row
-from encoders.kit.layout.type import I16, U8, U16, Bits
 from encoders.kit.mesh.strip import decode_strip
+from encoders.rp2350.format import ENTRY, PATCH_ARRAYS, VERTEX_BYTES
 
 Floats = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]
 
-# fmt: off
-POSITION = Layout("Patch position, one axis of one vertex", 2,
-    Row(0x00, "pos",  U16, "0 is the mesh's least coordinate, 65535 its greatest"),
-)
-NORMAL = Layout("Patch normal, one axis of one vertex", 2,
-    Row(0x00, "norm", I16, "1:15 fixed point, scale 32767"),
-)
-UV = Layout("Patch UV, one axis of one vertex", 2,
-    Row(0x00, "uv",   I16, "1:2:13 fixed point, scale 8192"),
-)
-ENTRY = Layout("Strip entry", 1,
-    Row(0x00, "entry", Bits(U8, (("_spare", 2), ("kick", 2), ("vertex", 4)))),
-)
-# fmt: on
-VERTEX_BYTES = 16
-SECTIONS = ((POSITION, "pos", 3), (NORMAL, "norm", 3), (UV, "uv", 2))
-
 
 @dataclass(frozen=True, eq=False)
 class Quantised:
-    """Vertices as numbers of 16 bits, one row an axis: `pos` (3, n), `norm` (3, n), `uv` (2, n).
+    """Vertices in 16 bits, one row per axis: `pos` (3, n), `norm` (3, n), `uv` (2, n).
 
-    The counts say how many vertices have a normal or a UV that did not fit.
+    The counts say how many vertices have a normal or a UV that was clamped.
     """
 
     pos: npt.NDArray[np.uint16]
@@ -56,7 +39,7 @@ class Quantised:
 def quantise_positions(
     position: Floats, low: Sequence[float], high: Sequence[float]
 ) -> npt.NDArray[np.uint16]:
-    """Put positions (n, 3) on the grid between two corners; an axis without an extent is 0."""
+    """Quantise positions (n, 3) over a box; an axis without extent becomes 0."""
     least = np.array(low, np.float32)
     extent = np.array(high, np.float32) - least
     share = np.zeros_like(position)
@@ -66,8 +49,8 @@ def quantise_positions(
 
 
 def quantise_signed(values: Floats, scale: int) -> tuple[npt.NDArray[np.int16], int]:
-    """Scale values (n, axes) to 16 bits; also count the rows of which something was cut off."""
-    with np.errstate(over="ignore"):  # what is past all numbers is cut off like the rest
+    """Scale values (n, axes) to 16 bits; also return the number of rows that were clamped."""
+    with np.errstate(over="ignore"):  # infinities are clamped like other values
         steps = round_half_away(values * np.float32(scale))
     kept = np.clip(steps, -32768, 32767)
     clamped = int((kept != steps).any(axis=1).sum())
@@ -75,7 +58,7 @@ def quantise_signed(values: Floats, scale: int) -> tuple[npt.NDArray[np.int16], 
 
 
 def round_half_away(values: Floats) -> npt.NDArray[np.float64]:
-    """Round to whole numbers; adding a half in float32 would turn 0.49999997 into 1."""
+    """Round halves away from zero, in float64: in float32, 0.49999997 + 0.5 is 1."""
     wide = values.astype(np.float64)
     return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
 
@@ -83,7 +66,7 @@ def round_half_away(values: Floats) -> npt.NDArray[np.float64]:
 def quantise(
     position: Floats, normal: Floats, uv: Floats, low: Sequence[float], high: Sequence[float]
 ) -> Quantised:
-    """Quantise the vertices of a mesh whose box is given."""
+    """Quantise the vertices of a mesh with this bounding box."""
     norm, clamped_normals = quantise_signed(normal, 32767)
     texture, clamped_uvs = quantise_signed(uv, 8192)
     grid = quantise_positions(position, low, high)
@@ -91,18 +74,18 @@ def quantise(
 
 
 def pack_patch(mesh: Quantised, vertices: npt.NDArray[np.int32], entries: bytes) -> bytes:
-    """Return the data of a patch that has these vertices of the mesh."""
+    """Encode the patch that has these vertices of the mesh and these strip entries."""
     columns = {"pos": mesh.pos, "norm": mesh.norm, "uv": mesh.uv}
     packed = [
         layout.pack({name: columns[name][:, vertices].reshape(-1)}, axes * len(vertices))
-        for layout, name, axes in SECTIONS
+        for layout, name, axes in PATCH_ARRAYS
     ]
     return b"".join((*packed, entries))
 
 
 @dataclass(frozen=True, eq=False)
 class PatchData:
-    """A patch read back: `pos`, `norm` and `uv` with one row a vertex, and what is drawn."""
+    """A decoded patch: `pos`, `norm` and `uv` with a row per vertex, entries and triangles."""
 
     columns: dict[str, AnyArray]
     entries: dict[str, AnyArray]
@@ -110,12 +93,12 @@ class PatchData:
 
 
 def unpack_patch(data: bytes, vertex_count: int, entry_count: int, name: str) -> PatchData:
-    """Read the data of a patch, or refuse what the firmware could not draw."""
+    """Decode a patch, or refuse data that the firmware could not draw."""
     facts = {"file": name, "bytes": len(data), "vertices": vertex_count, "entries": entry_count}
     if len(data) != VERTEX_BYTES * vertex_count + entry_count:
         raise EncodeError("the patch's data does not have the size that its wrapper says", facts)
     columns, offset = {}, 0
-    for layout, field, axes in SECTIONS:
+    for layout, field, axes in PATCH_ARRAYS:
         found = layout.unpack(data, axes * vertex_count, offset, name)[field]
         columns[field] = np.ascontiguousarray(found.reshape(axes, vertex_count).T)
         offset += axes * vertex_count * layout.size

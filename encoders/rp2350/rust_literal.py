@@ -1,7 +1,7 @@
-"""Numbers as the generated Rust writes them.
+"""Number literals in the generated Rust.
 
-A float32 is the shortest decimal that reads back as itself, never with an exponent, and where two
-are equally near, the one further from zero: what Rust itself prints.
+A float32 is written as Rust's own `{:?}` does: the shortest decimal that reads back as the same
+value, without an exponent; of two equally near ones, the one further from zero.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-# Values that clippy wants written as constants of the standard library, and from how many
-# characters on it takes a number for one of them.
+# (value, characters): clippy's lint approx_constant reports a literal near one of these constants
+# of the standard library from this many characters on.
 NAMED = (
     *((value, 4) for value in (math.pi, math.tau)),
     *((value, 5) for value in (math.e, 1 / math.pi)),
@@ -32,7 +32,7 @@ NAMED = (
 
 @lru_cache(4096)
 def float_text(bits: int) -> str:
-    """Return the literal of the float32 with these bits."""
+    """Return the literal of the float32 that has these bits."""
     value = np.array([bits], np.uint32).view(np.float32)[0]
     shortest = np.format_float_scientific(value, unique=True, trim="-")
     digits = sum(character.isdigit() for character in shortest.partition("e")[0])
@@ -49,12 +49,12 @@ def vector_texts(values: Iterable[float]) -> list[str]:
 
 
 def vector_text(values: Iterable[float]) -> str:
-    """Return float32 values as a list of literals."""
+    """Return the literals of float32 values, separated by commas."""
     return ", ".join(vector_texts(values))
 
 
 def looks_named(texts: Sequence[str]) -> bool:
-    """Tell whether one of the literals is so near a well-known constant that clippy objects."""
+    """Tell whether clippy would report one of the literals as an approximated constant."""
     return any(_is_near(text.lstrip("-"), value, least) for text in texts for value, least in NAMED)
 
 
@@ -64,5 +64,5 @@ def _is_near(text: str, value: float, least: int) -> bool:
 
 
 def kilobytes(size_bytes: int) -> str:
-    """Return a size in units of 1024 bytes, one decimal."""
+    """Return a size in units of 1024 bytes with one decimal."""
     return f"{size_bytes / 1024:.1f}"
