@@ -1,7 +1,7 @@
-"""KAC files for people: what `doit inspect` shows, and the parts it can take out.
+"""What `doit inspect` shows of a KAC file, and the exports: geometry as OBJ, textures as PNG.
 
-A picture's first row is v = 0. Exports put that at the bottom, where OBJ has it, so that the
-exported geometry and the exported pictures fit one another.
+A texture's first row is v = 0. Exported pictures have it at the bottom, as OBJ does, so that the
+exported geometry and pictures match.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kac.format import TEXEL, Kac, Texture, unpack_kac
+from encoders.kac.format import TEXEL, KacFile, KacTexture
+from encoders.kac.reader import unpack_kac
 from encoders.kit.image.pixel import Rgba8, expand_bits
 
 
@@ -59,7 +60,7 @@ def decode_kac(data: bytes, name: str) -> dict[str, Any]:
     }
 
 
-def _describe(texture: Texture) -> dict[str, Any]:
+def _describe(texture: KacTexture) -> dict[str, Any]:
     return {
         "side_length": texture.side_length,
         "levels": len(texture.levels()),
@@ -69,8 +70,8 @@ def _describe(texture: Texture) -> dict[str, Any]:
     }
 
 
-def _warnings(kac: Kac) -> list[str]:
-    """Say what loads, but not as it was meant."""
+def _warnings(kac: KacFile) -> list[str]:
+    """Return warnings about a file that loads, but will not look as intended."""
     found = [
         f"texture {number}: the hash is not that of its mip level 0"
         for number, texture in enumerate(kac.textures)
@@ -88,7 +89,7 @@ def _warnings(kac: Kac) -> list[str]:
 
 
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
-    """Give the geometry as an OBJ file."""
+    """Export the geometry as an OBJ file."""
     kac = unpack_kac(data, name)
     lines = [
         *_rows("v", kac.vertices),
@@ -110,7 +111,7 @@ def _rows(keyword: str, values: npt.NDArray[np.float32]) -> Iterable[str]:
 
 
 def extract_textures(data: bytes, name: str) -> dict[str, bytes]:
-    """Give every mip level of every texture as a PNG file."""
+    """Export every mip level of every texture as a PNG file."""
     kac = unpack_kac(data, name)
     return {
         f"texture_{number}_level_{level}.png": _png(decode_level(texels))
@@ -120,7 +121,7 @@ def extract_textures(data: bytes, name: str) -> dict[str, bytes]:
 
 
 def decode_level(texels: bytes) -> Rgba8:
-    """Give a mip level as an RGBA8 picture, v = 0 at the bottom."""
+    """Decode a mip level to an RGBA8 picture, v = 0 at the bottom."""
     count = len(texels) // TEXEL.size
     side = round(count**0.5)
     codes = TEXEL.unpack(texels, count)
