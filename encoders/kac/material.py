@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.kit.image.pixel import round_share
-from encoders.kit.image.srgb import share_of
+from encoders.kit.image.srgb import srgb_of
 from encoders.kit.source.material import Material, Sampler, Slot
 
 OPAQUE = 15
@@ -39,7 +39,7 @@ def encode_color(material: Material, *, is_linear: bool) -> MaterialColor:
     *rgb, alpha = material.rgba
     shares = [min(max(share, 0.0), 1.0) for share in rgb]
     if is_linear:
-        shares = [share_of(share) for share in shares]
+        shares = [srgb_of(share) for share in shares]
     red, green, blue, cover = round_share(np.array([*shares, alpha], np.float64), 4).tolist()
     if material.alpha_mode == "blend":
         return MaterialColor((red, green, blue, cover), HALF)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.packing import Item, PageKind, Rect, pack_rectangles
+from encoders.kit.image.rectangle_packing import Item, PageKind, Rect, pack_rectangles
 from encoders.splashpack.clut import place_cluts
 from encoders.splashpack.table import (
     PAGE_HEIGHT,

@@ -1,8 +1,7 @@
-"""Rectangles into pages of one size: MaxRects, best short side first, with alignment and obstacles.
+"""Pack rectangles into pages: MaxRects with the best-short-side-fit rule, alignment, obstacles.
 
-Free space is a list of the largest free rectangles, which may overlap. The one rule: the result
-depends only on the rectangles, never on the order in which they are given, and what does not
-fit is reported, not dropped.
+Free space is a list of maximal free rectangles, which may overlap. The result depends only on the
+rectangles, not on the order in which they are given. Rectangles that do not fit are reported.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class Rect(NamedTuple):
-    """A rectangle of whole units, left-top corner first."""
+    """A rectangle in whole units, by its top left corner and its size."""
 
     x: int
     y: int
@@ -21,17 +20,17 @@ class Rect(NamedTuple):
     height: int
 
 
-# Free space, as left, top, right, bottom: edges are what the search compares.
+# A free rectangle as (left, top, right, bottom): the search compares edges.
 _Space: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Item:
-    """What is to be placed; its corner goes to multiples of `align_x` and `align_y`.
+    """A rectangle to place, with its corner at multiples of `align_x` and `align_y`.
 
-    `within_x` of (step, reach) lets it end no further than `reach` from the multiple of `step`
-    at or before its corner, as a texture that is read through a window; `within_y` likewise. A
-    step is a multiple of the alignment.
+    `within_x = (step, reach)` is for textures that are read through a window: the item must end
+    within `reach` of the last multiple of `step` at or before its corner. `within_y` likewise. A
+    step has to be a multiple of the alignment.
     """
 
     key: str
@@ -45,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True)
 class PageKind:
-    """The size of every page, the areas that are taken on each, and how many there may be."""
+    """The size of every page, the areas taken on each, and the maximal number of pages."""
 
     width: int
     height: int
@@ -55,7 +54,7 @@ class PageKind:
 
 @dataclass(frozen=True)
 class Packing:
-    """Where everything went, by key: page and rectangle; and the keys that found no place."""
+    """The page and rectangle of each placed item, by key, and the keys that did not fit."""
 
     placed: dict[str, tuple[int, Rect]]
     unplaced: tuple[str, ...]
@@ -63,12 +62,12 @@ class Packing:
 
 
 def pack_rectangles(items: Iterable[Item], page: PageKind) -> Packing:
-    """Place items in several orders and return the packing that places most on fewest pages.
+    """Try several orders; return the packing with the fewest unplaced items, then fewest pages.
 
-    Each item goes to the first page that has room for it; equal items are ordered by key.
+    Each item goes to the first page that has room for it; items of equal size go by key.
     """
     every = _checked(items)
-    empty = _without_obstacles(page)
+    empty = _empty_page(page)
     best: Packing | None = None
     for order in _ORDERS:
         found = _pack_in_order(sorted(every, key=order), page, empty)
@@ -110,12 +109,13 @@ def _fits_windows(item: Item) -> bool:
 
 
 def _least_pages(items: list[Item], page: PageKind) -> int:
-    """Return the number of pages that the area alone needs."""
+    """Return the number of pages that the items' area needs at least."""
     area = sum(item.width * item.height for item in items)
     return -(-area // (page.width * page.height))
 
 
-def _without_obstacles(page: PageKind) -> list[_Space]:
+def _empty_page(page: PageKind) -> list[_Space]:
+    """Return the free rectangles of a page with nothing but its obstacles."""
     free = [(0, 0, page.width, page.height)]
     for x, y, width, height in page.obstacles:
         free = _take(free, (x, y, x + width, y + height))
@@ -142,7 +142,7 @@ def _pack_in_order(items: list[Item], page: PageKind, empty: list[_Space]) -> Pa
 
 
 class _Page:
-    """The free spaces of a page, and the widest and the highest of them."""
+    """The free rectangles of a page, with the greatest width and height to rule pages out fast."""
 
     def __init__(self, free: list[_Space]) -> None:
         self.free = free
@@ -151,7 +151,7 @@ class _Page:
 
 
 def _first_spot(item: Item, pages: list[_Page]) -> tuple[int, tuple[int, int] | None]:
-    """Return the first page that has room and the best spot on it, or a new page and None."""
+    """Return the first page with room and the best corner on it, or the next page and None."""
     for number, page in enumerate(pages):
         if item.width <= page.widest and item.height <= page.highest:
             spot = _best_spot(item, page.free)
@@ -161,7 +161,7 @@ def _first_spot(item: Item, pages: list[_Page]) -> tuple[int, tuple[int, int] | 
 
 
 def _best_spot(item: Item, free: list[_Space]) -> tuple[int, int] | None:
-    """Return the aligned corner that leaves least on the shorter side, then on the longer one."""
+    """Return the aligned corner that leaves least space on the shorter side, then the longer."""
     best: tuple[int, int, int, int] | None = None
     for left, top, right, bottom in free:
         x = _corner(left, item.width, item.align_x, item.within_x)
@@ -176,15 +176,15 @@ def _best_spot(item: Item, free: list[_Space]) -> tuple[int, int] | None:
 
 
 def _corner(edge: int, size: int, align: int, within: tuple[int, int] | None) -> int:
-    """Return the first place from an edge on where an item of this size may begin."""
-    place = -(-edge // align) * align
-    if within is not None and place % within[0] + size > within[1]:
-        return -(-place // within[0]) * within[0]
-    return place
+    """Return the first coordinate from an edge on where an item of this size may begin."""
+    start = -(-edge // align) * align
+    if within is not None and start % within[0] + size > within[1]:
+        return -(-start // within[0]) * within[0]
+    return start
 
 
 def _take(free: list[_Space], taken: _Space) -> list[_Space]:
-    """Return the largest free rectangles that are left when an area is taken."""
+    """Return the maximal free rectangles that are left when an area is taken."""
     left, top, right, bottom = taken
     kept: list[_Space] = []
     rests: set[_Space] = set()
@@ -197,7 +197,7 @@ def _take(free: list[_Space], taken: _Space) -> list[_Space]:
 
 
 def _rests(space: _Space, taken: _Space) -> list[_Space]:
-    """Cut the parts of a space that lie to the left, right, top and bottom of an area."""
+    """Return the parts of a free rectangle to the left, right, top and bottom of an area."""
     left, top, right, bottom = space
     parts = []
     if left < taken[0]:
@@ -212,7 +212,7 @@ def _rests(space: _Space, taken: _Space) -> list[_Space]:
 
 
 def _is_inside(rest: _Space, kept: list[_Space], rests: set[_Space]) -> bool:
-    """Tell whether another free rectangle contains this one, which then adds nothing."""
+    """Tell whether another free rectangle contains this one."""
     left, top, right, bottom = rest
     for others in (kept, rests):
         for other in others:
