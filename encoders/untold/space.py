@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.kit.mesh.tangent import Shape, corner_tangents, split_by_tangent
+from encoders.kit.mesh.tangent import TangentMesh, corner_tangents, split_by_tangent
 from encoders.untold.piece import WIDTHS, Piece
 
 
@@ -17,7 +17,7 @@ def with_tangents(piece: Piece) -> Piece:
     if not piece.uv.any():
         flat = np.tile(np.array([1, 0, 0, 1], np.float32), (len(piece.position), 1))
         return replace(piece, tangent=flat)
-    tangents = corner_tangents(Shape(piece.position, piece.normal, piece.uv, piece.triangles))
+    tangents = corner_tangents(TangentMesh(piece.position, piece.normal, piece.uv, piece.triangles))
     old, tangent, triangles = split_by_tangent(piece.triangles, tangents)
     columns = {
         name: getattr(piece, name)[old]

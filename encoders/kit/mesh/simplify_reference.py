@@ -1,8 +1,8 @@
-"""Collapse edges, cheapest first: the readable reference of the simplifying kernel.
+"""The readable reference of the native simplification kernel: collapse edges, cheapest first.
 
-A place is a position; a wedge is a vertex at it. The cost of moving a place onto a neighbour is
-what its quadrics say there. The one rule: costs are sums of float64 products in one order, and
-equal costs are decided by the number of the place, so that the kernel gives the same triangles.
+A place is a position; a wedge is a vertex at that place (several along a seam). The cost of moving
+a place onto a neighbour is the place's quadric evaluated there. Costs are sums of float64 products
+in a fixed order and ties go to the lower number, so that the kernel gives the same triangles.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.mesh.quadric import SIZE, Float64
+from encoders.kit.mesh.quadric import SIZE
 from encoders.kit.mesh.triangle import Indices
+from encoders.kit.mesh.vector import Float64
 
-# A triangle may turn by 60 degrees from where it faced at first.
+# A triangle may turn by at most 60 degrees from its original direction.
 MIN_COSINE = 0.5
-# A move over some length costs at least as if it were wrong by the root of this part of the
-# length: where everything is flat, short moves come first and triangles stay round.
+# A move of length l costs at least this times l squared. On flat surfaces, where all errors are
+# zero, short moves then come first and triangles stay well shaped.
 LENGTH_COST = 1e-5
-# A place with more triangles stays, so that the hub of a great fan costs no more than others.
+# Places with more triangles than this never move: the centre of a large fan would take too long.
 MAX_RING = 48
-# How a place may move: anywhere, not at all, or only along the open edge that it lies on.
+# How a place may move: anywhere, not at all, or only along its open edge.
 FREE, LOCKED, RIM = 0.0, 1.0, 2.0
-# What a triangle that is gone has for each of its vertices.
-VANISHED = -1
+# The vertices of a triangle that has been removed.
+REMOVED = -1
 
 
 @dataclass(frozen=True)
 class _Move:
-    """A place may go onto a neighbour: what that costs, and which wedge becomes which."""
+    """A possible collapse of a place onto `target`: its cost, and which wedge becomes which."""
 
     cost: float
     target: int
@@ -40,8 +41,8 @@ class _Move:
     wedges: list[tuple[int, int]]
 
 
-class _Mesh:
-    """The triangles that are left, by place, and the quadrics that have been added up."""
+class _CollapsingMesh:
+    """The remaining triangles, by place, and the accumulated quadrics."""
 
     def __init__(
         self, triangles: Indices, place: NDArray[np.int32], places: Float64, wedges: Float64
@@ -68,7 +69,7 @@ class _Mesh:
                 self.around[self.place[vertex]].append(triangle)
 
     def ring(self, place: int) -> list[int]:
-        """Return the triangles left at a place."""
+        """Return the remaining triangles at a place."""
         self.around[place] = [t for t in self.around[place] if self.is_alive[t]]
         return self.around[place]
 
@@ -86,11 +87,12 @@ def collapse_reference(
     target: int,
     reached: Float64,
 ) -> int:
-    """Collapse until the target is met; fill `triangles` and the error; return how many are left.
+    """Collapse until at most `target` triangles are left, and return how many are.
 
-    A triangle that vanished becomes -1, -1, -1; the others stay in their rows.
+    Updates `triangles` in place: a removed triangle becomes -1, -1, -1, the others keep their rows.
+    `reached[0]` becomes the largest squared error of a collapse.
     """
-    mesh = _Mesh(triangles, place, places, wedges)
+    mesh = _CollapsingMesh(triangles, place, places, wedges)
     queue = _Queue(mesh)
     left = len(triangles)
     while left > target:
@@ -104,14 +106,14 @@ def collapse_reference(
         for near in sorted(touched):
             queue.touch(near, near == move.target)
     triangles[:] = mesh.corners
-    triangles[np.logical_not(mesh.is_alive)] = VANISHED
+    triangles[np.logical_not(mesh.is_alive)] = REMOVED
     return sum(mesh.is_alive)
 
 
 class _Queue:
-    """The best move of every place, cheapest first; an entry counts while its cost is current."""
+    """The best move of every place, cheapest first; entries with an outdated cost are ignored."""
 
-    def __init__(self, mesh: _Mesh) -> None:
+    def __init__(self, mesh: _CollapsingMesh) -> None:
         self.mesh = mesh
         self.current = [-1.0] * len(mesh.points)
         self.heap: list[tuple[float, int]] = []
@@ -119,7 +121,7 @@ class _Queue:
             self.update(one)
 
     def update(self, one: int) -> _Move | None:
-        """Find the best move of a place anew, and queue it where its cost has changed."""
+        """Compute the best move of a place again, and queue it if its cost has changed."""
         move = _best_move(self.mesh, one)
         cost = move.cost if move else -1.0
         if move and cost != self.current[one]:
@@ -128,12 +130,12 @@ class _Queue:
         return move
 
     def touch(self, near: int, has_grown: bool) -> None:
-        """Look again at a neighbour that has grown, or could not move; others wait their turn."""
+        """Update a neighbour that gained triangles or could not move; others update when popped."""
         if has_grown or self.current[near] < 0.0:
             self.update(near)
 
     def pop(self) -> tuple[int, _Move] | None:
-        """Return the cheapest move that is still what it was when it was queued."""
+        """Return the cheapest move whose cost is still valid, or None."""
         while self.heap:
             cost, one = heappop(self.heap)
             if cost != self.current[one]:
@@ -145,11 +147,11 @@ class _Queue:
         return None
 
 
-def _best_move(mesh: _Mesh, one: int) -> _Move | None:
-    """Return the cheapest move of a place that breaks no rule."""
+def _best_move(mesh: _CollapsingMesh, one: int) -> _Move | None:
+    """Return the cheapest allowed move of a place, or None."""
     ring = mesh.ring(one) if mesh.freedom[one] in (FREE, RIM) else []
     is_rim = mesh.freedom[one] == RIM
-    # On a rim the last triangle of a place stays: with it the edge beyond would be gone.
+    # The last triangle of a place on a rim stays: removing it would remove the next edge too.
     if not int(is_rim) < len(ring) <= MAX_RING:
         return None
     spokes: dict[int, list[tuple[int, int]]] = {}
@@ -172,7 +174,7 @@ def _best_move(mesh: _Mesh, one: int) -> _Move | None:
 
 
 def _is_consistent(pairs: list[tuple[int, int]], wedge_count: int, is_rim: bool) -> bool:
-    """Tell whether all sides of an edge take every wedge here to exactly one wedge there."""
+    """Tell whether the triangles at an edge map every wedge here to exactly one wedge there."""
     if is_rim:
         return len(pairs) == 1 and wedge_count == 1
     if len(pairs) != 2:
@@ -183,24 +185,24 @@ def _is_consistent(pairs: list[tuple[int, int]], wedge_count: int, is_rim: bool)
     return wedge_count == 2
 
 
-def _price(mesh: _Mesh, one: int, target: int, wedges: list[tuple[int, int]]) -> _Move:
-    """Say what the quadrics of a place and of its wedges have to say about a target.
+def _price(mesh: _CollapsingMesh, one: int, target: int, wedges: list[tuple[int, int]]) -> _Move:
+    """Return the move of a place onto a target, with its cost.
 
-    The cost lies between the sum of squared distances, which makes much of large triangles,
-    and their mean, which makes nothing of them.
+    The cost lies between the sum of the squared distances, which prefers to keep large triangles,
+    and their mean, which ignores the size of triangles.
     """
     point, here = mesh.points[target], mesh.points[one]
     shape = max(0.0, _quadric_at(mesh.quadrics[one], point))
-    looks = 0.0
+    attributes = 0.0
     for wedge, onto in wedges:
-        looks += _attribute_error(mesh, wedge, mesh.values[onto], point)
+        attributes += _attribute_error(mesh, wedge, mesh.values[onto], point)
     weight = mesh.quadrics[one][SIZE - 1]
     if weight <= 0.0:
         return _Move(0.0, target, 0.0, wedges)
     dx, dy, dz = point[0] - here[0], point[1] - here[1], point[2] - here[2]
     length = LENGTH_COST * weight * (dx * dx + dy * dy + dz * dz)
     scale = math.sqrt(weight) * math.sqrt(math.sqrt(weight))
-    cost = (shape + max(0.0, looks) + length) / scale
+    cost = (shape + max(0.0, attributes) + length) / scale
     return _Move(cost, target, shape / weight, wedges)
 
 
@@ -213,8 +215,10 @@ def _quadric_at(q: list[float], point: list[float]) -> float:
     return squares + 2.0 * mixed + 2.0 * linear + q[9]
 
 
-def _attribute_error(mesh: _Mesh, wedge: int, values: list[float], point: list[float]) -> float:
-    """Compare the attributes of a target with those that the triangles of a wedge have there."""
+def _attribute_error(
+    mesh: _CollapsingMesh, wedge: int, values: list[float], point: list[float]
+) -> float:
+    """Return how far these attributes at a point are from those of the wedge's triangles."""
     quadric, slopes = mesh.value_quadrics[wedge], mesh.slopes[wedge]
     x, y, z = point
     error = _quadric_at(quadric, point)
@@ -225,8 +229,8 @@ def _attribute_error(mesh: _Mesh, wedge: int, values: list[float], point: list[f
     return error
 
 
-def _is_allowed(mesh: _Mesh, one: int, target: int, is_rim: bool) -> bool:
-    """Tell whether a collapse keeps the surface in one sheet and turns no triangle over."""
+def _is_allowed(mesh: _CollapsingMesh, one: int, target: int, is_rim: bool) -> bool:
+    """Tell whether a collapse keeps the surface manifold and flips no triangle."""
     if len(mesh.ring(target)) > MAX_RING:
         return False
     edge_triangles = 1 if is_rim else 2
@@ -237,20 +241,20 @@ def _is_allowed(mesh: _Mesh, one: int, target: int, is_rim: bool) -> bool:
         if target in places:
             continue
         after = [mesh.points[target if place == one else place] for place in places]
-        if _turns_over(mesh.normals[triangle], _normal(*after)):
+        if _is_flipped(mesh.normals[triangle], _normal(*after)):
             return False
     return True
 
 
 def _normal(a: list[float], b: list[float], c: list[float]) -> tuple[float, float, float]:
-    """Return the normal of a triangle at the length of its doubled area."""
+    """Return the normal of a triangle, as long as twice its area."""
     ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
     return uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
 
 
-def _turns_over(n: tuple[float, float, float], m: tuple[float, float, float]) -> bool:
-    """Tell whether a triangle turns too far, or vanishes."""
+def _is_flipped(n: tuple[float, float, float], m: tuple[float, float, float]) -> bool:
+    """Tell whether a triangle turns too far from its original normal, or loses its area."""
     before = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
     after = m[0] * m[0] + m[1] * m[1] + m[2] * m[2]
     both = n[0] * m[0] + n[1] * m[1] + n[2] * m[2]
@@ -259,15 +263,15 @@ def _turns_over(n: tuple[float, float, float], m: tuple[float, float, float]) ->
     return both <= 0.0 or both * both < MIN_COSINE * MIN_COSINE * before * after
 
 
-def _collapse(mesh: _Mesh, one: int, move: _Move) -> int:
-    """Move a place onto its target; return the number of triangles that vanish."""
-    vanished = 0
+def _collapse(mesh: _CollapsingMesh, one: int, move: _Move) -> int:
+    """Move a place onto its target; return the number of triangles removed."""
+    removed = 0
     onto = dict(move.wedges)
     for triangle in mesh.ring(one):
         corners = mesh.corners[triangle]
         if any(mesh.place[vertex] == move.target for vertex in corners):
             mesh.is_alive[triangle] = False
-            vanished += 1
+            removed += 1
             continue
         mesh.corners[triangle] = [onto.get(vertex, vertex) for vertex in corners]
         mesh.around[move.target].append(triangle)
@@ -276,7 +280,7 @@ def _collapse(mesh: _Mesh, one: int, move: _Move) -> int:
     for wedge, other in move.wedges:
         _add(mesh.slopes, wedge, other)
         _add(mesh.value_quadrics, wedge, other)
-    return vanished
+    return removed
 
 
 def _add(rows: list[list[float]], source: int, target: int) -> None:
