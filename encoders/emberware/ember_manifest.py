@@ -108,6 +108,7 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
     """Return the entries in order; rows with the same source and id are merged into one."""
     found: dict[tuple[str, str], Entry] = {}
     order = ["textures", "meshes", "skeletons", "keyframes", "animations", "sounds", "data"]
+    # Known sections in the order of the data pack; unknown ones come last, for the warnings.
     for section in [*order, *sorted(assets.keys() - set(order))]:
         rows = assets.get(section, [])
         if section not in SECTIONS:
@@ -126,6 +127,7 @@ def _entry(row: object, kind: str, where: str, name: str) -> Entry:
         raise EncodeError(f"[[{where}]] has an entry without a `path`", {"file": name})
     source = resolve_reference(name, row["path"])
     stem, suffix = posixpath.splitext(posixpath.basename(source))
+    # Our manifests take these characters for a glob; theirs do not.
     if set("*?[") & set(source):
         raise EncodeError("path would be taken for a pattern", {"file": name, "path": source})
     is_clip = kind == "animation" and suffix.lower() in MODELS
@@ -139,6 +141,7 @@ def _clip_options(row: Mapping[str, Any]) -> dict[str, Any]:
     if "animation_name" in row:
         return options | {"clips": str(row["animation_name"])}
     if "id" in row:
+        # The console's tools take the first clip where an entry has an id and no name.
         return options | {"clips": 0}
     return {"id_prefix": "", **options}
 

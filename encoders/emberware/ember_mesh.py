@@ -98,6 +98,7 @@ def _filled(
 
 def _texture_coordinates(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
     """Return the UVs at which the base colour textures are sampled, transforms applied."""
+    # The console has one UV set and no texture transforms, so both are applied here.
     textures = [_base_texture(material) for material in mesh.materials]
     plain = Texture()
     used = {int(number) for number in np.unique(mesh.material)}
@@ -108,6 +109,7 @@ def _texture_coordinates(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
     values = np.zeros((len(corners), 2), np.float32)
     for number in sorted(used):
         texture = moved.get(number, plain)
+        # Materials may use different UV sets; each fills its own triangles' corners.
         mask = np.repeat(mesh.material == number, 3)
         attribute = mesh.uv[texture.uv_set] if texture.uv_set < len(mesh.uv) else None
         source = _filled(attribute, mesh, 2, f"UVs of set {texture.uv_set}", warn)
@@ -131,7 +133,9 @@ def _share_vertices(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArra
     corner = mesh.position.corner
     rows = len(mesh.position.values)
     if all(
-        len(one.values) == rows and np.array_equal(one.corner, corner) for one in mesh.attributes()
+        # glTF: all attributes have the same rows and indices.
+        len(one.values) == rows and np.array_equal(one.corner, corner)
+        for one in mesh.attributes()
     ):
         return None, corner
     welded = weld(mesh)
@@ -189,6 +193,7 @@ def keep_influences(mesh: Mesh, warn: Warn) -> Mesh:
     joints, weights = mesh.joints, mesh.weights
     if joints is None or weights is None or joints.values.shape[1] <= INFLUENCES:
         return mesh
+    # Stable, so that of equal weights the first joint is kept.
     order = np.argsort(-weights.values, axis=1, kind="stable")[:, :INFLUENCES]
     kept = np.take_along_axis(weights.values, order, axis=1)
     lost = int((np.count_nonzero(weights.values, axis=1) > INFLUENCES).sum())

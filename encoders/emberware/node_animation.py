@@ -34,9 +34,12 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
     gltf = open_model(inputs, params)
     clip, skin = decode_clip(gltf, 0), decode_skin(gltf, 0)
     facts: dict[str, object] = {"file": gltf.name, "clip": clip.name}
+    # A clip always has all joints of its skin: for a missing one the shader would read the matrix
+    # of another clip.
     check_bones(skin, facts)
     times = sample_times(clip, params, facts)
     if params["space"] == "model":
+        # Composed matrices may hold shear, which rotation and scale cannot express.
         pose, difference = to_pose(sample_model(gltf, clip, skin.joints, times))
         warn_of_shear(gltf, clip, pose, difference)
     else:

@@ -101,7 +101,9 @@ def _with_checked_joints(gltf: Gltf, primitive: Primitive) -> Primitive:
     joints, weights = primitive.joints, primitive.weights
     if joints is None or weights is None:
         return _without_joints(primitive)
+    # A part has at most one skin; without one, only the width of the joint numbers limits them.
     count = len(gltf.document.skins[0].joints) if gltf.document.skins else JOINT_LIMIT
+    # Exporters leave arbitrary numbers in unused slots.
     is_used = weights != 0
     if joints.shape != weights.shape or int(np.where(is_used, joints, 0).max(initial=0)) >= min(
         count, JOINT_LIMIT

@@ -35,6 +35,7 @@ def encode_loose_mesh(inputs: Inputs, params: Params) -> Outputs:
     count = mesh["vertex_count"]
     if mesh["index_count"]:
         return {"file": data}
+    # Without indices, every three vertices are a triangle.
     if count % 3 or count > VERTEX_LIMIT:
         facts = {"file": params["source"], "vertices": count}
         raise EncodeError("mesh has no indices, and its vertices are no whole triangles", facts)

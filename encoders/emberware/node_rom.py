@@ -54,6 +54,7 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
         "version": ROM_VERSION,
         "metadata": _metadata(game, layout, code),
         "code": code,
+        # A data pack is optional, but where there is one it has all lists of its layout.
         "data_pack": _with_all_lists(pack, layout) if pack else None,
         "thumbnail": _picture(inputs, THUMBNAIL, files["thumbnail"]),
         "screenshots": [
@@ -79,6 +80,7 @@ def _metadata(game: Fields, layout: RomLayout, code: bytes) -> Fields:
         found["netplay"] = {
             "console_type": 0,
             "tick_rate": TICK_RATES.index(game["tick_rate"]),
+            # There is no flag for "no netplay"; one player means the same.
             "max_players": game["max_players"] if game["netplay"] else 1,
             "rom_hash": xxhash.xxh3_64_intdigest(code),
         }
@@ -92,6 +94,7 @@ def _code(inputs: Inputs, files: Fields, warnings: list[str]) -> bytes:
         warnings.append("no `wasm` in [game]: the ROM holds an empty module, which does nothing")
         return EMPTY_WASM
     code = inputs.get(WASM)
+    # A missing input file is left out of the inputs, so it is reported here.
     if code is None:
         hint = "Build the game's code first, or mend `wasm` in [game]."
         raise EncodeError("game code not found", {"file": name}, hint)

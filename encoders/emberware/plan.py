@@ -119,6 +119,7 @@ class Planner:
         parts: dict[str, Any] = {}
         nodes: list[Node] = []
         for kind in kinds:
+            # Every part becomes a role of the splitting node and the input of a node of its own.
             for part in PARTS[kind](model):
                 parts[part["role"]] = part["subset"]
                 nodes.append(self._part_node(kind, part))
@@ -205,6 +206,7 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         "limit": {"rom_mib": game["rom_limit_mib"]},
     }
     file = f"{game['id']}.{PROFILES[profile].suffix}"
+    # doit takes an argument with "=" for a variable.
     name = re.sub("=", "%3D", file)
     yield Node(name, "encoders.emberware.node_rom:encode_rom", inputs, params, {"rom": file})
 

@@ -69,6 +69,7 @@ def select_meshes(model: SurveyedModel) -> SelectedMeshes | None:
     wanted = model.asset.options["mesh"]
     if wanted != ALL:
         mesh = model.find("meshes", wanted)
+        # Its nodes still tell which skin it is bound to.
         nodes = [node for node in nodes if node["mesh"] == mesh]
         return SelectedMeshes([mesh], _skin_of(model, nodes), placed=False)
     if not nodes and model.asks_all:
@@ -136,6 +137,7 @@ def select_clips(model: SurveyedModel) -> list[SelectedClip]:
         hint = 'Bind the model to a skin, or write `kinds = ["mesh"]` to leave its clips out.'
         facts = {"file": asset.source, "clips": len(clips)}
         raise EncodeError("model has clips but no skin that they move", facts, hint)
+    # With "*" a second clip may appear later, and the first one's id must not change then.
     is_single = wanted != ALL and len(numbers) == 1
     found = [_clip(model, number, skin, is_single) for number in numbers]
     _check_names(model, found)
@@ -145,6 +147,7 @@ def select_clips(model: SurveyedModel) -> list[SelectedClip]:
 def _clip(model: SurveyedModel, number: int, skin: int, is_single: bool) -> SelectedClip:
     name = model.survey["clips"][number]["name"] or str(number)
     asset_id, prefix = model.asset.id, model.asset.options["id_prefix"]
+    # An empty prefix is a choice: ids are then the clips' names.
     full_id = f"{asset_id}_{name}" if prefix is None else f"{prefix}{name}"
     return SelectedClip(number, name, asset_id if is_single else full_id, skin)
 

@@ -11,6 +11,7 @@ from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, T
 from encoders.kit.plan import ANY, Kind, Reader, Table, Target
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
+# The ROM's file name, so it has to be valid on every file system.
 SAFE_ID = Text(
     r'(?=.{1,200}$)[^/\\:*?"<>|\x00-\x1f\x7f]*[^/\\:*?"<>|\x00-\x1f\x7f. ]',
     'a name without / \\ : * ? " < > | that does not end in a dot or a space',

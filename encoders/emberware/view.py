@@ -138,6 +138,7 @@ def decode_rom_file(data: bytes, name: str) -> Fields:
     """Return the layout, counts, metadata and all content of a ROM, bytes in hexadecimal."""
     layout, value = unpack_rom(data, name)
     pack = value["data_pack"] or {}
+    # Numbers of formats mean different things in different layouts.
     for texture in pack.get("textures", ()):
         texture["format"] = layout.texture_formats[texture["format"]]
     shown: Fields = {
@@ -163,6 +164,7 @@ def _plain(value: Any) -> Any:
 def extract_rom_file(data: bytes, name: str) -> dict[str, bytes]:
     """Export everything in a ROM, assets in the formats of the loose files."""
     layout, value = unpack_rom(data, name)
+    # The magic bytes are the suffix in capitals, but for the NUL of the first console.
     prefix = "ewz" if layout.magic == EWZ else layout.magic.decode().lower()
     metadata = json.dumps(_plain(value["metadata"]), indent=1, ensure_ascii=False)
     files = {"metadata.json": metadata.encode(), "game.wasm": value["code"]}
@@ -188,6 +190,7 @@ def _file_name(asset_id: str) -> str:
 def _texture_files(asset: Fields) -> dict[str, bytes]:
     width, height, pixels = asset["width"], asset["height"], asset["data"]
     files = {"{}tex": pack_texture(width, height, pixels)}
+    # Format 0 is RGBA8 in every layout.
     if pixels and asset["format"] == 0:
         files["png"] = draw_png(pixels, width, height, asset["id"])
     return files

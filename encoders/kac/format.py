@@ -88,6 +88,7 @@ class KacTexture:
 
     def levels(self) -> list[bytes]:
         """Return the texels of each mip level, the largest first."""
+        # The file stores no level count: there is always a level for every power of two.
         sides = [side for side in reversed(SIDES) if side <= self.side_length]
         ends = np.cumsum([2 * side * side for side in sides]).tolist()
         return [self.texels[e - 2 * s * s : e] for s, e in zip(sides, ends, strict=True)]

@@ -37,15 +37,12 @@ class KacGeometry:
 
 def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -> KacGeometry:
     """Build arrays in which every corner has a normal and a UV and every triangle a material."""
+    # Degenerate triangles have no normal, and Kelpo culls by normals.
     mesh, flat_count = drop_degenerate(mesh)
     if not mesh.triangle_count:
         facts = {"asset": source, "triangles without an area": flat_count}
         raise EncodeError("no triangle has an area", facts, "Check the scale of the model.")
-    warnings = []
-    if flat_count:
-        warnings.append(f"{source}: triangles without an area were left out ({flat_count})")
-    if mesh.color is not None:
-        warnings.append(f"{source}: vertex colours were left out, as KAC has none")
+    warnings = _loss_warnings(mesh, flat_count, source)
     mesh = _with_normals(mesh, shading)
     materials, material = _used_materials(mesh)
     uv, bare = _uv(mesh, materials, material)
@@ -68,6 +65,15 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
         is_smooth=_is_smooth(mesh, normal, shading),
         warnings=tuple(warnings),
     )
+
+
+def _loss_warnings(mesh: Mesh, flat_count: int, source: str) -> list[str]:
+    warnings = []
+    if flat_count:
+        warnings.append(f"{source}: triangles without an area were left out ({flat_count})")
+    if mesh.color is not None:
+        warnings.append(f"{source}: vertex colours were left out, as KAC has none")
+    return warnings
 
 
 def _with_normals(mesh: Mesh, shading: Shading) -> Mesh:
@@ -115,6 +121,7 @@ def _uv(
 
     Also return the materials that have a texture and at least one corner without a UV.
     """
+    # Materials that place their textures alike share one pass.
     placements = [_placement(one) for one in materials]
     numbers = {placement: number for number, placement in enumerate(dict.fromkeys(placements))}
     kind = np.array([numbers[placement] for placement in placements])[material]

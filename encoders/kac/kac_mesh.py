@@ -83,6 +83,7 @@ def select_file(mesh: KacMesh, triangles: Numbers) -> KacFile:
     )
     used, material = np.unique(mesh.material[triangles], return_inverse=True)
     materials = {name: column[used] for name, column in mesh.materials.items()}
+    # Textures of the file are renumbered; materials without one keep index 0.
     has_texture = materials["has_texture"] == 1
     kept, texture_idx = np.unique(materials["texture_idx"][has_texture], return_inverse=True)
     materials["texture_idx"] = np.zeros_like(used)

@@ -38,6 +38,7 @@ def encode_color(material: Material, *, is_linear: bool) -> MaterialColor:
     """Encode a material whose colours are linear light (glTF) or sRGB (OBJ)."""
     *rgb, alpha = material.rgba
     shares = [min(max(share, 0.0), 1.0) for share in rgb]
+    # Kelpo multiplies stored texels, which are sRGB, by this colour.
     if is_linear:
         shares = [srgb_of(share) for share in shares]
     red, green, blue, cover = round_share(np.array([*shares, alpha], np.float64), 4).tolist()
@@ -83,5 +84,6 @@ def texture_slot(material: Material) -> Slot | None:
 
 def is_clamped(sampler: Sampler) -> bool | None:
     """Tell whether UVs are clamped; None where KAC's single flag cannot express the sampler."""
+    # KAC has one flag for both axes, and no mirrored repeat.
     wraps = {sampler.wrap_u, sampler.wrap_v}
     return {frozenset({"clamp"}): True, frozenset({"repeat"}): False}.get(frozenset(wraps))

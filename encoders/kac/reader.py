@@ -48,12 +48,14 @@ def _unpack_segments(data: bytes, name: str) -> tuple[dict[bytes, Columns], int]
     """Decode the segments before TXTR; also return the offset of TXTR."""
     found: dict[bytes, Columns] = {}
     offset = HEADER.size
+    # Kelpo finds nothing behind TXTR, so that has to be the last segment.
     while data[offset : offset + 4] != TEXTURES:
         head = SEGMENT.unpack_one(data, offset, name)
         key = head["segment_identifier"].tobytes()
         facts = {"file": name, "offset": offset, "found": repr(key.decode("latin-1"))}
         if key not in ENTRIES:
             raise EncodeError("unknown segment", facts)
+        # Kelpo would take the last one without a word.
         if key in found:
             raise EncodeError("a segment is there twice", facts)
         if key in ARRAYS and head["n"] > COUNT_LIMIT:
@@ -82,6 +84,7 @@ def _unpack_textures(data: bytes, offset: int, name: str) -> tuple[KacTexture, .
         flags = bool(head["sample_linearly"]), bool(head["clamp_uv"])
         textures.append(KacTexture(side, *flags, texels, head["pixel_data_hash"].tobytes()))
         offset = end
+    # There is no padding and no end marker in KAC 1.0.
     if offset != len(data):
         facts = {"file": name, "bytes": len(data), "end of the last texture": offset}
         raise EncodeError("there is something behind the last texture", facts)

@@ -26,6 +26,7 @@ WINDOW = 4 * COUNT_LIMIT
 def split_mesh(mesh: KacMesh, limit: int = COUNT_LIMIT) -> list[Numbers]:
     """Return the triangles of each file, in the order of the source."""
     component = _components(mesh)
+    # lexsort sorts by its last key first: by material, then by component.
     order = np.lexsort((component, mesh.material))
     arrays = (mesh.position.corner, mesh.normal.corner, mesh.uv.corner, mesh.material[:, None])
     capacity = _Capacity([array[order] for array in arrays], limit)
@@ -55,6 +56,7 @@ def _cuts(capacity: _Capacity, *runs: Numbers) -> Iterator[tuple[int, int]]:
     while start < capacity.count:
         end = capacity.end_from(start)
         if end < capacity.count:
+            # A file that ends inside a run would split it although the next file could hold it.
             end = _preferred_end(capacity, start, end, *runs)
         yield start, end
         start = end
@@ -84,6 +86,7 @@ class _Capacity:
         while True:
             end = min(start + size, self.count)
             fitting = start + min(self._fitting(one, start, end) for one in self._previous)
+            # Otherwise the whole window fits and the file may go on behind it.
             if fitting < end or end == self.count:
                 return fitting
             size *= 2

@@ -138,8 +138,10 @@ def _encode(
         name = use.color or use.alpha
         warnings[f"{name}: resized from {width} x {height} to {side} x {side}"] = None
     if use.threshold == 0:
+        # The alpha of an opaque material must not weight its colours when they are averaged.
         picture = picture.copy()
         picture[..., 3] = 255
+    # The aspect ratio changes; UVs are relative, so nothing else does.
     square = resize_colour(picture, side, side)
     # Row 0 is v = 0, which is the bottom of an OBJ file's image and the top of a glTF file's.
     square = np.ascontiguousarray(square[::-1]) if model.mesh.has_v_up else square
@@ -158,5 +160,6 @@ def pack_levels(square: Rgba8, threshold: int) -> bytes:
     chain = mips_from_base(square, full_level_count(*square.shape[:2]), resize_colour)
     flat = np.concatenate([level.reshape(-1, 4) for level in chain])
     red, green, blue = (round_bits(flat[:, channel], 5) for channel in range(3))
+    # Each level's averaged alpha is tested by itself.
     shown = flat[:, 3] >= threshold
     return TEXEL.pack({"r": red, "g": green, "b": blue, "a": shown}, len(flat))

@@ -20,6 +20,7 @@ from encoders.kit.error import EncodeError
 def validate(kac: KacFile, name: str) -> None:
     """Refuse counts out of range, indices without an entry and invalid texture sizes."""
     counts = kac.counts()
+    # Kelpo loads nothing from a file with an empty segment, and reports success.
     for key in ENTRIES:
         if counts[key] == 0:
             facts = {"file": name, "segment": key.decode(), "allowed": "at least 1"}
@@ -30,6 +31,7 @@ def validate(kac: KacFile, name: str) -> None:
     for number, key in enumerate(CORNER_INDICES):
         _check_index(kac.corners[:, :, number], counts[key], f"{key.decode().strip()} index", name)
     _check_index(kac.material_idx, counts[b"MATE"], "material index", name)
+    # The index of a material without a texture is ignored.
     textured = kac.materials["texture_idx"][kac.materials["has_texture"] == 1]
     _check_index(textured, counts[TEXTURES], "texture index", name)
     for number, texture in enumerate(kac.textures):

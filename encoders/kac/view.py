@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kac.format import TEXEL, KacFile, KacTexture
+from encoders.kac.format import TEXEL, Columns, KacFile, KacTexture
 from encoders.kac.reader import unpack_kac
 from encoders.kit.image.pixel import Rgba8, expand_bits
 
@@ -21,7 +21,6 @@ from encoders.kit.image.pixel import Rgba8, expand_bits
 def decode_kac(data: bytes, name: str) -> dict[str, Any]:
     """Decode a file: counts, materials, textures and warnings, then every segment's entries."""
     kac = unpack_kac(data, name)
-    materials = kac.materials
     return {
         "format": "KAC 1.0",
         "bytes": len(data),
@@ -34,15 +33,9 @@ def decode_kac(data: bytes, name: str) -> dict[str, Any]:
             "max": kac.vertices.max(axis=0).tolist(),
         },
         "materials": [
-            {
-                "color": [int(materials[channel][row]) for channel in "rgba"],
-                "has_texture": int(materials["has_texture"][row]),
-                "texture_idx": int(materials["texture_idx"][row]),
-                "has_smooth_shading": int(materials["has_smooth_shading"][row]),
-            }
-            for row in range(len(materials["r"]))
+            _describe_material(kac.materials, row) for row in range(len(kac.materials["r"]))
         ],
-        "textures": [_describe(texture) for texture in kac.textures],
+        "textures": [_describe_texture(texture) for texture in kac.textures],
         "warnings": _warnings(kac),
         "NORM": kac.normals.tolist(),
         "UV": kac.uvs.tolist(),
@@ -60,7 +53,16 @@ def decode_kac(data: bytes, name: str) -> dict[str, Any]:
     }
 
 
-def _describe(texture: KacTexture) -> dict[str, Any]:
+def _describe_material(materials: Columns, row: int) -> dict[str, Any]:
+    return {
+        "color": [int(materials[channel][row]) for channel in "rgba"],
+        "has_texture": int(materials["has_texture"][row]),
+        "texture_idx": int(materials["texture_idx"][row]),
+        "has_smooth_shading": int(materials["has_smooth_shading"][row]),
+    }
+
+
+def _describe_texture(texture: KacTexture) -> dict[str, Any]:
     return {
         "side_length": texture.side_length,
         "levels": len(texture.levels()),
@@ -75,6 +77,7 @@ def _warnings(kac: KacFile) -> list[str]:
     found = [
         f"texture {number}: the hash is not that of its mip level 0"
         for number, texture in enumerate(kac.textures)
+        # A warning only: the original converter hashes just the first texel.
         if texture.pixel_data_hash != texture.true_hash
     ]
     found += [
@@ -82,6 +85,7 @@ def _warnings(kac: KacFile) -> list[str]:
         for number, texture in enumerate(kac.textures)
         if texture.side_length == 1
     ]
+    # Kelpo culls by the normal of the first corner.
     zeros = int((kac.normals[kac.corners[:, 0, 1]] == 0).all(axis=1).sum())
     if zeros:
         found.append(f"triangles that are never drawn, as their normal has no length: {zeros}")

@@ -25,6 +25,7 @@ def pack_kac(kac: KacFile, name: str) -> bytes:
     size = HEADER.size + SEGMENT.size * len(counts)
     size += sum(layout.size * counts[key] for key, layout in ENTRIES.items())
     size += sum(texture_size_bytes(texture.side_length) for texture in kac.textures)
+    # Before anything is packed, so that a model far too large takes no memory.
     if size >= SIZE_LIMIT_BYTES:
         facts = {"file": name, "bytes": size, "allowed": f"less than {SIZE_LIMIT_BYTES}"}
         raise EncodeError("the file would be too large", facts, "Cut the model into several.")
@@ -55,6 +56,7 @@ def _texture_head(texture: KacTexture) -> bytes:
             "side_length": texture.side_length,
             "sample_linearly": int(texture.sample_linearly),
             "clamp_uv": int(texture.clamp_uv),
+            # Over the stored bytes of level 0; Kelpo ignores it, other tools may not.
             "pixel_data_hash": texture.true_hash,
         }
     )

@@ -25,6 +25,7 @@ UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 def identify(parent: str, stem: str) -> str:
     """Return the identifier of a file `stem` in a folder `parent`, or in none if that is empty."""
+    # ASCII only, as the specification has it, although Rust would take other letters.
     joined = f"{parent}_{stem}" if parent else stem
     plain = re.sub("[^0-9A-Za-z]", "_", joined).upper()
     return f"_{plain}" if plain[:1].isdigit() else plain
@@ -59,6 +60,7 @@ def refuse_collisions(assets: Sequence[Asset]) -> None:
     clashes: dict[str, object] = {}
     for identifier, group in sorted(owners.items()):
         sources = [asset.source for asset in group]
+        # Its wrapper would be called mod.rs as well.
         if identifier == MODULE_IDENTIFIER:
             sources.append("the module itself, mod.rs")
         patch = PATCH.fullmatch(identifier)

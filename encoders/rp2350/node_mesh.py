@@ -42,6 +42,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
         for vertices, entries in contents
     ]
     base = file_base(identifier)
+    # Patches in numeric order, then the descriptor that refers to them.
     includes = [*(f"{base}_patch{number}.rs" for number in range(len(patches))), f"{base}.rs"]
     outputs: Outputs = {
         "descriptor": MeshDescriptor(identifier, source, low, high, patches).text().encode(),
@@ -58,6 +59,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
 
 def bounding_box(position: Floats) -> tuple[Vector, Vector]:
     """Return the least and greatest coordinates; of 0.0 and -0.0 the one that comes first."""
+    # argmin and not min: min may return either of two equal zeros, and their text differs.
     axes = np.arange(3)
     low = position[position.argmin(axis=0), axes].tolist()
     high = position[position.argmax(axis=0), axes].tolist()
@@ -77,6 +79,7 @@ def split_patches(mesh: VertexMesh, params: Params) -> Iterable[PatchContent]:
     """Split a mesh into patches within the limits of the params."""
     size, limit = int(str(params["patch_size"])), int(str(params["entry_limit"]))
     count = len(mesh.position)
+    # Firmware whose kick ignores the window's order can only draw separate triangles.
     if not params["strip"]:
         clusters = _clusters(mesh.triangles, count, size, limit // 3)
         return _list_patches(mesh.triangles, clusters)
@@ -102,6 +105,7 @@ def _list_patches(triangles: Indices, clusters: Clusters) -> Iterable[PatchConte
         for corners in triangles[clusters.order[start:end]].tolist():
             numbers = [local.setdefault(vertex, len(local)) for vertex in corners]
             entries += bytes(number << 4 for number in numbers)
+            # The third vertex draws the window in order.
             entries[-1] |= KICKS[0]
         yield np.array(list(local), np.int32), bytes(entries)
 

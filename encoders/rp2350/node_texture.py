@@ -27,6 +27,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     height, width = image.shape[:2]
     check_size(width, height, source)
     chosen = choose_format(image, str(params["format"]))
+    # The driver refuses more levels than halving the shorter side gives.
     levels = square_level_count(width, height) if params["mipmaps"] else 1
     chain = mips_from_previous(image, levels, resize_colour)
     if chosen == "RGBA4444":

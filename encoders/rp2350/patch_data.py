@@ -43,6 +43,7 @@ def quantise_positions(
     least = np.array(low, np.float32)
     extent = np.array(high, np.float32) - least
     share = np.zeros_like(position)
+    # A flat mesh has an axis without extent.
     np.divide(position - least, extent, out=share, where=extent > 0)
     steps = round_half_away(share * np.float32(65535))
     return np.ascontiguousarray(np.clip(steps, 0, 65535).astype(np.uint16).T)
@@ -104,6 +105,7 @@ def unpack_patch(data: bytes, vertex_count: int, entry_count: int, name: str) ->
         offset += axes * vertex_count * layout.size
     entries = ENTRY.unpack(data, entry_count, offset, name)
     used = set(entries["vertex"].tolist())
+    # An entry without a vertex reads foreign memory; a vertex without an entry wastes flash.
     if used != set(range(vertex_count)):
         wrong = sorted(used ^ set(range(vertex_count)))
         raise EncodeError("entries and vertices do not fit each other", {**facts, "vertex": wrong})

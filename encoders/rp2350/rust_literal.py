@@ -36,6 +36,7 @@ def float_text(bits: int) -> str:
     value = np.array([bits], np.uint32).view(np.float32)[0]
     shortest = np.format_float_scientific(value, unique=True, trim="-")
     digits = sum(character.isdigit() for character in shortest.partition("e")[0])
+    # numpy rounds ties to even, Rust rounds them up, so round the exact value again.
     rounded = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(Decimal(float(value)))
     text = f"{rounded:f}"
     whole, _, part = text.partition(".")
@@ -59,6 +60,7 @@ def looks_named(texts: Sequence[str]) -> bool:
 
 
 def _is_near(text: str, value: float, least: int) -> bool:
+    # Clippy compares with the constant rounded to as many decimals.
     step = 10.0 ** -len(text.partition(".")[2])
     return len(text) >= least and abs(float(text) - value) <= step
 

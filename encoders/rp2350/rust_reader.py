@@ -57,6 +57,7 @@ def parse_wrapper(data: bytes, name: str) -> Wrapper:
         found = parse(text)
     except (ValueError, TypeError, OverflowError) as error:
         raise _refusal(name) from error
+    # The regular expressions only find the values; this comparison checks everything else.
     if found.text() != text:
         raise _refusal(name)
     return found
@@ -78,6 +79,7 @@ def _refusal(name: str) -> EncodeError:
 def _parse_texture(text: str) -> TextureWrapper:
     source, found = _first(SOURCE, text), _first(TEXTURE, text)
     width, height, levels = _count(found[2]), _count(found[3]), _count(found[5])
+    # Levels end where the shorter side is one texel.
     if not 1 <= levels <= min(width, height).bit_length():
         raise ValueError("more levels than sizes")
     return TextureWrapper(found[1], source[1], width, height, found[4], levels)
@@ -128,6 +130,7 @@ def _count(text: str) -> int:
 
 def _vector(text: str) -> Vector:
     """Parse three literals as finite float32 values."""
+    # Through float32, so that writing the value again gives the same literal.
     x, y, z = (struct.unpack("<f", struct.pack("<f", float(one)))[0] for one in text.split(", "))
     if not all(map(math.isfinite, (x, y, z))):
         raise ValueError("not a place")
@@ -139,6 +142,7 @@ def decode_module(text: str, name: str) -> RustModule:
     head = HEAD.match(text)
     _, _, meshes = text.partition(MODULE_HEADINGS["mesh"])
     every, mesh_files = INCLUDE.findall(text), INCLUDE.findall(meshes)
+    # Textures come before meshes.
     textures = every[: len(every) - len(mesh_files)]
     module = RustModule(head[1] if head else "", textures, mesh_files)
     if module.text() != text or MODULE_FILE in every:

@@ -75,6 +75,7 @@ class TextureWrapper:
     def text(self) -> str:
         """Return the text of the wrapper."""
         name, total = self.identifier, sum(self.level_bytes)
+        # The specification has a template with mip levels and one without.
         has_mips = self.levels > 1
         lines = [
             f"// Generated from: {comment_path(self.source)}",
@@ -82,6 +83,7 @@ class TextureWrapper:
             f"// Format: {self.format}",
             *([f"// Mipmap Levels: {self.levels}"] if has_mips else []),
             f"// {'Total Size' if has_mips else 'Size'}: {total} bytes ({kilobytes(total)} KB)",
+            # This is about the graphics processor's memory; nothing is aligned in flash.
             "// GPU Requirements: 4K-aligned base address",
             "",
             f"pub const {name}_WIDTH: u32 = {self.width};",
@@ -195,6 +197,7 @@ class MeshDescriptor:
         name, count = self.identifier, len(self.patches)
         vertices = sum(patch.vertices for patch in self.patches)
         entries = sum(patch.entries for patch in self.patches)
+        # An inner attribute is impossible in an included file, so each constant gets its own.
         is_large = count * DESCRIPTOR_BYTES > LARGE_BYTES
         corners = [value for patch in self.patches for value in (*patch.low, *patch.high)]
         return (

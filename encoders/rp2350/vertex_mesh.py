@@ -48,6 +48,7 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
     warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)
     welded = weld(mesh, across_parts=False)
+    # Degenerate triangles draw nothing, but would take strip entries.
     drawn = has_distinct_corners(welded.indices)
     if not drawn.any():
         raise EncodeError("no triangle has three different corners", {"file": source})
@@ -58,6 +59,7 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     corners = welded.corners[used]
     uv = _values(mesh.uv[0] if mesh.uv else None, corners, 2)
     if params["flip_v"]:
+        # In float32, like all arithmetic of the firmware's tools.
         uv[:, 1] = np.float32(1) - uv[:, 1]
     position, normal = mesh.position.at(corners), _values(mesh.normal, corners, 3)
     return VertexMesh(position, normal, uv, triangles, tuple(warnings))

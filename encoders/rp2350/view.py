@@ -61,6 +61,7 @@ def decode_patch(data: bytes, name: str, siblings: Siblings) -> Fields:
 
 def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
     for file in (*module.textures, *module.meshes):
+        # Decoding validates, so a valid module means that everything it includes is valid.
         decode_rust(find_sibling(file, name, siblings), file, siblings)
     return {
         "textures": len(module.textures),
@@ -159,6 +160,7 @@ def export_obj(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
     for number, patch in enumerate(unpack_mesh(wrapper, name, siblings)):
         lines.append(f"g patch{number}")
         rows = {
+            # The firmware applies the same scale and offset in its model matrix.
             "v": low + patch.columns["pos"] * (extent / 65535),
             "vt": patch.columns["uv"] / 8192,
             "vn": patch.columns["norm"] / 32767,

@@ -86,6 +86,7 @@ def unpack_states(cursor: Cursor, count: int, states: int) -> Bytes:
     for number in range(group):
         rest, values[:, number] = np.divmod(rest, np.uint8(states))
     flat = values.reshape(-1)
+    # A rest is a byte beyond states**group; later values are padding of the last group.
     if rest.any() or flat[count:].any():
         raise cursor.fault("packed values hold more than can be", {"states": states})
     return flat[:count]
@@ -102,6 +103,7 @@ def pack_bytes(data: Buffer) -> list[Buffer]:
     values = np.frombuffer(data, np.uint8)
     low, high = int(values.min()), int(values.max())
     states, near = _states_for(high), _states_for(high - low)
+    # Relative to the minimum only where that takes fewer bits: the crate's encoder chooses so.
     if near < states and len(values) >= OFFSET_COUNT:
         header = bytes((HEADER_BY_STATES[near] - 1, low))
         return [header, pack_states(values - np.uint8(low), near)]
@@ -145,12 +147,15 @@ def pack_integers(values: Integers) -> list[Buffer]:
     stored = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     if not len(values):
         return []
+    # A single 16-bit value is stored without a header.
     if len(values) == 1 and width == 2:
         return [stored.tobytes()]
     head = values[:SAMPLE]
+    # The crate samples only the first values, so a wide start stores all values unpacked.
     if _width_for(int(head.max()) - int(head.min()), width) == width:
         return [b"\0", stored.tobytes()]
     low, high = int(values.min()), int(values.max())
+    # Negative values are never narrowed without an offset: there is no sign extension.
     basic = width if low < 0 else _width_for(high, width)
     near = _width_for(high - low, width)
     if near < basic and len(values) >= OFFSET_COUNT:
@@ -189,12 +194,14 @@ def unpack_integers(cursor: Cursor, count: int, dtype: np.dtype[Any]) -> Integer
         values = unpack_bytes(cursor, count).astype(f"u{width}")
     else:
         values = np.frombuffer(cursor.take(count * stored), f"<u{stored}").astype(f"u{width}")
+    # Unsigned arithmetic wraps around, which is right for negative minimums.
     moved: Integers = (values + values.dtype.type(low)).view(dtype)
     return moved
 
 
 def pack_lengths(lengths: list[int]) -> list[Buffer]:
     """Encode lengths: a byte each, then a column of the full lengths from 255 on."""
+    # A length of exactly 255 is a long one too.
     short = bytes(min(length, LONG) for length in lengths)
     long = [length for length in lengths if length >= LONG]
     return [*pack_bytes(short), *pack_integers(np.array(long, np.uint64))]

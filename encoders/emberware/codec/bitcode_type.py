@@ -137,6 +137,7 @@ class ByteString:
         """Decode a column of byte strings."""
         lengths = unpack_lengths(cursor, count)
         joined = unpack_bytes(cursor, sum(lengths))
+        # One column holds the bytes of all values, so they are split by their lengths.
         ends = accumulate(lengths, initial=0)
         return [joined[start:end].tobytes() for start, end in pairwise(ends)]
 
@@ -168,6 +169,7 @@ class Optional:
 
     def write(self, values: Sequence[Any]) -> list[Buffer]:
         """Encode a bit for each value, then the values that are not None."""
+        # Only present values take space; the flags say which rows they belong to.
         present = [value for value in values if value is not None]
         flags = np.array([value is not None for value in values], np.uint8)
         return [pack_states(flags, 2), *(self.type.write(present) if present else [])]
@@ -212,6 +214,7 @@ class Record:
 
     def read(self, cursor: Cursor, count: int) -> list[dict[str, Any]]:
         """Decode a column of records."""
+        # Column by column, in wire order; rows are put together afterwards.
         columns = [kind.read(cursor, count) for _, kind in self.fields]
         names = [name for name, _ in self.fields]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -234,6 +237,7 @@ class List:
         lengths = unpack_lengths(cursor, count)
         total = sum(lengths)
         if total > ROW_LIMIT:
+            # Lengths are packed, so a small damaged file can claim very many records.
             raise cursor.fault("the file holds too many records", {"records": total})
         elements = iter(self.type.read(cursor, total) if total else ())
         return [[next(elements) for _ in range(length)] for length in lengths]

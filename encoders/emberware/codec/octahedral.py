@@ -23,6 +23,7 @@ def pack_directions(vectors: Floats) -> Words:
     has_length = length > 0
     factor = ONE / np.where(has_length, length, ONE)
     x, y, z = vectors.T * factor
+    # The L1 norm projects the sphere onto the octahedron.
     size = np.where(has_length, np.abs(x) + np.abs(y) + np.abs(z), ONE)
     folded_u, folded_v = _fold(x / size, y / size, z < 0)
     return _snorm16(folded_u) | (_snorm16(folded_v) << np.uint32(16))
@@ -30,6 +31,7 @@ def pack_directions(vectors: Floats) -> Words:
 
 def unpack_directions(words: Words) -> Floats:
     """Decode words to unit vectors (n, 3)."""
+    # u is in the low half of the word, so it comes first in little-endian order.
     pairs = np.ascontiguousarray(words).view(np.int16).reshape(-1, 2)
     u, v = (np.maximum(pairs[:, k].astype(np.float32) / LARGEST, -ONE) for k in range(2))
     z = ONE - np.abs(u) - np.abs(v)

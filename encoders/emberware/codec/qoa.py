@@ -76,6 +76,7 @@ def encode_slice(samples: list[int], predictor: Predictor, first: int) -> tuple[
     word = best.scale
     for code in best.codes:
         word = word << 3 | code
+    # The unused codes of a short last slice are 0.
     return word << 3 * (SLICE_SAMPLES - len(samples)), best.scale
 
 
@@ -102,6 +103,7 @@ def try_scale(
     for sample in samples:
         guess = wrap(a * u + b * v + c * w + d * x, 32) >> 13
         residual = sample - guess
+        # Integer division rounds towards zero in the console's encoder; Python's rounds down.
         units = residual // size if residual >= 0 else -(-residual // size)
         code = CODES[max(-8, min(8, units)) + 8]
         step = steps[code]
@@ -126,6 +128,7 @@ def pack_qoa(samples: Samples) -> bytes:
         header = {
             "samples": len(frame),
             "frame_size": FRAME.size + SLICE.size * -(-len(frame) // SLICE_SAMPLES),
+            # The header has 16 bits; the running state keeps 32, as in the console's encoder.
             "history": [wrap(value, 16) for value in predictor.history],
             "weights": [wrap(value, 16) for value in predictor.weights],
         }
@@ -149,6 +152,7 @@ def unpack_qoa(data: bytes, total: int, offset: int, name: str) -> Samples:
             facts = {"file": name, "frame at": offset, "samples": count, "expected": expected}
             raise EncodeError("sound frame does not fit", facts | {"bytes": frame["frame_size"]})
         words = SLICE.unpack(data, slices, offset + FRAME.size, name)["word"].tolist()
+        # Every frame has the predictor's state, so that playback can start at any frame.
         predictor = Predictor(tuple(frame["history"].tolist()), tuple(frame["weights"].tolist()))
         for number, word in enumerate(words):
             length = min(SLICE_SAMPLES, count - number * SLICE_SAMPLES)
@@ -162,6 +166,7 @@ def unpack_qoa(data: bytes, total: int, offset: int, name: str) -> Samples:
 
 def decode_slice(word: int, predictor: Predictor, length: int, name: str) -> list[int]:
     """Decode the samples of a slice and update the predictor."""
+    # The writer leaves unused codes 0.
     if word & ((1 << 3 * (SLICE_SAMPLES - length)) - 1):
         raise EncodeError("sound has codes behind its last sample", {"file": name})
     steps, decoded = STEPS[word >> 60], []

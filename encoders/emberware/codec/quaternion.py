@@ -24,6 +24,7 @@ def pack_quaternions(rotations: Floats) -> Words:
     """Encode unit quaternions (..., 4) in x y z w order."""
     dropped = _largest(np.abs(rotations))
     taken = np.take_along_axis(rotations, dropped[..., None], axis=-1)
+    # q and -q are the same rotation; the decoder takes the dropped component as positive.
     turned = np.where(taken < 0, -rotations, rotations)
     a, b, c = np.moveaxis(_codes(np.take_along_axis(turned, KEPT[dropped], axis=-1)), -1, 0)
     words: Words = (a << 22) | (b << 12) | (c << 2) | dropped.astype(np.uint32)
@@ -52,6 +53,7 @@ def unpack_quaternions(words: Words) -> Floats:
     codes = ((words[..., None] >> shifts) & np.uint32(0x3FF)).astype(np.float32)
     kept = (codes * (ONE / HALF_RANGE) - ONE) * (ONE / SQRT2)
     a, b, c = np.moveaxis(kept, -1, 0)
+    # Rounding can push the sum of the squares above one.
     square = np.maximum(ONE - a * a - b * b - c * c, np.float32(0))
     dropped = (words & np.uint32(3)).astype(np.intp)
     rotations = np.empty((*words.shape, 4), np.float32)

@@ -109,6 +109,7 @@ def _layout(
 
 
 def _data_pack(formats: tuple[str, ...], tracker: Record | None) -> Record:
+    # The number of formats decides how many bits each takes, so it differs between layouts.
     picture: tuple[tuple[str, Type], ...] = (("format", Enumeration(formats)), ("data", BYTES))
     texture = Record((("id", TEXT), ("width", U16), ("height", U16), *picture))
     lists = {

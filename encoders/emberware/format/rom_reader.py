@@ -60,6 +60,7 @@ def _unpack(data: bytes, layout: RomLayout, name: str) -> Fields:
 
 def check_rom(value: Fields, layout: RomLayout, name: str) -> None:
     """Refuse a ROM that the loader would refuse, or with an asset that a game could not load."""
+    # The console's loader accepts version 0 as well.
     if value["version"] > ROM_VERSION:
         raise EncodeError("unknown ROM version", {"file": name, "version": value["version"]})
     for key in REQUIRED_METADATA:
@@ -85,6 +86,7 @@ def _always(_asset: Fields, _layout: RomLayout) -> bool:
 
 def _texture_fits(asset: Fields, layout: RomLayout) -> bool:
     width, height = asset["width"], asset["height"]
+    # BC5 has blocks of 16 bytes like BC7.
     is_raw = layout.texture_formats[asset["format"]] == "Rgba8"
     size = width * height * 4 if is_raw else bc7_size(width, height)
     return len(asset["data"]) == size
@@ -92,6 +94,7 @@ def _texture_fits(asset: Fields, layout: RomLayout) -> bool:
 
 def _mesh_fits(asset: Fields, layout: RomLayout) -> bool:
     form = asset["format"]
+    # Tangents came with the newest layout.
     limit = 2 * TANGENT if layout.has_netplay else TANGENT
     stride = stride_of(form % TANGENT) + (4 if form & TANGENT else 0)
     indices = asset["index_data"]
@@ -111,6 +114,7 @@ def _skeleton_fits(asset: Fields, _layout: RomLayout) -> bool:
 
 def _keyframes_fit(asset: Fields, _layout: RomLayout) -> bool:
     size = asset["bone_count"] * asset["frame_count"] * BONE.size
+    # Unlike loose files, keyframes in a ROM must have exactly this size for the console.
     return bool(len(asset["data"]) == size > 0)
 
 

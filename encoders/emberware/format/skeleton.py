@@ -47,4 +47,5 @@ def unpack_skeleton(data: bytes, name: str) -> Floats:
         facts = {"file": name, "bones": count, "bytes": len(data), "expected bytes": expected}
         raise EncodeError("not a skeleton", facts | {"allowed": f"1 to {SKELETON_LIMIT} bones"})
     columns = MATRIX.unpack(data, count, SKELETON_HEADER.size, name)
+    # Stored by columns, returned by rows.
     return np.stack(list(columns.values()), axis=2)

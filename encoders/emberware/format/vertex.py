@@ -88,6 +88,7 @@ def pack_vertices(vertices: Vertices) -> bytes:
     if vertices.joints is not None and vertices.weights is not None:
         skin = {"joints": vertices.joints, "weights": share_weights(vertices.weights)}
         parts.append(ATTRIBUTES[SKINNED].pack(skin, count))
+    # Interleave by joining the bytes of each attribute row by row.
     rows = [np.frombuffer(part, np.uint8).reshape(count, -1) for part in parts]
     return np.concatenate(rows, axis=1).tobytes()
 
@@ -115,7 +116,9 @@ def share_weights(weights: Floats) -> npt.NDArray[np.int64]:
     A vertex without any weight is bound to its first joint.
     """
     exact = weights.astype(np.float64)
+    # In this order: a numpy sum may add in another and round differently.
     total = ((exact[:, 0] + exact[:, 1]) + exact[:, 2]) + exact[:, 3]
+    # The console would draw a vertex without weights at the origin.
     exact[total == 0, 0] = 1.0
     scaled = exact * (FULL_WEIGHT / np.where(total == 0, 1.0, total))[:, None]
     whole = np.floor(scaled)

@@ -29,6 +29,7 @@ def join_alpha(color: Rgba8 | None, alpha: Rgba8 | None) -> Rgba8:
 def _grey(image: Rgba8) -> Rgba8:
     """Return an alpha map as an opaque grey picture: its alpha, or its luma where it is opaque."""
     level = image[..., 3].astype(np.uint32)
+    # An opaque picture can only mean its brightness.
     if (level == 255).all():
         red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
         level = (299 * red + 587 * green + 114 * blue + 500) // 1000

@@ -31,6 +31,7 @@ def encode_bc1(
     """Encode a picture (height, width, 4); blocks that reach beyond it repeat its edge texels."""
     if rgba.ndim != 3 or rgba.shape[2] != 4 or 0 in rgba.shape or rgba.dtype != np.uint8:
         raise EncodeError("not an RGBA picture", {"shape": rgba.shape, "type": rgba.dtype})
+    # Flat areas and tiles repeat blocks, so each distinct block is encoded once.
     texels = split_blocks(cut_out(rgba, cutoff))
     first, again = unique_blocks(texels)
     blocks = np.empty((len(first), BLOCK_BYTES), np.uint8)
@@ -41,6 +42,7 @@ def encode_bc1(
 
 def cut_out(rgba: Bytes, cutoff: int) -> Bytes:
     """Make texels with an alpha below the cutoff all zero, and all others opaque."""
+    # One 32-bit word per texel: alpha is the top byte.
     words = np.ascontiguousarray(rgba).view("<u4")
     kept = np.where(rgba[..., 3:] >= cutoff, words | np.uint32(0xFF000000), np.uint32(0))
     return kept.astype("<u4", copy=False).view(np.uint8)
@@ -90,6 +92,7 @@ def flat_table() -> Bytes:
             wide_a, wide_b = expand_level(a, bits), expand_level(b, bits)
             usual = between(wide_a, wide_b, steps) - value
             packed = expand_level(between_packed(a, b, steps), bits) - value
+            # One integer orders the candidates by three criteria at once.
             cost = (usual**2 << 32) + (packed**2 << 12) + np.abs(wide_a - wide_b)
             best = np.argmin(cost, axis=1)
             table[3 - steps, channel] = np.stack([a[best], b[best]], axis=1)
@@ -132,6 +135,7 @@ def block_palette(blocks: Bytes, *, packed: bool) -> Bytes:
     opaque = words[:, 0] > words[:, 1]
     palette = np.zeros((len(blocks), 4, 4), np.uint8)
     palette[:, :, 3] = 255
+    # Index 3 of the three-colour mode is transparent black.
     palette[~opaque, 3, 3] = 0
     for channel, (shift, bits) in enumerate(((11, 5), (5, 6), (0, 5))):
         levels = words >> shift & ((1 << bits) - 1)

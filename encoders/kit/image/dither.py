@@ -94,8 +94,10 @@ def dither(
             if not mask[y, x]:
                 indices[y, x] = 0
                 continue
+            # Clamping bounds the errors: without it they grow where no entry is near.
             value = np.clip((row[x] + here[x + 1] + 8) >> 4, 0, 255)
             off = entries - value
+            # The first of equally near entries, as in the kernel.
             chosen = int(np.argmin(np.add.reduce(off * off, axis=1)))
             indices[y, x] = chosen
             error = -off[chosen]

@@ -16,6 +16,7 @@ Indices = npt.NDArray[np.uint8]
 
 def index_words(words: Words, limit: int) -> tuple[Words, Indices] | None:
     """Return the sorted palette and an index per texel, or None when there are too many words."""
+    # Sorted, so that the palette does not depend on the order of the texels.
     palette, inverse = np.unique(words, return_inverse=True)
     if len(palette) > limit:
         return None

@@ -60,6 +60,7 @@ def keep_coverage(chain: list[Rgba8], cutoff: int) -> list[Rgba8]:
 
 def _with_coverage(level: Rgba8, cutoff: int, shown: int, total: int) -> Rgba8:
     alpha = level[..., 3].astype(np.int64)
+    # The base's share of this level's texels, rounded.
     wanted = (2 * shown * alpha.size + total) // (2 * total)
     # passing[a]: texels with an alpha of a or more; passing[256] is 0.
     passing = np.cumsum(np.bincount(alpha.ravel(), minlength=257)[::-1])[::-1]

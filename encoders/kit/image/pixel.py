@@ -55,6 +55,7 @@ def round_share(shares: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.ui
 def expand_bits(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
     """Expand codes of 1 to 8 bits to 8 by repeating their bits, so that the maximum becomes 255."""
     wide = codes.astype(np.uint16)
+    # Each round doubles the number of filled bits.
     repeated, filled = wide << np.uint16(8 - bits), bits
     while filled < 8:
         repeated |= repeated >> np.uint16(filled)

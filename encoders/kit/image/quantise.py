@@ -77,6 +77,7 @@ def nearest(colors: Ints, palette: Ints) -> Ints:
     """Return the nearest entry of each colour, the first one on a tie."""
     # All sums are integers below 2**24, even in fine units, so float32 is exact.
     ones = np.ones((len(colors), 1))
+    # |c - p|^2 without |c|^2, which is the same for all entries.
     squares = np.sum(palette * palette, axis=1, keepdims=True)
     left = np.hstack([colors, ones]).astype(np.float32)
     right = np.hstack([-2 * palette, squares]).astype(np.float32)
@@ -89,6 +90,7 @@ def choose_palette(used: Ints, weight: Ints, count: int) -> Ints:
     if len(used) <= count:
         return used
     centers = centroids(used, weight, split_boxes(used, weight, count), count)
+    # Usually the centres stop moving long before.
     for _ in range(KMEANS_ROUNDS):
         moved = centroids(used, weight, nearest(used * FINE, centers), count)
         if np.array_equal(moved, centers):
@@ -103,6 +105,7 @@ def centroids(used: Ints, weight: Ints, label: Ints, count: int) -> Ints:
     uses = np.bincount(label, weight, count).astype(np.int64)
     sums = [np.bincount(label, weight * used[:, c], count).astype(np.int64) for c in range(3)]
     doubled = 2 * np.maximum(uses, 1)[:, None]
+    # Rounded half up in integers.
     centers: Ints = (2 * FINE * np.stack(sums, axis=1) + uses[:, None]) // doubled
     empty = np.flatnonzero(uses == 0)
     if len(empty):
@@ -150,6 +153,8 @@ def split_boxes(used: Ints, weight: Ints, count: int) -> Ints:
     boxes = 1
     while boxes < count:
         gain, axis, level = best_cuts(used, weight, label, boxes)
+        # Several boxes at a time, but never more than half of them: fewer passes, nearly the same
+        # boxes.
         cut = np.argsort(-gain, kind="stable")[: min(count - boxes, (boxes + 1) // 2)]
         cut = cut[gain[cut] > 0]
         if not len(cut):
@@ -185,5 +190,6 @@ def cut_gains(used: Ints, weight: Ints, label: Ints, boxes: int, axis: int) -> N
         part = low * low / np.maximum(below[:, :-1], 1)
         part += high * high / np.maximum(total - below[:, :-1], 1)
         gain += part - sums[:, -1:] * sums[:, -1:] / total
+    # A cut with nothing on one side is no cut.
     empty = (below[:, :-1] == 0) | (below[:, :-1] == total)
     return np.where(empty, 0.0, gain)

@@ -73,6 +73,7 @@ def pack_rectangles(items: Iterable[Item], page: PageKind) -> Packing:
         found = _pack_in_order(sorted(every, key=order), page, empty)
         if best is None or (len(found.unplaced), found.pages) < (len(best.unplaced), best.pages):
             best = found
+        # No order can do better than the area allows.
         if not best.unplaced and best.pages <= _least_pages(every, page):
             break
     return best or Packing({}, (), 0)
@@ -169,6 +170,7 @@ def _best_spot(item: Item, free: list[_Space]) -> tuple[int, int] | None:
         spare_x, spare_y = right - x - item.width, bottom - y - item.height
         if spare_x < 0 or spare_y < 0:
             continue
+        # Position last, so that equal fits go to the top left.
         score = (spare_x, spare_y, y, x) if spare_x < spare_y else (spare_y, spare_x, y, x)
         if best is None or score < best:
             best = score
@@ -193,6 +195,7 @@ def _take(free: list[_Space], taken: _Space) -> list[_Space]:
             rests.update(_rests(space, taken))
         else:
             kept.append(space)
+    # Only new rectangles can be contained in others: those kept were maximal before.
     return kept + [rest for rest in sorted(rests) if not _is_inside(rest, kept, rests)]
 
 

@@ -37,6 +37,7 @@ def resize_normals(image: Rgba8, width: int, height: int) -> Rgba8:
     Vectors that cancel out become the flat normal (128, 128, 255). Alpha is averaged as it is.
     """
     planes = _planes(image)
+    # Doubled, so that the zero of the vectors, 127.5, is an integer.
     total, _ = _sums(2 * planes[:3].astype(np.int64) - 255, width, height)
     alpha = _rounded(*_sums(planes[3:].astype(np.int64), width, height))
     # IEEE 754 requires correctly rounded roots and quotients, so all machines agree.
@@ -88,6 +89,7 @@ def _sum_dtype(
     down, rest_y = divmod(alpha.shape[1], height)
     across, rest_x = divmod(alpha.shape[2], width)
     largest = 255 * int(np.iinfo(rgb.dtype).max)
+    # _rounded doubles the sums and adds the weight, hence three times.
     fits = not rest_x and not rest_y and 3 * down * across * largest < 2**31
     return np.int32 if fits else np.int64
 

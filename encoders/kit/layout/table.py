@@ -57,6 +57,7 @@ class Column:
             return self._checked_floats(array)
         if array.dtype.kind not in "iubO":
             raise LayoutError(f"{self.table}: {self.name} takes integers, not {array.dtype}")
+        # One pass for the usual case; the mask is only made for the error.
         if array.size and not (self.low <= array.min() and array.max() <= self.high):
             self._refuse(array, (array < self.low) | (array > self.high))
         return array
@@ -86,6 +87,7 @@ class Column:
         if array.dtype.kind not in "fiub":
             raise LayoutError(f"{self.table}: {self.name} takes numbers, not {array.dtype}")
         with np.errstate(over="ignore", invalid="ignore"):
+            # Rounding can overflow to infinity, so the stored value is what is checked.
             stored = array.astype(self.type.dtype)
         bad = ~np.isfinite(stored)
         if self.type.allows_nonfinite:
@@ -149,6 +151,7 @@ class Layout:
     def pack(self, columns: Mapping[str, object], count: int = 1) -> bytes:
         """Encode `count` records; each column has an element per record, or one for all."""
         self._check_names(columns)
+        # Zeros, because padding is not written.
         records = np.zeros(count, self._dtype)
         checked = {name: self.columns[name].checked(columns[name], count) for name in columns}
         for row in self.rows:
@@ -164,6 +167,7 @@ class Layout:
         in the machine's byte order.
         """
         facts: dict[str, object] = {"file": name, "table": self.title}
+        # Before numpy sees them: a damaged count must be an error of the file, not of ours.
         if count < 0 or offset < 0 or len(data) - offset < count * self.size:
             end = f"{offset} + {count} x {self.size}"
             raise EncodeError("the file is too short", {**facts, "bytes": len(data), "needed": end})
@@ -263,6 +267,7 @@ class Layout:
         """Refuse records whose constants or padding differ from what `pack` writes."""
         if not any(self.fixed_mask):
             return
+        # Byte by byte, because constants and padding may lie in any part of a word.
         records = np.frombuffer(data, np.uint8, count * self.size, offset)
         mask = np.frombuffer(self.fixed_mask, np.uint8)
         value = np.frombuffer(self.fixed_value, np.uint8)

@@ -109,6 +109,7 @@ class Const:
     value: int | float | bytes
 
     def __post_init__(self) -> None:
+        # Bytes are for arrays of bytes, numbers for everything else.
         if isinstance(self.value, bytes) != (self.type.code == "u1" and bool(self.type.shape)):
             raise LayoutError(f"{self.value!r} is not a value of {self.type.text}")
         if isinstance(self.value, bytes) and len(self.value) != self.type.size:

@@ -56,6 +56,7 @@ def cut_at_plane(mesh: CutMesh, axis: int, value: float) -> CutMesh:
     plane = np.float32(value)
     coordinate = mesh.attributes[0][:, axis]
     side = (coordinate > plane).astype(np.int8) - (coordinate < plane).astype(np.int8)
+    # -1 below, 0 in the plane, 1 above, for each corner.
     sides = side[mesh.indices]
     is_cut = (sides.min(axis=1, initial=1) < 0) & (sides.max(axis=1, initial=-1) > 0)
     if not is_cut.any():
@@ -79,6 +80,7 @@ def cut_at_grid(
         for value in planes.tolist():
             mesh = cut_at_plane(mesh, axis, value)
     corners = mesh.attributes[0].astype(np.float64)[mesh.indices]
+    # No triangle crosses a plane any more, so its centre decides about the cell.
     middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
     places = np.empty((len(middle), 3), dtype=np.int64)
     for axis, (first, planes) in enumerate(grids):
@@ -95,6 +97,7 @@ def _planes(coordinate: Float32, origin: float, size: float) -> tuple[int, Float
     first, last = (
         int(np.floor((float(end) - origin) / size)) for end in (coordinate.min(), coordinate.max())
     )
+    # A tiny cell size would cut the mesh into more pieces than memory holds.
     if last - first > MAX_PLANES:
         raise EncodeError(
             "cells are too small for the mesh", {"planes": last - first, "allowed": MAX_PLANES}
@@ -122,6 +125,8 @@ def _place(row: NDArray[np.int64]) -> tuple[int, int, int]:
 
 def _rotate(triangles: Indices, sides: NDArray[np.int8]) -> tuple[Indices, NDArray[np.int8]]:
     """Rotate the corners so that the first is the only one on its side, or the one in the plane."""
+    # Sides are (1, -1, -1), (-1, 1, 1) or (0, 1, -1) in some order; the sum's negative is the
+    # single one.
     alone = -sides.sum(axis=1, dtype=np.int8)
     pivot = (sides == alone[:, None]).argmax(axis=1)
     turn = (pivot[:, None] + np.arange(3)) % 3
@@ -140,6 +145,7 @@ def _split(
     alone, halved = np.flatnonzero(~is_in_plane), np.flatnonzero(is_in_plane)
     edges = np.concatenate([cut[alone][:, [0, 1]], cut[alone][:, [0, 2]], cut[halved][:, [1, 2]]])
     is_downward = side[edges[:, 0]] > 0
+    # Always from below to above, so that both triangles at an edge compute the same vertex.
     edges[is_downward] = edges[is_downward, ::-1]
     key = edges[:, 0].astype(np.int64) * next_vertex + edges[:, 1]
     unique, number = np.unique(key, return_inverse=True)
@@ -166,6 +172,7 @@ def _add_cut_vertices(
         start, end = attribute[below].astype(np.float64), attribute[above].astype(np.float64)
         weight = fraction.reshape(-1, *([1] * (attribute.ndim - 1)))
         grown.append(np.concatenate([attribute, (start + (end - start) * weight).astype("f4")]))
+    # Interpolation may be off by a rounding; the two sides must meet in the plane.
     grown[0][len(coordinate) :, axis] = plane
     return tuple(grown)
 
@@ -184,6 +191,7 @@ def _replace_cut(
         raise EncodeError("too many pieces", {"found": len(origin), "allowed": MAX_PIECES})
     triangles = np.concatenate([mesh.indices[whole], pieces])
     at = attributes[0][pieces]
+    # By position: two new vertices can round to the same one.
     is_area = (at != np.roll(at, 1, axis=1)).any(axis=2).all(axis=1)
     kept = np.flatnonzero(np.concatenate([np.ones(len(whole), np.bool_), is_area]))
     order = kept[np.argsort(origin[kept], kind="stable")]

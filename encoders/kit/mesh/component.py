@@ -31,6 +31,7 @@ def _roots(triangles: Numbers, vertex_count: int) -> Numbers:
         if not apart.any():
             return root
         one, two = one[apart], two[apart]
+        # `at` because several edges may lower the same root in one round.
         np.minimum.at(root, high[apart], low[apart])
         while not np.array_equal(shorter := root[root], root):
             root = shorter

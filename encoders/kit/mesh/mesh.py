@@ -133,6 +133,7 @@ def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
     flat = attribute.corner.reshape(-1)
     used = flat[flat >= 0]
     first = np.full(len(attribute.values), len(used))
+    # The first corner that uses each value; unused values keep len(used).
     np.minimum.at(first, used, np.arange(len(used)))
     kept = np.argsort(first)[: np.count_nonzero(first < len(used))]
     number = np.empty(len(first), np.intp)
@@ -142,6 +143,7 @@ def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
 
 def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
     """Replace the row of each corner; -1 stays -1."""
+    # Index -1 finds the appended -1.
     return np.append(numbers, -1).astype(np.int32)[corner]
 
 

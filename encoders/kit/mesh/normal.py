@@ -34,6 +34,7 @@ def fill_normals(mesh: Mesh, shading: Shading = "auto") -> Mesh:
     ids, count = _group_corners(mesh, shading)
     sums = np.stack([_sum(ids, areas[:, axis], count) for axis in range(3)], axis=1)
     found = normalise(sums[ids[missing]])
+    # Opposite triangles can cancel out; then the corner gets its own triangle's normal.
     is_zero = ~found.any(axis=1)
     found[is_zero] = normalise(areas[missing[is_zero] // 3])
     return _with_normals(mesh, missing, found)
@@ -63,6 +64,7 @@ def _group_corners(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], 
     is_flat = groups == 0
     # By value, not by row: a UV seam duplicates positions, but it is not a hard edge.
     position = compact(mesh.position).corner.reshape(-1)
+    # Flat corners are grouped by triangle, smooth ones by position and smoothing group.
     first, ids = first_use([np.where(is_flat, triangle, position), groups])
     return ids, len(first)
 

@@ -88,6 +88,7 @@ class _Pool:
 
     def __init__(self, triangles: Indices, vertex_count: int) -> None:
         flat = triangles.reshape(-1)
+        # Stable, so that the triangles around a vertex stay in the order of the mesh.
         by_vertex = (np.argsort(flat, kind="stable") // 3).tolist()
         ends = np.cumsum(np.bincount(flat, minlength=vertex_count)).tolist()
         self.corners: list[list[int]] = triangles.tolist()
@@ -120,6 +121,7 @@ class _Pool:
         self.border = [vertex for vertex in growth.vertices if self.live[vertex]]
         for vertex in growth.vertices:
             near, head = self.around[vertex], self.head[vertex]
+            # Skip taken triangles once for all, so that a window never starts with them.
             while head < len(near) and self.taken[near[head]]:
                 head += 1
             self.head[vertex] = head
@@ -132,6 +134,7 @@ class _Pool:
         """Return the best next seeds: at the last patch, else at an earlier one, else anywhere."""
         found = self._seeds_around(self.border)
         while not found and self.waiting:
+            # The most recently queued first: patches then stay close together.
             vertex = self.waiting.pop()
             self.is_waiting[vertex] = 0
             found = self._seeds_around([vertex])
@@ -178,6 +181,7 @@ def _leftover(pool: _Pool, growth: _Growth) -> int:
 
 def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -> _Growth:
     """Add the seed, then vertices that complete triangles, until the patch is full or stuck."""
+    # A new number unmarks all vertices without touching them.
     pool.marks += 1
     for vertex in growth.vertices:
         pool.mark[vertex] = pool.marks
@@ -188,6 +192,7 @@ def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -
             _join(pool, growth, vertex, gain, max_triangles)
     while gain and len(growth.vertices) < max_vertices:
         best = _best_candidate(gain, pool.live)
+        # The best vertex would complete more triangles than fit; a worse one would leave a gap.
         if len(growth.triangles) + gain[best] > max_triangles:
             break
         _join(pool, growth, best, gain, max_triangles)

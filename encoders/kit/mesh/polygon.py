@@ -31,6 +31,7 @@ def fan(sizes: Integers) -> tuple[Integers, Integers]:
     counts = np.maximum(sizes - 2, 0)
     polygon = np.repeat(np.arange(len(sizes)), counts)
     first = np.repeat(np.cumsum(sizes) - sizes, counts)
+    # The position of each triangle within its fan.
     step = np.arange(len(polygon)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.stack((first, first + step + 1, first + step + 2), axis=1), polygon
 
@@ -55,6 +56,7 @@ def find_folded(areas: Doubles, polygon: Integers) -> tuple[Integers, Doubles]:
         [np.bincount(polygon, weights=areas[:, axis]).astype(np.float64) for axis in range(3)],
         axis=1,
     )
+    # A triangle whose area vector points against the polygon's is folded over.
     along = _dot(areas, totals[polygon])
     is_folded = along < -FOLD_TOLERANCE * _dot(totals, totals)[polygon]
     return np.unique(polygon[is_folded]), totals
@@ -93,6 +95,7 @@ def clip_ears(points: Sequence[Point]) -> list[Triangle]:
         place = _pick(points, ring, is_ear)
         triangles.append(_lowest_first(ring[place - 1], ring[place], ring[(place + 1) % len(ring)]))
         del ring[place], is_ear[place]
+        # Cutting an ear changes only its two neighbours.
         for neighbour in (place - 1, place % len(ring)):
             is_ear[neighbour] = _is_ear(points, ring, neighbour)
     return [*triangles, _lowest_first(*ring)]
@@ -117,6 +120,8 @@ def _is_ear(points: Sequence[Point], ring: list[int], place: int) -> bool:
     return not any(
         _turn(a, b, p) >= 0 and _turn(b, c, p) >= 0 and _turn(c, a, p) >= 0
         for p in near
+        # Corners at the same point as the ear's own do not block it: holes are joined by such
+        # bridges.
         if low_y <= p[1] <= high_y and p not in (a, b, c)
     )
 

@@ -45,6 +45,7 @@ def edge_quadrics(corners: Float64, edge: NDArray[np.int64]) -> Float64:
     start, end = corners[edge, :, column].T, corners[(edge + 1) % 3, :, column].T
     normal, _ = unit(cross(corners[1] - corners[0], corners[2] - corners[0]))
     upright, length = unit(cross(normal, end - start))
+    # Weighted by the squared length, to be comparable with areas.
     return plane_quadrics(upright, -dot(upright, start), length * length)
 
 
@@ -58,6 +59,7 @@ def gradient_quadrics(corners: Float64, values: Float64) -> Float64:
     aa, bb, ab = dot(first, first), dot(second, second), dot(first, second)
     determinant = aa * bb - ab * ab
     is_wide = determinant > THINNEST * aa * bb
+    # The Gram determinant is the square of the doubled area.
     area = np.where(is_wide, 0.5 * np.sqrt(np.abs(determinant)), 0.0)
     inverse = np.divide(1.0, determinant, out=np.zeros_like(area), where=is_wide)
     count = values.shape[1]
@@ -84,4 +86,5 @@ def add_columns(columns: Float64, owners: NDArray[np.int32], sums: Float64) -> N
 def _add_reference(columns: Float64, owners: NDArray[np.int32], sums: Float64) -> None:
     """Add the columns: the reference of the native kernel."""
     for number, column in enumerate(columns):
+        # One after another, as the kernel adds; other sums may add in another order.
         np.add.at(sums[:, number], owners.reshape(-1), np.repeat(column, owners.shape[1]))

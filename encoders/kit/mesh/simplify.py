@@ -129,14 +129,16 @@ def _simplified(
     triangles = np.ascontiguousarray(triangles[numbers])
     if len(triangles) == 0:
         return Simplified(triangles, 0.0, numbers)
+    # Costs and tolerances then do not depend on the size of the mesh.
     points, extent = _unit_points(surface.positions)
     corners = _at_corners(points, triangles)
     places = _places(points, corners, triangles, weld.number)
-    held = weld.number[touches if surface.anchored is None else touches | surface.anchored]
-    places[held, 3] = np.where(places[held, 3] == RIM, LOCKED, places[held, 3])
+    anchored = touches if surface.anchored is None else touches | surface.anchored
+    _lock_rims(places, weld.number[anchored])
     if locked is not None:
         places[weld.number[locked], 3] = LOCKED
     errors = np.asarray(max_error, np.float64) / extent
+    # The kernel compares squared errors.
     places[weld.number, 4] = errors * errors
     reached = np.zeros(1)
     if is_shape_only:
@@ -150,6 +152,12 @@ def _simplified(
     kernel(left, wedges.place, places, wedges.rows, max(target_triangles, 0), reached)
     kept = np.flatnonzero(left[:, 0] != REMOVED)
     return Simplified(wedges.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+
+
+def _lock_rims(places: Float64, anchored: NDArray[np.int32]) -> None:
+    """Lock those of the places that lie on an open edge; the surface beside them stays free."""
+    freedom = places[anchored, 3]
+    places[anchored, 3] = np.where(freedom == RIM, LOCKED, freedom)
 
 
 def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
@@ -198,6 +206,7 @@ def _at_corners(columns: Float64, triangles: Indices) -> Float64:
 def _doubled_area(corners: Float64) -> float:
     """Return twice the area of all triangles."""
     normal = cross(corners[1] - corners[0], corners[2] - corners[0])
+    # fsum is exact, so the order of the triangles does not matter.
     return math.fsum(np.sqrt(dot(normal, normal)))
 
 
@@ -232,6 +241,7 @@ def _places(
     ends = place[edges[irregular]]
     is_open = _is_alone(ends)
     rows[:, 3] = _freedom(ends, is_open, len(rows))
+    # Open edges and seams get upright planes, which keep their outline.
     seam = np.concatenate([seam, irregular[is_open]])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)

@@ -138,8 +138,10 @@ class _Queue:
         """Return the cheapest move whose cost is still valid, or None."""
         while self.heap:
             cost, one = heappop(self.heap)
+            # The place has been updated since; a newer entry is in the heap, or none is needed.
             if cost != self.current[one]:
                 continue
+            # Neighbours may have moved since: the cost is only valid if it comes out the same.
             move = self.update(one)
             if move and move.cost == cost:
                 self.current[one] = -1.0
@@ -197,6 +199,7 @@ def _price(mesh: _CollapsingMesh, one: int, target: int, wedges: list[tuple[int,
     for wedge, onto in wedges:
         attributes += _attribute_error(mesh, wedge, mesh.values[onto], point)
     weight = mesh.quadrics[one][SIZE - 1]
+    # No triangle with an area around it: moving costs nothing.
     if weight <= 0.0:
         return _Move(0.0, target, 0.0, wedges)
     dx, dy, dz = point[0] - here[0], point[1] - here[1], point[2] - here[2]
@@ -234,6 +237,7 @@ def _is_allowed(mesh: _CollapsingMesh, one: int, target: int, is_rim: bool) -> b
     if len(mesh.ring(target)) > MAX_RING:
         return False
     edge_triangles = 1 if is_rim else 2
+    # The link condition: further common neighbours would fold the surface onto itself.
     if len(mesh.neighbours(one) & mesh.neighbours(target)) != edge_triangles:
         return False
     for triangle in mesh.ring(one):
@@ -258,6 +262,7 @@ def _is_flipped(n: tuple[float, float, float], m: tuple[float, float, float]) ->
     before = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
     after = m[0] * m[0] + m[1] * m[1] + m[2] * m[2]
     both = n[0] * m[0] + n[1] * m[1] + n[2] * m[2]
+    # A degenerate triangle has no direction to turn from.
     if before == 0.0:
         return False
     return both <= 0.0 or both * both < MIN_COSINE * MIN_COSINE * before * after

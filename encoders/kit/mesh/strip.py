@@ -68,6 +68,7 @@ def strip_patches(
     if len(clusters) and int(np.diff(clusters.starts).max()) > MAX_TRIANGLES:
         raise ValueError(f"a cluster has more than {MAX_TRIANGLES} triangles")
     triangles = checked_triangles(indices, vertex_count)[clusters.order]
+    # No encoding takes more than three vertices and entries per triangle.
     vertices = np.empty(triangles.size, np.int32)
     entries = np.empty(triangles.size, np.uint8)
     starts = np.zeros((len(triangles) + 1, 2), np.int32)
@@ -180,6 +181,7 @@ class _Search:
             return
         self.branches += 1
         state = 6 * self._most_isolated(remaining)
+        # By mask: ways that cover the same triangles are tried once.
         runs = {mask: run for run, mask in (self._run(state + k, remaining) for k in (4, 2, 0))}
         for mask, run in sorted(runs.items(), key=lambda item: (-len(item[1]), item[1])):
             self.strips.append(run)
@@ -201,6 +203,7 @@ class _Search:
         """Return the longest strip of remaining triangles through a state, and their mask."""
         free = remaining & ~(1 << state // 6)
         behind: Strip = []
+        # Backwards is forwards in the other direction, bit 0 of the state.
         free = self._walk(state ^ 1, free, self.longest - 1, behind)
         run = [back ^ 1 for back in reversed(behind)] + [state]
         free = self._walk(state, free, self.longest - len(run), run)
@@ -258,6 +261,7 @@ def decode_strip(entries: bytes, name: str) -> NDArray[np.uint8]:
         if command == NO_KICK:
             pushes += 1
             continue
+        # A strip starts with exactly two pushes, and goes on without any.
         if command not in DRAWN or len(set(window)) < 3 or pushes not in (0, 2):
             raise _refusal(entries, position, name)
         triangles.append(tuple(window[corner] for corner in DRAWN[command]))

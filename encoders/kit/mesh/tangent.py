@@ -98,6 +98,7 @@ def _slopes(mesh: TangentMesh, triangles: Indices) -> tuple[Float64, NDArray[np.
     first, second = points[1] - points[0], points[2] - points[0]
     (u1, v1), (u2, v2) = uvs[1] - uvs[0], uvs[2] - uvs[0]
     sign = np.sign(u1 * v2 - v1 * u2)
+    # The sign makes mirrored textures point along growing u as well.
     slope, length = unit((first * v2 - second * v1) * sign)
     return slope, np.where(length > 0.0, sign, 0.0).astype(np.int8)
 
@@ -125,9 +126,11 @@ def _groups(
     """Return the first corner of each corner's group: connected by edges, equally oriented."""
     is_linked = orientation[one // 3] == orientation[other // 3]
     one, other = one[is_linked], other[is_linked]
+    # Opposite edges: the start of one is the end of the other.
     after_one, after_other = (edge // 3 * 3 + (edge + 1) % 3 for edge in (one, other))
     here, near = np.concatenate([one, after_one]), np.concatenate([after_other, other])
     group = np.arange(3 * len(orientation))
+    # Label propagation with path compression, until neighbours agree.
     while True:
         low = np.minimum(group[here], group[near])
         if np.array_equal(group[here], low) and np.array_equal(group[near], low):

@@ -44,6 +44,7 @@ def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np
     low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
     key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     order = np.argsort(key, kind="stable")
+    # Padded on both sides, so that the first and last key have neighbours.
     is_same = np.zeros(len(key) + 2, np.bool_)
     is_same[1:-2] = key[order[1:]] == key[order[:-1]]
     # A pair is two equal keys in sorted order, with no equal key before or after them.

@@ -98,6 +98,7 @@ class _Drawing:
             if left == 0:
                 continue
             age = self.misses - self.entered[vertex]
+            # Each remaining triangle brings at most two new vertices into the cache.
             stays = age if age + 2 * left <= self.cache_size else 0
             if stays > oldest:
                 best, oldest = vertex, stays

@@ -77,4 +77,5 @@ def _key_bytes(attribute: VertexArray, tolerance: float) -> NDArray[np.uint8]:
         return rows.view(np.uint8)
     if tolerance > 0.0:
         rows = np.floor(rows.astype(np.float64) / tolerance + 0.5)
+    # Adding zero turns -0.0 into 0.0 and changes no other bits.
     return np.add(rows, rows.dtype.type(0)).view(np.uint8)
