@@ -185,7 +185,7 @@ def dither_table(size: int = 256) -> None:
     """Error diffusion to 256 colours: CPU milliseconds."""
     picture = pictures(size)["photo"]
     palette = quantise.quantise_555(picture, 256).palette
-    shown = dither.widened_levels(5)[:, 0][palette]
+    shown = dither.expand_levels(5)[:, 0][palette]
     image = Image.fromarray(picture[..., :3])
     fixed = Image.new("P", (1, 1))
     fixed.putpalette(shown.tobytes())

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from encoders.kit.audio.resample import resample
 from encoders.kit.image.mip import mips_from_base, mips_from_previous
-from encoders.kit.image.packing import Item, PageKind, pack_rectangles
+from encoders.kit.image.rectangle_packing import Item, PageKind, pack_rectangles
 from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U16, U32, Bits

@@ -23,7 +23,7 @@ from encoders.kit.mesh.clip import cut_at_grid, start_cut
 from encoders.kit.mesh.patch import cluster_patches
 from encoders.kit.mesh.simplify import Surface, simplify
 from encoders.kit.mesh.strip import strip_patches
-from encoders.kit.mesh.tangent import Shape, corner_tangents
+from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
 from encoders.kit.mesh.vertex_cache import cache_miss_ratio, order_triangles
 from encoders.kit.mesh.weld import weld_mesh
 from encoders.kit.native.kernel import has_native, use_native
@@ -222,7 +222,7 @@ def measure_the_rest() -> None:
     count = len(surface.positions)
     shuffled = np.random.default_rng(1).permutation(surface.indices)
     corners = [a[surface.indices.reshape(-1)] for a in (surface.positions, surface.normals)]
-    shape = Shape(surface.positions, surface.normals, surface.uvs, surface.indices)
+    shape = TangentMesh(surface.positions, surface.normals, surface.uvs, surface.indices)
     row("\n100,000 triangles", "time s", "result")
     seconds, (_, welded) = timed(lambda: weld_mesh(corners, np.arange(surface.indices.size)))
     row("weld 300,000 corners", f"{seconds:.3f}", f"{int(welded.max()) + 1} vertices")

@@ -12,11 +12,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from encoders.emberware.animation import encode_animation
-from encoders.emberware.model import encode_parts
-from encoders.emberware.rom import encode_rom
-from encoders.emberware.rom_file import unpack_rom
-from encoders.emberware.sound import pack_sound
+from encoders.emberware.format.rom_reader import unpack_rom
+from encoders.emberware.format.sound import pack_sound
+from encoders.emberware.node_animation import encode_animation
+from encoders.emberware.node_parts import encode_parts
+from encoders.emberware.node_rom import encode_rom
 from encoders.emberware.target import GAME
 from encoders.kit.source.gltf.survey import survey_gltf
 from tests.kit.glb_builder import Builder

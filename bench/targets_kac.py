@@ -13,9 +13,9 @@ import numpy as np
 from kit_obj import make_grid
 from PIL import Image
 
-from encoders.kac.mesh import encode_mesh
-from encoders.kac.scene import build_scene, select_file
-from encoders.kac.split import split_scene
+from encoders.kac.kac_mesh import build_mesh, select_file
+from encoders.kac.node_mesh import encode_mesh
+from encoders.kac.split import split_mesh
 from encoders.kac.target import OPTIONS
 from encoders.kit.source.model import decode_model
 from encoders.kit.source.obj.survey import survey_obj
@@ -57,15 +57,15 @@ def measure(work: Callable[[], object]) -> float:
 def take_apart() -> None:
     inputs = make_inputs(SIDE, 1024)
     model = decode_model(inputs, "sheet.obj")
-    scene, _ = build_scene(model, PARAMS)
-    triangles = np.arange(len(scene.material))
+    mesh, _ = build_mesh(model, PARAMS)
+    triangles = np.arange(len(mesh.material))
     whole = measure(lambda: encode_mesh(inputs, PARAMS))
     steps = {
         "whole encoder": lambda: encode_mesh(inputs, PARAMS),
         "  read OBJ and MTL": lambda: decode_model(inputs, "sheet.obj"),
         "  read PNG": lambda: decode_image(inputs["sheet.png"], "sheet.png"),
-        "  build (with PNG)": lambda: build_scene(model, PARAMS),
-        "  select": lambda: select_file(scene, triangles),
+        "  build (with PNG)": lambda: build_mesh(model, PARAMS),
+        "  select": lambda: select_file(mesh, triangles),
         "survey, once a change": lambda: survey_obj(inputs["sheet.obj"], "sheet.obj"),
     }
     print(f"{len(triangles):,} triangles, 1024 x 1024 texture, CPU time\n")
@@ -84,11 +84,11 @@ def grow() -> None:
         params = {**PARAMS, "overflow": "split"}
         read = measure(lambda inputs=inputs: decode_model(inputs, "sheet.obj"))
         whole = measure(lambda inputs=inputs, params=params: encode_mesh(inputs, params))
-        scene, _ = build_scene(decode_model(inputs, "sheet.obj"), params)
-        split = measure(lambda scene=scene: split_scene(scene))
+        mesh, _ = build_mesh(decode_model(inputs, "sheet.obj"), params)
+        split = measure(lambda mesh=mesh: split_mesh(mesh))
         each = [seconds / count * 1e6 for seconds in (read, whole - read, split)]
         row = f"{count:12,}{each[0]:10.2f}{each[1]:12.2f}{each[2]:10.2f}"
-        print(f"{row}{len(split_scene(scene)):7}")
+        print(f"{row}{len(split_mesh(mesh)):7}")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from encoders.kit.image.bc1 import decode_bc1
 from encoders.kit.mesh.patch import cluster_patches
 from encoders.kit.mesh.strip import StripPatches, strip_patches
 from encoders.kit.native import kernel
-from encoders.rp2350.mesh import encode_mesh
-from encoders.rp2350.texture import encode_texture
+from encoders.rp2350.node_mesh import encode_mesh
+from encoders.rp2350.node_texture import encode_texture
 
 Triangles = NDArray[np.int32]
 Picture = NDArray[np.uint8]

@@ -1,7 +1,7 @@
-"""From an asset to its nodes: one for each mesh, skeleton, clip, texture, sound or data file.
+"""Plan the nodes: one for each mesh, skeleton, clip, texture, sound or data file, and the ROM.
 
-Everything is decided by the options and the survey. The rule: what an entry asks for by name must
-be there; what it does not name is made from what there is.
+Decided from the options and the surveys alone. What an entry asks for by name must exist in its
+source; an entry without names takes everything that the source has.
 """
 
 from __future__ import annotations
@@ -11,31 +11,51 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from encoders.emberware.choice import Model, choose_clips, choose_meshes, choose_skin
-from encoders.emberware.profile import KIND_SUFFIXES, PROFILES
+from encoders.emberware.profile import KIND_LISTS, KIND_SUFFIXES, PROFILES
+from encoders.emberware.selection import (
+    SurveyedModel,
+    select_clips,
+    select_meshes,
+    select_skin,
+)
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset, Node, Product, Settings, Source, Surveys
+from encoders.kit.option import Value
+from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.reference import resolve_reference
 
-# What can be made from a model, and the encoder that cuts it into parts.
-GLTF = (("mesh", "skeleton", "animation"), "model:encode_parts")
-MODELS = {".glb": GLTF, ".gltf": GLTF, ".fbx": (("skeleton", "animation"), "fbx:encode_fbx_parts")}
-# Encoders of what comes in one file and needs no survey, and what their input is called.
+# The kinds that a model can give, and the encoder that splits it into parts.
+GLTF = (("mesh", "skeleton", "animation"), "node_parts:encode_parts")
+MODELS = {
+    ".glb": GLTF,
+    ".gltf": GLTF,
+    ".fbx": (("skeleton", "animation"), "node_fbx_parts:encode_fbx_parts"),
+}
+# Encoders of kinds that are made from a whole file without a survey, and the role of the input.
 SINGLE = {
-    "texture": ("texture:encode_texture", "image"),
-    "sound": ("sound:encode_sound", "sound"),
-    "data": ("loose:encode_data", "data"),
+    "texture": ("node_texture:encode_texture", "image"),
+    "sound": ("node_sound:encode_sound", "sound"),
+    "data": ("node_passthrough:encode_data", "data"),
 }
+# Encoders of sources that are already in the console's format.
 LOOSE = {
-    "mesh": "loose:encode_loose_mesh",
-    "skeleton": "loose:encode_loose_skeleton",
-    "animation": "loose:encode_loose_clip",
+    "mesh": "node_passthrough:encode_loose_mesh",
+    "skeleton": "node_passthrough:encode_loose_skeleton",
+    "animation": "node_passthrough:encode_loose_clip",
 }
+# Encoders of a model's parts.
+PART = {
+    "mesh": "node_mesh:encode_model_mesh",
+    "skeleton": "node_skeleton:encode_skeleton",
+    "animation": "node_animation:encode_animation",
+}
+# Options that the encoders of a kind get as params.
 OPTIONS = {
     "mesh": ("vertex_format", "flip_v", "weld"),
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
 }
+# Keys of `[game]` that name files.
+FILES = ("wasm", "thumbnail", "screenshots")
 
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
@@ -51,36 +71,37 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
         yield from planner.model(kinds, surveys[asset.source], suffix)
         return
     for kind in kinds:
-        encoder, role = ("mesh:encode_obj_mesh", "model") if suffix == ".obj" else ("", "data")
+        encoder, role = ("node_mesh:encode_obj_mesh", "model") if suffix == ".obj" else ("", "data")
         yield planner.single(kind, encoder or LOOSE[kind], role, many=len(asset.kinds) > 1)
 
 
-def spell(text: str) -> str:
-    """Spell a name so that every file system takes it, and different names stay different."""
+def escape(text: str) -> str:
+    """Escape a name so that it is a valid file name everywhere and names stay distinct."""
     return re.sub(r"[^\w .-]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
 class Planner:
-    """Makes the nodes of one asset; `prefix` begins the suffix of their files."""
+    """Plans the nodes of one asset; the suffix of their files begins with `prefix`."""
 
     def __init__(self, asset: Asset, prefix: str) -> None:
         self.asset, self.prefix = asset, prefix
 
     def params(self, kind: str, asset_id: str) -> dict[str, Any]:
-        """Return what every encoder is told."""
+        """Return the params of an encoder of this kind."""
         options = {key: self.asset.options[key] for key in OPTIONS.get(kind, ())}
         return {"source": self.asset.source, "kind": kind, "id": asset_id, **options}
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
-        """Return what a node of this kind makes, and where."""
+        """Return the output files of a node of this kind, by role."""
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
             suffix = f".{self.prefix}{KIND_SUFFIXES[kind]}"
-        places: dict[str, str | None] = {"file": f"assets/{spell(asset_id)}{suffix}"}
-        return places | {"samples": None} if kind == "sound" else places
+        files: dict[str, str | None] = {"file": f"assets/{escape(asset_id)}{suffix}"}
+        # A ROM holds the plain samples, not the compressed file.
+        return files | {"samples": None} if kind == "sound" else files
 
     def single(self, kind: str, encoder: str, role: str, many: bool) -> Node:
-        """Plan what is made from a file as a whole."""
+        """Plan a node that reads one whole file."""
         asset = self.asset
         return Node(
             f"{asset.name}.{kind}" if many else asset.name,
@@ -91,16 +112,17 @@ class Planner:
         )
 
     def model(self, kinds: Sequence[str], survey: Mapping[str, Any], suffix: str) -> Iterator[Node]:
-        """Plan a model: a node that cuts it into parts, and one for each part."""
+        """Plan a model: a node that splits it into parts, and one node for each part."""
         asset = self.asset
-        possible, cutter = MODELS[suffix]
-        model = Model(asset, survey, asks_all=all(kind in kinds for kind in possible))
+        possible, splitter = MODELS[suffix]
+        model = SurveyedModel(asset, survey, asks_all=all(kind in kinds for kind in possible))
         parts: dict[str, Any] = {}
         nodes: list[Node] = []
         for kind in kinds:
+            # Every part becomes a role of the splitting node and the input of a node of its own.
             for part in PARTS[kind](model):
                 parts[part["role"]] = part["subset"]
-                nodes.append(self._made_from(kind, part))
+                nodes.append(self._part_node(kind, part))
         if not nodes:
             raise EncodeError("model holds nothing to make", {"file": asset.source})
         inputs: dict[str, Source | Product] = {"model": Source(asset.source)}
@@ -108,56 +130,93 @@ class Planner:
             inputs[f"ref/{uri}"] = Source(resolve_reference(asset.source, uri))
         yield Node(
             f"{asset.name}.parts",
-            f"encoders.emberware.{cutter}",
+            f"encoders.emberware.{splitter}",
             inputs,
             {"source": asset.source, "parts": parts},
             dict.fromkeys(parts),
         )
         yield from nodes
 
-    def _made_from(self, kind: str, part: Mapping[str, Any]) -> Node:
+    def _part_node(self, kind: str, part: Mapping[str, Any]) -> Node:
         name = self.asset.name
         inputs = {"model": Product(f"{name}.parts", part["role"])}
         params = self.params(kind, part["id"]) | part.get("params", {})
-        encoder = {"mesh": "mesh:encode_model_mesh", "skeleton": "skeleton:encode_skeleton"}.get(
-            kind, "animation:encode_animation"
-        )
         return Node(
             f"{name}.{part['name']}",
-            f"encoders.emberware.{encoder}",
+            f"encoders.emberware.{PART[kind]}",
             inputs,
             params,
             self.outputs(kind, part["id"]),
         )
 
 
-def _mesh_parts(model: Model) -> Iterator[dict[str, Any]]:
-    chosen = choose_meshes(model)
-    if chosen is not None:
+def _mesh_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
+    selected = select_meshes(model)
+    if selected is not None:
         yield {
             "role": "mesh",
             "name": "mesh",
             "id": model.asset.id,
-            "subset": {"meshes": chosen.meshes, "skin": chosen.skin},
-            "params": {"placed": chosen.placed},
+            "subset": {"meshes": selected.meshes, "skin": selected.skin},
+            "params": {"placed": selected.placed},
         }
 
 
-def _skeleton_parts(model: Model) -> Iterator[dict[str, Any]]:
-    skin = choose_skin(model, "skeleton")
+def _skeleton_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
+    skin = select_skin(model, "skeleton")
     if skin is not None:
         subset = {"skin": skin}
         yield {"role": "skeleton", "name": "skeleton", "id": model.asset.id, "subset": subset}
 
 
-def _clip_parts(model: Model) -> Iterator[dict[str, Any]]:
-    for clip in choose_clips(model):
+def _clip_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
+    for clip in select_clips(model):
         yield {
             "role": f"clip{clip.index}",
-            "name": f"clip.{spell(clip.name)}".replace("=", "%3D"),
+            "name": f"clip.{escape(clip.name)}".replace("=", "%3D"),
             "id": clip.id,
             "subset": {"skin": clip.skin, "clip": clip.index},
         }
 
 
+# How each kind's parts of a model are found.
 PARTS = {"mesh": _mesh_parts, "skeleton": _skeleton_parts, "animation": _clip_parts}
+
+
+def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterator[Node]:
+    """Plan the ROM, which reads the outputs of all assets."""
+    game = settings.tables["game"][0]
+    profile = str(settings.options["profile"])
+    contents: dict[str, list[Value]] = {kind: [] for kind in KIND_LISTS}
+    inputs: dict[str, Source | Product] = {}
+    for node in nodes:
+        # Nodes that split a model have no id: their products are only read by other nodes.
+        if "id" not in node.params:
+            continue
+        kind = str(node.params["kind"])
+        role = "samples" if kind == "sound" else "file"
+        inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
+        contents[kind].append({"id": str(node.params["id"]), "node": node.name})
+    inputs |= _game_inputs(game)
+    params: Params = {
+        "profile": profile,
+        "game": {key: value for key, value in game.items() if key not in FILES},
+        "files": {key: game[key] for key in FILES},
+        "assets": {kind: entries for kind, entries in contents.items() if entries},
+        "limit": {"rom_mib": game["rom_limit_mib"]},
+    }
+    file = f"{game['id']}.{PROFILES[profile].suffix}"
+    # doit takes an argument with "=" for a variable.
+    name = re.sub("=", "%3D", file)
+    yield Node(name, "encoders.emberware.node_rom:encode_rom", inputs, params, {"rom": file})
+
+
+def _game_inputs(game: Params) -> dict[str, Source | Product]:
+    """Return the inputs for the files that `[game]` names."""
+    found: dict[str, Source | Product] = {}
+    for key in ("wasm", "thumbnail"):
+        if game[key] is not None:
+            found[key] = Source(str(game[key]))
+    screenshots = game["screenshots"]
+    assert isinstance(screenshots, list)
+    return found | {f"screenshot/{i}": Source(str(one)) for i, one in enumerate(screenshots)}

@@ -1,6 +1,6 @@
-"""The two consoles that a manifest can ask for: what their files are called and which layout fits.
+"""The two consoles that a manifest can choose by `profile`: file suffixes, ROM layout and limits.
 
-No numpy here: this is read while a build is being planned.
+Imported while planning, so it must not import numpy.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """A console: the suffix of its ROM, which its assets' suffixes begin with, and its layout."""
+    """A console: the suffix of its ROM, with which assets' suffixes begin, and its ROM layout."""
 
     suffix: str
     layout: str
-    # Above this the first consoles of the profile ran out of memory; 0 for no such limit.
+    # The first consoles of the profile ran out of memory above this size; 0 for no such limit.
     cautious_bytes: int
 
 
@@ -22,7 +22,7 @@ PROFILES = {
     "ewz": Profile("ewz", "C", 12 << 20),
     "nczx": Profile("nczx", "F", 0),
 }
-# What each kind's files are called, behind the profile's suffix.
+# What follows the profile's suffix in the names of each kind's files.
 KIND_SUFFIXES = {
     "mesh": "mesh",
     "skeleton": "skel",
@@ -30,7 +30,7 @@ KIND_SUFFIXES = {
     "texture": "tex",
     "sound": "snd",
 }
-# The list of a ROM's data pack that each kind goes into.
+# The list of a ROM's data pack that holds each kind.
 KIND_LISTS = {
     "texture": "textures",
     "mesh": "meshes",

@@ -1,33 +1,17 @@
-"""Emberware Z: clips, meshes, skeletons, textures and sounds as loose files, and the ROM of a game.
+"""Emberware Z: clips, meshes, skeletons, textures and sounds as loose files, and a game's ROM.
 
-A glTF file is first cut into parts, so that an edit of one clip makes that clip again and the ROM,
-nothing else. Only what the survey says is known here; nothing is decoded.
+The declaration: kinds with their suffixes and options, the manifest's tables, and the readers.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-
-from encoders.emberware.plan import plan_asset
-from encoders.emberware.profile import KIND_LISTS, PROFILES, ROM_LIMIT_MIB
-from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text, Value
-from encoders.kit.plan import (
-    ANY,
-    Asset,
-    Importer,
-    Kind,
-    Node,
-    Params,
-    Product,
-    Reader,
-    Settings,
-    Source,
-    Table,
-    Target,
-)
+from encoders.emberware.plan import plan_asset, plan_rom
+from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
+from encoders.kit.plan import ANY, Importer, Kind, Reader, Table, Target
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
+# The ROM's file name, so it has to be valid on every file system.
 SAFE_ID = Text(
     r'(?=.{1,200}$)[^/\\:*?"<>|\x00-\x1f\x7f]*[^/\\:*?"<>|\x00-\x1f\x7f. ]',
     'a name without / \\ : * ? " < > | that does not end in a dot or a space',
@@ -78,71 +62,29 @@ GAME = {
     "screenshots": Option(Several(PATH), [], "PNGs or JPEGs"),
     "rom_limit_mib": Option(Number(1, 512, whole=True), ROM_LIMIT_MIB, "how large the ROM may be"),
 }
-FILES = ("wasm", "thumbnail", "screenshots")
-
-
-def link(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterator[Node]:
-    """Plan the ROM, which stands on all assets."""
-    game = settings.tables["game"][0]
-    profile = str(settings.options["profile"])
-    contents: dict[str, list[Value]] = {kind: [] for kind in KIND_LISTS}
-    inputs: dict[str, Source | Product] = {}
-    for node in nodes:
-        if "id" not in node.params:
-            continue
-        kind = str(node.params["kind"])
-        role = "samples" if kind == "sound" else "file"
-        inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
-        contents[kind].append({"id": str(node.params["id"]), "node": node.name})
-    inputs |= _game_files(game)
-    params: Params = {
-        "profile": profile,
-        "game": {key: value for key, value in game.items() if key not in FILES},
-        "files": {key: game[key] for key in FILES},
-        "assets": {kind: entries for kind, entries in contents.items() if entries},
-        "limit": {"rom_mib": game["rom_limit_mib"]},
-    }
-    file = f"{game['id']}.{PROFILES[profile].suffix}"
-    name = re.sub("=", "%3D", file)
-    yield Node(name, "encoders.emberware.rom:encode_rom", inputs, params, {"rom": file})
-
-
-def _game_files(game: Params) -> dict[str, Source | Product]:
-    found: dict[str, Source | Product] = {}
-    for key in ("wasm", "thumbnail"):
-        if game[key] is not None:
-            found[key] = Source(str(game[key]))
-    screenshots = game["screenshots"]
-    assert isinstance(screenshots, list)
-    return found | {f"screenshot/{i}": Source(str(one)) for i, one in enumerate(screenshots)}
-
-
-# This module runs before every encoder below it, so that it declares and calls nothing: what
-# could have an effect on them would have to count as their code.
 MODELS = (".glb", ".gltf")
 PREFIXES = (".ewz", ".ewzx", ".nczx")
+# Sources that are already in the console's format.
 MADE = {kind: tuple(f"{prefix}{kind}" for prefix in PREFIXES) for kind in ("mesh", "skel", "anim")}
+# The decoder and the exports of each loose file, functions of view.py.
 LOOSE: dict[str, tuple[str, dict[str, str]]] = {
-    "anim": ("clip:decode_clip_file", {}),
-    "skel": ("skeleton:decode_skeleton_file", {}),
-    "mesh": ("mesh:decode_mesh_file", {"obj": "encoders.emberware.mesh_export:export_obj"}),
-    "tex": (
-        "texture:decode_texture_file",
-        {"render": "encoders.emberware.texture:render_texture_file"},
-    ),
-    "snd": ("sound:decode_sound_file", {"extract": "encoders.emberware.sound:extract_sound_file"}),
+    "anim": ("decode_clip_file", {}),
+    "skel": ("decode_skeleton_file", {}),
+    "mesh": ("decode_mesh_file", {"obj": "encoders.emberware.view:export_obj"}),
+    "tex": ("decode_texture_file", {"render": "encoders.emberware.view:render_texture_file"}),
+    "snd": ("decode_sound_file", {"extract": "encoders.emberware.view:extract_sound_file"}),
 }
 ROM_READERS = tuple(
     Reader(
         suffix,
         magic,
-        "encoders.emberware.rom_file:decode_rom_file",
-        exports={"extract": "encoders.emberware.rom_file:extract_rom_file"},
+        "encoders.emberware.view:decode_rom_file",
+        exports={"extract": "encoders.emberware.view:extract_rom_file"},
     )
     for magic, suffix in ((b"EWZ\0", ".ewz"), (b"EWZX", ".ewzx"), (b"NCZX", ".nczx"))
 )
 LOOSE_READERS = tuple(
-    Reader(f"{prefix}{kind}", b"", f"encoders.emberware.{decode}", exports=exports)
+    Reader(f"{prefix}{kind}", b"", f"encoders.emberware.view:{decode}", exports=exports)
     for prefix in PREFIXES
     for kind, (decode, exports) in LOOSE.items()
 )
@@ -159,13 +101,13 @@ TARGET = Target(
         "data": Kind((ANY,)),
     },
     plan=plan_asset,
-    link=link,
+    link=plan_rom,
     options={"profile": Option(Choice(tuple(PROFILES)), "ewz", "which console")},
     tables={"game": Table(GAME)},
     readers=(*ROM_READERS, *LOOSE_READERS),
     commands={
         "import-ember": Importer(
-            convert="encoders.emberware.ember:convert_ember",
+            convert="encoders.emberware.ember_manifest:convert_ember",
             output="manifests/emberware.toml",
             purpose="write a manifest from an ember.toml or nether.toml",
             description="Paths in the file are relative to it; it must lie inside the project.",

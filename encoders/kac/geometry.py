@@ -1,7 +1,7 @@
-"""Triangles as KAC holds them: three arrays, each without what is unused or there twice.
+"""The geometry of a KAC file: positions, normals and UVs in three arrays without duplicates.
 
-The rule: positions, normals and UVs are never joined into one list of vertices, because the limit
-of 65,536 holds for each array by itself. Equal means equal bits, with -0 as 0.
+The arrays are never joined into one vertex list: the limit of 65,536 entries holds for each array,
+so separate arrays hold larger models. Duplicates are values with equal bits, -0 counting as 0.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Array = Attribute[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
-    """Compact arrays, and the material and the shading of each triangle."""
+class KacGeometry:
+    """Arrays without duplicates, and the material and the shading of each triangle."""
 
     position: Array
     normal: Array
@@ -35,17 +35,14 @@ class Geometry:
     warnings: tuple[str, ...]
 
 
-def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -> Geometry:
-    """Give every corner a normal and a UV, every triangle a material, and prune the arrays."""
+def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -> KacGeometry:
+    """Build arrays in which every corner has a normal and a UV and every triangle a material."""
+    # Degenerate triangles have no normal, and Kelpo culls by normals.
     mesh, flat_count = drop_degenerate(mesh)
     if not mesh.triangle_count:
         facts = {"asset": source, "triangles without an area": flat_count}
         raise EncodeError("no triangle has an area", facts, "Check the scale of the model.")
-    warnings = []
-    if flat_count:
-        warnings.append(f"{source}: triangles without an area were left out ({flat_count})")
-    if mesh.color is not None:
-        warnings.append(f"{source}: vertex colours were left out, as KAC has none")
+    warnings = _loss_warnings(mesh, flat_count, source)
     mesh = _with_normals(mesh, shading)
     materials, material = _used_materials(mesh)
     uv, bare = _uv(mesh, materials, material)
@@ -57,9 +54,9 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
     position, normal = mesh.position, mesh.normal
     assert normal is not None
     if mirror:
-        position, normal, uv = _mirrored(position), _mirrored(normal), _turned(uv)
+        position, normal, uv = _mirror_z(position), _mirror_z(normal), _reverse_winding(uv)
     normal = compact(normal)
-    return Geometry(
+    return KacGeometry(
         position=compact(position),
         normal=normal,
         uv=compact(uv),
@@ -70,8 +67,17 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
     )
 
 
+def _loss_warnings(mesh: Mesh, flat_count: int, source: str) -> list[str]:
+    warnings = []
+    if flat_count:
+        warnings.append(f"{source}: triangles without an area were left out ({flat_count})")
+    if mesh.color is not None:
+        warnings.append(f"{source}: vertex colours were left out, as KAC has none")
+    return warnings
+
+
 def _with_normals(mesh: Mesh, shading: Shading) -> Mesh:
-    """Give all corners unit normals: the source's where they are wanted, else computed ones."""
+    """Give every corner a unit normal: the source's with "auto" shading, else a computed one."""
     if shading != "auto":
         mesh = replace(mesh, normal=None)
     mesh = fill_normals(mesh, shading)
@@ -81,10 +87,11 @@ def _with_normals(mesh: Mesh, shading: Shading) -> Mesh:
 
 
 def _is_smooth(mesh: Mesh, normal: Array, shading: Shading) -> npt.NDArray[np.bool_]:
-    """Tell for each triangle whether it is to be shaded smoothly.
+    """Tell for each triangle whether it is shaded smoothly.
 
-    An OBJ file says it by its smoothing groups. glTF says it by its normals alone: a triangle
-    whose corners agree looks the same either way, and must not decide for its material.
+    An OBJ file says so by smoothing groups. glTF has only normals: a material is smooth if any of
+    its triangles has corners with different normals. Triangles whose corners agree look the same
+    either way, so they do not decide.
     """
     count = mesh.triangle_count
     if shading != "auto":
@@ -101,7 +108,7 @@ def _is_smooth(mesh: Mesh, normal: Array, shading: Shading) -> npt.NDArray[np.bo
 
 
 def _used_materials(mesh: Mesh) -> tuple[tuple[Material, ...], npt.NDArray[np.intp]]:
-    """Keep the materials in use, in the order of the source; triangles without one get white."""
+    """Return the used materials in source order, white for "none", and each triangle's index."""
     numbers, material = np.unique(mesh.material, return_inverse=True)
     table = [mesh.materials[number] if number >= 0 else Material() for number in numbers.tolist()]
     return tuple(table), material
@@ -110,13 +117,15 @@ def _used_materials(mesh: Mesh) -> tuple[tuple[Material, ...], npt.NDArray[np.in
 def _uv(
     mesh: Mesh, materials: Sequence[Material], material: npt.NDArray[np.intp]
 ) -> tuple[Array, list[int]]:
-    """Give each corner the UV that its material reads its texture at, (0, 0) where there is none.
+    """Return the UV at which each corner's texture is sampled, (0, 0) where there is none.
 
-    Also lists the materials that have a texture and lack UVs.
+    Also return the materials that have a texture and at least one corner without a UV.
     """
+    # Materials that place their textures alike share one pass.
     placements = [_placement(one) for one in materials]
     numbers = {placement: number for number, placement in enumerate(dict.fromkeys(placements))}
     kind = np.array([numbers[placement] for placement in placements])[material]
+    # Row 0 is (0, 0), for corners without a UV.
     values, corner = [np.zeros((1, 2), np.float32)], np.zeros_like(mesh.position.corner)
     start = 1
     for placement, number in numbers.items():
@@ -126,8 +135,8 @@ def _uv(
         chosen = np.flatnonzero(kind == number)
         rows = source.corner[chosen]
         has_uv = rows >= 0
-        used, place = np.unique(rows[has_uv], return_inverse=True)
-        rows[has_uv], rows[~has_uv] = place + start, 0
+        used, position = np.unique(rows[has_uv], return_inverse=True)
+        rows[has_uv], rows[~has_uv] = position + start, 0
         corner[chosen] = rows
         with np.errstate(over="ignore", invalid="ignore"):  # the writer refuses what overflows
             values.append(transform_uv(placement, source.values[used]))
@@ -138,7 +147,7 @@ def _uv(
 
 
 def _placement(material: Material) -> Texture:
-    """Give what decides about a material's UVs: its texture's set and transform, no more."""
+    """Return a texture with only what decides about UVs: the UV set and the transform."""
     slot = texture_slot(material)
     if slot is None:
         return Texture()
@@ -148,12 +157,12 @@ def _placement(material: Material) -> Texture:
     )
 
 
-def _mirrored(attribute: Array) -> Array:
-    """Turn z around."""
+def _mirror_z(attribute: Array) -> Array:
+    """Negate z, and reverse the winding so that triangles still face outwards."""
     values = attribute.values * np.array([1, 1, -1], np.float32)
-    return _turned(Attribute(values, attribute.corner))
+    return _reverse_winding(Attribute(values, attribute.corner))
 
 
-def _turned(attribute: Array) -> Array:
-    """Swap the last two corners of each triangle; Kelpo culls by the first corner's normal."""
+def _reverse_winding(attribute: Array) -> Array:
+    """Swap the last two corners; the first one stays because Kelpo culls by its normal."""
     return Attribute(attribute.values, attribute.corner[:, [0, 2, 1]])

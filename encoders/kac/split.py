@@ -1,8 +1,8 @@
-"""A model that one file cannot hold, cut into several.
+"""Split a model that one file cannot hold into several.
 
-Triangles are sorted by material and connected part, and files are filled in that order. The rule:
-a material that fits a file stays whole, else a connected part does, and only what is larger than
-a file is cut between triangles. Work grows with the number of triangles alone.
+Triangles are sorted by material and connected component, and files are filled in that order. A
+material that fits a file is not split, else a component is not; only a component larger than a
+file is split between triangles. The time is linear in the number of triangles.
 """
 
 from __future__ import annotations
@@ -14,89 +14,100 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kac.format import COUNT_LIMIT
-from encoders.kac.scene import Scene
+from encoders.kac.kac_mesh import KacMesh
 from encoders.kit.mesh.component import label_components
 from encoders.kit.mesh.mesh import first_use
 
 Numbers = npt.NDArray[np.intp]
+# Triangles that are looked at first to find where a full file ends; doubled until found.
 WINDOW = 4 * COUNT_LIMIT
 
 
-def split_scene(scene: Scene, limit: int = COUNT_LIMIT) -> list[Numbers]:
-    """Give the triangles of each file, in the order of the source."""
-    part = _connected_parts(scene)
-    order = np.lexsort((part, scene.material))
-    arrays = (scene.position.corner, scene.normal.corner, scene.uv.corner, scene.material[:, None])
-    reach = _Reach([array[order] for array in arrays], limit)
-    runs = (_starts(scene.material[order]), _starts(part[order]))
-    return [np.sort(order[start:end]) for start, end in _cuts(reach, *runs)]
+def split_mesh(mesh: KacMesh, limit: int = COUNT_LIMIT) -> list[Numbers]:
+    """Return the triangles of each file, in the order of the source."""
+    component = _components(mesh)
+    # lexsort sorts by its last key first: by material, then by component.
+    order = np.lexsort((component, mesh.material))
+    arrays = (mesh.position.corner, mesh.normal.corner, mesh.uv.corner, mesh.material[:, None])
+    capacity = _Capacity([array[order] for array in arrays], limit)
+    runs = (_run_starts(mesh.material[order]), _run_starts(component[order]))
+    return [np.sort(order[start:end]) for start, end in _cuts(capacity, *runs)]
 
 
-def _connected_parts(scene: Scene) -> Numbers:
-    """Give numbers to what hangs together by positions and has one material."""
-    material = np.repeat(scene.material, 3)
-    first, ids = first_use([material, scene.position.corner.reshape(-1)])
+def _components(mesh: KacMesh) -> Numbers:
+    """Label triangles by connected component; those of different materials never connect."""
+    material = np.repeat(mesh.material, 3)
+    first, ids = first_use([material, mesh.position.corner.reshape(-1)])
     return label_components(ids.reshape(-1, 3), len(first))
 
 
-def _starts(labels: Numbers) -> Numbers:
-    """Say where runs of equal labels start, and where the last one ends."""
+def _run_starts(labels: Numbers) -> Numbers:
+    """Return where runs of equal labels start, and where the last one ends."""
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     return np.concatenate(([0], changes, [len(labels)]))
 
 
-def _cuts(reach: _Reach, *runs: Numbers) -> Iterator[tuple[int, int]]:
-    """Cut the sorted triangles into files; `runs` say where materials and parts start."""
+def _cuts(capacity: _Capacity, *runs: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of sorted triangles of each file.
+
+    `runs` are the starts of materials and of components, in this order of preference.
+    """
     start = 0
-    while start < reach.count:
-        end = reach.from_triangle(start)
-        if end < reach.count:
-            end = _good_end(reach, start, end, *runs)
+    while start < capacity.count:
+        end = capacity.end_from(start)
+        if end < capacity.count:
+            # A file that ends inside a run would split it although the next file could hold it.
+            end = _preferred_end(capacity, start, end, *runs)
         yield start, end
         start = end
 
 
-def _good_end(reach: _Reach, start: int, end: int, *runs: Numbers) -> int:
-    """Move the end of a full file back to the start of what the next file can take whole."""
+def _preferred_end(capacity: _Capacity, start: int, end: int, *runs: Numbers) -> int:
+    """Move the end of a full file back to the start of a run that the next file can hold whole."""
     for starts in runs:
-        place = int(np.searchsorted(starts, end, "right"))
-        run_start, run_end = int(starts[place - 1]), int(starts[place])
-        if start < run_start and reach.from_triangle(run_start) >= run_end:
+        after = int(np.searchsorted(starts, end, "right"))
+        run_start, run_end = int(starts[after - 1]), int(starts[after])
+        if start < run_start and capacity.end_from(run_start) >= run_end:
             return run_start
     return end
 
 
-class _Reach:
-    """How many triangles a file can take, given the rows of each array that they use."""
+class _Capacity:
+    """How many consecutive triangles a file can hold, by the rows of each array that they use."""
 
     def __init__(self, arrays: Sequence[npt.NDArray[np.integer]], limit: int) -> None:
         self.count, self._limit = len(arrays[0]), limit
-        self._before = [_before(array) for array in arrays]
-        self.from_triangle = lru_cache(maxsize=4)(self._from_triangle)
+        self._previous = [_previous_use(array) for array in arrays]
+        self.end_from = lru_cache(maxsize=4)(self._end_from)
 
-    def _from_triangle(self, start: int) -> int:
-        """Say where a file ends that starts at a triangle and takes all that fits."""
+    def _end_from(self, start: int) -> int:
+        """Return the end of a file that starts at a triangle and holds as many as fit."""
         size = WINDOW
         while True:
             end = min(start + size, self.count)
-            fitting = start + min(self._fitting(one, start, end) for one in self._before)
+            fitting = start + min(self._fitting(one, start, end) for one in self._previous)
+            # Otherwise the whole window fits and the file may go on behind it.
             if fitting < end or end == self.count:
                 return fitting
             size *= 2
 
-    def _fitting(self, before: Numbers, start: int, end: int) -> int:
-        """Count the triangles of a window whose rows of one array fit a file."""
-        is_new = before[start:end] < start
+    def _fitting(self, previous: Numbers, start: int, end: int) -> int:
+        """Count the leading triangles of a window whose rows of one array fit a file."""
+        # A row is new to the file if its previous use was before the file's first triangle.
+        is_new = previous[start:end] < start
         used = np.cumsum(is_new.sum(axis=1))
         return int(np.searchsorted(used, self._limit, "right"))
 
 
-def _before(rows: npt.NDArray[np.integer]) -> Numbers:
-    """Give for each use of a row the triangle of the use before; itself counts, -1 is none."""
+def _previous_use(rows: npt.NDArray[np.integer]) -> Numbers:
+    """Return for each use of a row the triangle of its previous use, or -1.
+
+    A row that one triangle uses twice has that triangle as the previous use of the second.
+    """
     flat = rows.reshape(-1)
     order = np.argsort(flat, kind="stable")
     triangle = order // rows.shape[1]
-    before = np.full(len(flat), -1)
+    previous = np.full(len(flat), -1)
     is_same = flat[order[1:]] == flat[order[:-1]]
-    before[order[1:][is_same]] = triangle[:-1][is_same]
-    return before.reshape(rows.shape)
+    previous[order[1:][is_same]] = triangle[:-1][is_same]
+    return previous.reshape(rows.shape)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from encoders.kit.option import Choice, Flag, Number, Option
-from encoders.kit.plan import Asset, Family, Kind, Node, Place, Reader, Settings, Source, Surveys
-from encoders.kit.plan import Target as Declaration
+from encoders.kit.plan import (
+    Asset,
+    Family,
+    Kind,
+    Node,
+    Place,
+    Reader,
+    Settings,
+    Source,
+    Surveys,
+    Target,
+)
 from encoders.kit.source.reference import follow_references
 
-# The maps of a material that a KAC file can show.
+# The texture slots of a material that a KAC file can hold.
 SLOTS = ("alpha", "base_color")
 OPTIONS = {
     "texture_size": Option(
@@ -44,7 +54,7 @@ OPTIONS = {
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan one node for a model: everything that it refers to goes into its file."""
+    """Plan the one node of a model; it reads everything that the model refers to."""
     del settings
     paths = follow_references(asset.source, surveys, SLOTS)
     place: Place = f"{asset.place}.kac"
@@ -52,14 +62,14 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
         place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
     yield Node(
         asset.name,
-        "encoders.kac.mesh:encode_mesh",
+        "encoders.kac.node_mesh:encode_mesh",
         {path: Source(path) for path in paths},
         {"source": asset.source, **asset.options},
         {"kac": place},
     )
 
 
-TARGET = Declaration(
+TARGET = Target(
     kinds={"mesh": Kind((".obj", ".gltf", ".glb"), OPTIONS)},
     plan=plan,
     readers=(

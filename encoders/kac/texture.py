@@ -1,7 +1,7 @@
-"""Images to KAC textures: square, a power of two, 5551 texels, all mip levels.
+"""Images as KAC textures: square, sides powers of two, 5551 texels, all mip levels.
 
-The rule: an image is stored once for each way in which it is read, and equal texels once however
-many images hold them. Everything is rounded to the nearest, never cut off.
+An image is encoded once for each combination of sampler flags and alpha test that materials use it
+with, and textures with equal texels and flags are stored once. Colours are rounded to the nearest.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import groupby
 
 import numpy as np
 
-from encoders.kac.format import TEXEL, Texture
-from encoders.kac.material import Surface, is_clamped, texture_slot
+from encoders.kac.format import TEXEL, KacTexture
+from encoders.kac.material import MaterialColor, is_clamped, texture_slot
 from encoders.kit.image.alpha import join_alpha
 from encoders.kit.image.mip import full_level_count, mips_from_base
 from encoders.kit.image.pixel import Rgba8, round_bits
@@ -23,15 +23,15 @@ from encoders.kit.source.material import Material, Slot
 from encoders.kit.source.model import Model
 from encoders.kit.source.picture import decode_image
 
-# Kelpo's Glide back end stops at textures of one texel.
-LEAST_SIDE = 2
+# Kelpo's Glide back end rejects textures of one texel.
+MIN_SIDE = 2
 
 
 @dataclass(frozen=True, order=True)
-class Reading:
-    """An image (and perhaps another one for its alpha) and how it is read.
+class TextureUse:
+    """An image, perhaps another one for its alpha, the sampler flags and the alpha test.
 
-    Textures stand in the file in this order.
+    Textures are stored in this order.
     """
 
     color: str
@@ -42,52 +42,54 @@ class Reading:
 
     @property
     def images(self) -> tuple[str, str]:
-        """The names of its images; the empty one stands for none."""
+        """The names of the two images; an empty name means none."""
         return self.color, self.alpha
 
 
 @dataclass(frozen=True)
-class Collection:
-    """All textures of a model, the number of each material's texture (-1: none), and warnings."""
+class EncodedTextures:
+    """All textures of a model, the index of each material's texture (-1: none), and warnings."""
 
-    textures: tuple[Texture, ...]
+    textures: tuple[KacTexture, ...]
     numbers: tuple[int, ...]
     warnings: tuple[str, ...]
 
 
-def collect_textures(
+def encode_textures(
     model: Model,
     materials: Sequence[Material],
-    surfaces: Sequence[Surface],
+    colors: Sequence[MaterialColor],
     params: Mapping[str, Value],
-) -> Collection:
-    """Encode the images of the materials, each in as many ways as it is read."""
+) -> EncodedTextures:
+    """Encode the images of the materials, once for each way in which they are used."""
     warnings: dict[str, None] = {}
-    readings: dict[Reading, list[int]] = {}
-    for number, (material, surface) in enumerate(zip(materials, surfaces, strict=True)):
-        reading = _reading(model, material, surface, params, warnings)
-        if reading is not None:
-            readings.setdefault(reading, []).append(number)
-    textures: dict[Texture, int] = {}
+    uses: dict[TextureUse, list[int]] = {}
+    for number, (material, color) in enumerate(zip(materials, colors, strict=True)):
+        use = _texture_use(model, material, color, params, warnings)
+        if use is not None:
+            uses.setdefault(use, []).append(number)
+    textures: dict[KacTexture, int] = {}
     numbers = [-1] * len(materials)
-    for _, group in groupby(sorted(readings), key=lambda one: one.images):
+    # Uses of the same images follow one another, so that each image is decoded once.
+    for _, group in groupby(sorted(uses), key=lambda one: one.images):
         same_images = list(group)
-        picture = _decode(model, materials[readings[same_images[0]][0]], same_images[0])
-        for reading in same_images:
-            texture = _encode(model, picture, reading, params, warnings)
-            place = textures.setdefault(texture, len(textures))
-            for number in readings[reading]:
-                numbers[number] = place
-    return Collection(tuple(textures), tuple(numbers), tuple(warnings))
+        picture = _decode(model, materials[uses[same_images[0]][0]], same_images[0])
+        for use in same_images:
+            texture = _encode(model, picture, use, params, warnings)
+            index = textures.setdefault(texture, len(textures))
+            for number in uses[use]:
+                numbers[number] = index
+    return EncodedTextures(tuple(textures), tuple(numbers), tuple(warnings))
 
 
-def _reading(
+def _texture_use(
     model: Model,
     material: Material,
-    surface: Surface,
+    color: MaterialColor,
     params: Mapping[str, Value],
     warnings: dict[str, None],
-) -> Reading | None:
+) -> TextureUse | None:
+    """Return how a material uses its texture; the manifest's options override the source's."""
     slot = texture_slot(material)
     if slot is None:
         return None
@@ -98,21 +100,21 @@ def _reading(
     elif clamp is None:
         wraps = f"{sampler.wrap_u} and {sampler.wrap_v}"
         warnings[f"{model.image_name(material, slot)}: wraps by {wraps}; it will repeat"] = None
-    color = model.image_name(material, "base_color") if slot == "base_color" else ""
+    image = model.image_name(material, "base_color") if slot == "base_color" else ""
     alpha = model.image_name(material, "alpha") if "alpha" in material.textures else ""
-    return Reading(
-        color=color,
-        # Exporters name an image again for its own alpha.
-        alpha="" if alpha == color else alpha,
+    return TextureUse(
+        color=image,
+        # Exporters often name the colour image again as the alpha map: it means its own alpha.
+        alpha="" if alpha == image else alpha,
         sample_linearly=(params["filter"] or sampler.filter) == "linear",
         clamp_uv=bool(clamp),
-        threshold=0 if surface.threshold is None else surface.threshold,
+        threshold=0 if color.threshold is None else color.threshold,
     )
 
 
-def _decode(model: Model, material: Material, reading: Reading) -> Rgba8:
-    """Decode the images of a reading into one picture."""
-    images: tuple[tuple[Slot, str], ...] = (("base_color", reading.color), ("alpha", reading.alpha))
+def _decode(model: Model, material: Material, use: TextureUse) -> Rgba8:
+    """Decode the two images of a use into one picture."""
+    images: tuple[tuple[Slot, str], ...] = (("base_color", use.color), ("alpha", use.alpha))
     color, alpha = (
         decode_image(model.image_data(material, slot), name) if name else None
         for slot, name in images
@@ -123,37 +125,41 @@ def _decode(model: Model, material: Material, reading: Reading) -> Rgba8:
 def _encode(
     model: Model,
     picture: Rgba8,
-    reading: Reading,
+    use: TextureUse,
     params: Mapping[str, Value],
     warnings: dict[str, None],
-) -> Texture:
+) -> KacTexture:
+    """Resize a picture to a square and pack it with all its mip levels."""
     height, width = picture.shape[:2]
     limit = params["texture_size"]
     assert isinstance(limit, int)
     side = choose_side(width, height, limit)
     if (width, height) != (side, side):
-        name = reading.color or reading.alpha
+        name = use.color or use.alpha
         warnings[f"{name}: resized from {width} x {height} to {side} x {side}"] = None
-    if reading.threshold == 0:
+    if use.threshold == 0:
+        # The alpha of an opaque material must not weight its colours when they are averaged.
         picture = picture.copy()
         picture[..., 3] = 255
+    # The aspect ratio changes; UVs are relative, so nothing else does.
     square = resize_colour(picture, side, side)
     # Row 0 is v = 0, which is the bottom of an OBJ file's image and the top of a glTF file's.
     square = np.ascontiguousarray(square[::-1]) if model.mesh.has_v_up else square
-    texels = pack_levels(square, reading.threshold)
-    return Texture(side, reading.sample_linearly, reading.clamp_uv, texels)
+    texels = pack_levels(square, use.threshold)
+    return KacTexture(side, use.sample_linearly, use.clamp_uv, texels)
 
 
 def choose_side(width: int, height: int, limit: int) -> int:
-    """Give the side of the square that an image becomes: the power of two its longer side holds."""
+    """Return the texture's side: the largest power of two within the longer side and the limit."""
     longer = min(max(width, height), limit)
-    return max(1 << (longer.bit_length() - 1), LEAST_SIDE)
+    return max(1 << (longer.bit_length() - 1), MIN_SIDE)
 
 
 def pack_levels(square: Rgba8, threshold: int) -> bytes:
-    """Write a square picture and its mip levels as texels, shown from an alpha of `threshold`."""
+    """Pack a square picture with its mip levels; texels from an alpha of `threshold` on show."""
     chain = mips_from_base(square, full_level_count(*square.shape[:2]), resize_colour)
     flat = np.concatenate([level.reshape(-1, 4) for level in chain])
     red, green, blue = (round_bits(flat[:, channel], 5) for channel in range(3))
+    # Each level's averaged alpha is tested by itself.
     shown = flat[:, 3] >= threshold
     return TEXEL.pack({"r": red, "g": green, "b": blue, "a": shown}, len(flat))

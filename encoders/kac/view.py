@@ -1,7 +1,7 @@
-"""KAC files for people: what `doit inspect` shows, and the parts it can take out.
+"""What `doit inspect` shows of a KAC file, and the exports: geometry as OBJ, textures as PNG.
 
-A picture's first row is v = 0. Exports put that at the bottom, where OBJ has it, so that the
-exported geometry and the exported pictures fit one another.
+A texture's first row is v = 0. Exported pictures have it at the bottom, as OBJ does, so that the
+exported geometry and pictures match.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kac.format import TEXEL, Kac, Texture, unpack_kac
+from encoders.kac.format import TEXEL, Columns, KacFile, KacTexture
+from encoders.kac.reader import unpack_kac
 from encoders.kit.image.pixel import Rgba8, expand_bits
 
 
 def decode_kac(data: bytes, name: str) -> dict[str, Any]:
     """Decode a file: counts, materials, textures and warnings, then every segment's entries."""
     kac = unpack_kac(data, name)
-    materials = kac.materials
     return {
         "format": "KAC 1.0",
         "bytes": len(data),
@@ -33,15 +33,9 @@ def decode_kac(data: bytes, name: str) -> dict[str, Any]:
             "max": kac.vertices.max(axis=0).tolist(),
         },
         "materials": [
-            {
-                "color": [int(materials[channel][row]) for channel in "rgba"],
-                "has_texture": int(materials["has_texture"][row]),
-                "texture_idx": int(materials["texture_idx"][row]),
-                "has_smooth_shading": int(materials["has_smooth_shading"][row]),
-            }
-            for row in range(len(materials["r"]))
+            _describe_material(kac.materials, row) for row in range(len(kac.materials["r"]))
         ],
-        "textures": [_describe(texture) for texture in kac.textures],
+        "textures": [_describe_texture(texture) for texture in kac.textures],
         "warnings": _warnings(kac),
         "NORM": kac.normals.tolist(),
         "UV": kac.uvs.tolist(),
@@ -59,7 +53,16 @@ def decode_kac(data: bytes, name: str) -> dict[str, Any]:
     }
 
 
-def _describe(texture: Texture) -> dict[str, Any]:
+def _describe_material(materials: Columns, row: int) -> dict[str, Any]:
+    return {
+        "color": [int(materials[channel][row]) for channel in "rgba"],
+        "has_texture": int(materials["has_texture"][row]),
+        "texture_idx": int(materials["texture_idx"][row]),
+        "has_smooth_shading": int(materials["has_smooth_shading"][row]),
+    }
+
+
+def _describe_texture(texture: KacTexture) -> dict[str, Any]:
     return {
         "side_length": texture.side_length,
         "levels": len(texture.levels()),
@@ -69,11 +72,12 @@ def _describe(texture: Texture) -> dict[str, Any]:
     }
 
 
-def _warnings(kac: Kac) -> list[str]:
-    """Say what loads, but not as it was meant."""
+def _warnings(kac: KacFile) -> list[str]:
+    """Return warnings about a file that loads, but will not look as intended."""
     found = [
         f"texture {number}: the hash is not that of its mip level 0"
         for number, texture in enumerate(kac.textures)
+        # A warning only: the original converter hashes just the first texel.
         if texture.pixel_data_hash != texture.true_hash
     ]
     found += [
@@ -81,6 +85,7 @@ def _warnings(kac: Kac) -> list[str]:
         for number, texture in enumerate(kac.textures)
         if texture.side_length == 1
     ]
+    # Kelpo culls by the normal of the first corner.
     zeros = int((kac.normals[kac.corners[:, 0, 1]] == 0).all(axis=1).sum())
     if zeros:
         found.append(f"triangles that are never drawn, as their normal has no length: {zeros}")
@@ -88,7 +93,7 @@ def _warnings(kac: Kac) -> list[str]:
 
 
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
-    """Give the geometry as an OBJ file."""
+    """Export the geometry as an OBJ file."""
     kac = unpack_kac(data, name)
     lines = [
         *_rows("v", kac.vertices),
@@ -110,7 +115,7 @@ def _rows(keyword: str, values: npt.NDArray[np.float32]) -> Iterable[str]:
 
 
 def extract_textures(data: bytes, name: str) -> dict[str, bytes]:
-    """Give every mip level of every texture as a PNG file."""
+    """Export every mip level of every texture as a PNG file."""
     kac = unpack_kac(data, name)
     return {
         f"texture_{number}_level_{level}.png": _png(decode_level(texels))
@@ -120,7 +125,7 @@ def extract_textures(data: bytes, name: str) -> dict[str, bytes]:
 
 
 def decode_level(texels: bytes) -> Rgba8:
-    """Give a mip level as an RGBA8 picture, v = 0 at the bottom."""
+    """Decode a mip level to an RGBA8 picture, v = 0 at the bottom."""
     count = len(texels) // TEXEL.size
     side = round(count**0.5)
     codes = TEXEL.unpack(texels, count)

@@ -1,7 +1,7 @@
-"""RP2350 firmware assets: a flat folder of Rust files and data that `include!` takes in.
+"""RP2350 firmware assets: a flat folder of Rust files, and data that they include.
 
-Textures and meshes are planned one by one; `mod.rs` stands on all of them. The one rule: what a
-file or a constant is called follows from the source's path alone, and no two may be called alike.
+One node for each texture and each mesh, and one for `mod.rs`, which includes all of them. Names of
+files and constants follow from the source's path alone; two assets with one name are refused.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ from encoders.kit.plan import (
     Target,
 )
 from encoders.kit.source.reference import resolve_reference
-from encoders.rp2350.module import FILE
-from encoders.rp2350.name import file_base, identify_asset, refuse_collisions
+from encoders.rp2350.identifier import (
+    MODULE_FILE,
+    file_base,
+    identify_asset,
+    refuse_collisions,
+)
 
+# The role that lists the wrapper files of an asset for `mod.rs`.
 INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 
@@ -65,7 +70,7 @@ MESH = Kind(
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan the one node of a texture or a mesh."""
     del settings
-    if not asset.kinds:  # the manifest asks for a kind that the file has not
+    if not asset.kinds:  # the manifest asks for a kind that the file does not have
         return []
     identifier = identify_asset(asset)
     params = {"identifier": identifier, "source": asset.source, **asset.options}
@@ -79,25 +84,25 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
         "data": Family(f"{base}_patch", ".bin"),
         INCLUDES: None,
     }
-    return [Node(asset.name, "encoders.rp2350.mesh:encode_mesh", inputs, params, outputs)]
+    return [Node(asset.name, "encoders.rp2350.node_mesh:encode_mesh", inputs, params, outputs)]
 
 
 def _texture_node(asset: Asset, params: Params) -> Node:
     base = file_base(str(params["identifier"]))
     outputs: dict[str, Place] = {"wrapper": f"{base}.rs", INCLUDES: None}
     if params["format"] == "auto":
-        # Which of the two it is stands in the pixels: bc/1 or rgba/4444.
+        # Only the pixels decide which file there will be: bc/1 or rgba/4444.
         outputs |= {"bc": Family(f"{base}_bc", ".bin"), "rgba": Family(f"{base}_rgba", ".bin")}
     else:
         outputs["data"] = f"{base}_{params['format']}.bin"
     if params["format"] == "rgba4444":
         params = {name: value for name, value in params.items() if name not in BC1_OPTIONS}
     inputs = {"source": Source(asset.source)}
-    return Node(asset.name, "encoders.rp2350.texture:encode_texture", inputs, params, outputs)
+    return Node(asset.name, "encoders.rp2350.node_texture:encode_texture", inputs, params, outputs)
 
 
 def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
-    """Name the files that hold a glTF's geometry; images and OBJ materials are not needed."""
+    """Return the buffer files of a glTF model; images and OBJ materials are not needed."""
     if asset.source.lower().endswith(".obj"):
         return {}
     survey: Any = surveys[asset.source]
@@ -110,7 +115,7 @@ def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
 
 
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
-    """Plan `mod.rs`, which includes what each node says that it made."""
+    """Plan `mod.rs`, which reads the list of wrapper files of every node."""
     made = [asset for asset in assets if asset.kinds]
     refuse_collisions(made)
     kinds = {asset.name: asset.kind for asset in made}
@@ -119,8 +124,8 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
         for node in nodes
     }
     params = {"source_root": settings.source_root}
-    outputs: dict[str, Place] = {"module": FILE}
-    yield Node(FILE, "encoders.rp2350.module:encode_module", inputs, params, outputs)
+    outputs: dict[str, Place] = {"module": MODULE_FILE}
+    yield Node(MODULE_FILE, "encoders.rp2350.node_module:encode_module", inputs, params, outputs)
 
 
 TARGET = Target(
@@ -128,17 +133,17 @@ TARGET = Target(
     plan=plan,
     link=link,
     readers=(
-        Reader("_rgba4444.bin", b"", "encoders.rp2350.reader:decode_texture", needs_siblings=True),
-        Reader("_bc1.bin", b"", "encoders.rp2350.reader:decode_texture", needs_siblings=True),
-        Reader(".bin", b"", "encoders.rp2350.reader:decode_patch", needs_siblings=True),
+        Reader("_rgba4444.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
+        Reader("_bc1.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
+        Reader(".bin", b"", "encoders.rp2350.view:decode_patch", needs_siblings=True),
         Reader(
             ".rs",
             b"",
-            "encoders.rp2350.reader:decode_rust",
+            "encoders.rp2350.view:decode_rust",
             needs_siblings=True,
             exports={
-                "render": "encoders.rp2350.export:render_texture",
-                "obj": "encoders.rp2350.export:write_obj",
+                "render": "encoders.rp2350.view:render_texture",
+                "obj": "encoders.rp2350.view:export_obj",
             },
         ),
     ),

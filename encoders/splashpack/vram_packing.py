@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.packing import Item, PageKind, Rect, pack_rectangles
+from encoders.kit.image.rectangle_packing import Item, PageKind, Rect, pack_rectangles
 from encoders.splashpack.format import (
     CLUT_STEP,
     PAGE_HEIGHT,

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.component import label_components
-from encoders.kit.mesh.quadric import THINNEST, Float64, cross, dot, unit
+from encoders.kit.mesh.quadric import THINNEST
+from encoders.kit.mesh.vector import Float64, cross, dot, unit
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh, Triangles, weld_tile_mesh
 

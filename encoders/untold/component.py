@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.component import label_components
-from encoders.kit.mesh.quadric import Float64, cross, unit
+from encoders.kit.mesh.vector import Float64, cross, unit
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.tile_mesh import (
     ATTRIBUTE_WIDTHS,

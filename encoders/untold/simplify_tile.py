@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.mesh.quadric import cross, unit
 from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.vector import cross, unit
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.untold.carry_attributes import carry_attributes
 from encoders.untold.component import largest_dropped_size

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.kit.mesh.tangent import Shape, corner_tangents, split_by_tangent
+from encoders.kit.mesh.tangent import TangentMesh, corner_tangents, split_by_tangent
 from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 
 
@@ -18,7 +18,7 @@ def with_tangents(mesh: TileMesh) -> TileMesh:
     if not mesh.uv.any():
         flat = np.tile(np.array([1, 0, 0, 1], np.float32), (len(mesh.position), 1))
         return replace(mesh, tangent=flat)
-    tangents = corner_tangents(Shape(mesh.position, mesh.normal, mesh.uv, mesh.triangles))
+    tangents = corner_tangents(TangentMesh(mesh.position, mesh.normal, mesh.uv, mesh.triangles))
     old, tangent, triangles = split_by_tangent(mesh.triangles, tangents)
     columns = {
         name: getattr(mesh, name)[old]

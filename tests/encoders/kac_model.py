@@ -8,7 +8,7 @@ import math
 import numpy as np
 from PIL import Image
 
-from encoders.kac.mesh import encode_mesh
+from encoders.kac.node_mesh import encode_mesh
 from encoders.kac.target import OPTIONS
 from pipeline.build.purity import pure
 from tests.encoders.kac_reader import read

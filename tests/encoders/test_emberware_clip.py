@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.emberware.animation import encode_animation
-from encoders.emberware.clip import HEADER, Transforms, decode_clip_file, pack_clip, unpack_clip
-from encoders.emberware.model import encode_parts
-from encoders.emberware.skeleton import encode_skeleton, pack_skeleton, unpack_skeleton
+from encoders.emberware.format.clip import CLIP_HEADER, Transforms, pack_clip, unpack_clip
+from encoders.emberware.format.skeleton import pack_skeleton, unpack_skeleton
+from encoders.emberware.node_animation import encode_animation
+from encoders.emberware.node_parts import encode_parts
+from encoders.emberware.node_skeleton import encode_skeleton
+from encoders.emberware.view import decode_clip_file
 from encoders.kit.error import EncodeError
 from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import angle_between, matrix_of, read_clip, read_skeleton
@@ -292,4 +294,4 @@ def test_counts_of_zero_are_refused() -> None:
     for header in (b"\0\0\1\0", b"\1\0\0\0", b"\0\0\0\0"):
         with pytest.raises(EncodeError, match="not an animation"):
             unpack_clip(header, "a")
-    assert HEADER.size == 4
+    assert CLIP_HEADER.size == 4

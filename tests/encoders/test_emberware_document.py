@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from encoders.emberware import clip, mesh, qoa, skeleton, sound, texture, vertex
+from encoders.emberware.codec import qoa
+from encoders.emberware.format import clip, mesh, skeleton, sound, texture, vertex
 from encoders.emberware.target import GAME, TARGET
 
 TEXT = (Path(__file__).parents[2] / "docs/formats/emberware.md").read_text()
 LAYOUTS = [
-    clip.HEADER,
+    clip.CLIP_HEADER,
     clip.BONE,
-    skeleton.HEADER,
+    skeleton.SKELETON_HEADER,
     skeleton.MATRIX,
-    mesh.HEADER,
+    mesh.MESH_HEADER,
     vertex.POSITION,
     *vertex.ATTRIBUTES.values(),
-    texture.HEADER,
-    sound.HEADER,
+    texture.TEXTURE_HEADER,
+    sound.SOUND_HEADER,
     qoa.FRAME,
     qoa.SLICE,
 ]

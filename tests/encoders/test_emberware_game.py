@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from encoders.emberware.ember import convert_ember
+from encoders.emberware.ember_manifest import convert_ember
+from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.profile import EMPTY_WASM
-from encoders.emberware.rom_file import unpack_rom
-from encoders.emberware.sound import write_wav
+from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game

@@ -13,19 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from encoders.emberware.qoa import pack_qoa, unpack_qoa
-from encoders.emberware.sound import (
+from encoders.emberware.codec.qoa import pack_qoa, unpack_qoa
+from encoders.emberware.format.sound import unpack_sound
+from encoders.emberware.format.texture import unpack_texture
+from encoders.emberware.node_sound import encode_sound
+from encoders.emberware.node_texture import encode_texture
+from encoders.emberware.view import (
     decode_sound_file,
-    encode_sound,
-    extract_sound_file,
-    unpack_sound,
-    write_wav,
-)
-from encoders.emberware.texture import (
     decode_texture_file,
-    encode_texture,
+    extract_sound_file,
     render_texture_file,
-    unpack_texture,
+    write_wav,
 )
 from encoders.kit.error import EncodeError
 from encoders.kit.source.wav.decode import decode_wav

@@ -10,11 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.emberware.loose import encode_loose_mesh
-from encoders.emberware.mesh import encode_model_mesh, encode_obj_mesh, unpack_mesh
-from encoders.emberware.mesh_export import export_obj
-from encoders.emberware.model import encode_parts
-from encoders.emberware.vertex import Vertices, format_name, pack_vertices, share_weights, stride_of
+from encoders.emberware.format.mesh import unpack_mesh
+from encoders.emberware.format.vertex import (
+    Vertices,
+    format_name,
+    pack_vertices,
+    share_weights,
+    stride_of,
+)
+from encoders.emberware.node_mesh import encode_model_mesh, encode_obj_mesh
+from encoders.emberware.node_parts import encode_parts
+from encoders.emberware.node_passthrough import encode_loose_mesh
+from encoders.emberware.view import export_obj
 from encoders.kit.error import EncodeError
 from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import read_mesh

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from encoders.emberware.octahedral import pack_directions, unpack_directions
-from encoders.emberware.quaternion import pack_quaternions, unpack_quaternions
+from encoders.emberware.codec.octahedral import pack_directions, unpack_directions
+from encoders.emberware.codec.quaternion import pack_quaternions, unpack_quaternions
 from tests.encoders.emberware_reader import angle_between, read_quaternion
 
 DATA = Path(__file__).parent / "data/emberware"

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.emberware.budget import asset_bytes
-from encoders.emberware.column import (
+from encoders.emberware.codec.bitcode_column import (
     Cursor,
     pack_bytes,
     pack_floats,
@@ -25,10 +24,12 @@ from encoders.emberware.column import (
     unpack_lengths,
     unpack_states,
 )
+from encoders.emberware.format.rom import LAYOUTS, pack_rom
+from encoders.emberware.format.rom_reader import unpack_rom
+from encoders.emberware.node_rom import encode_rom
 from encoders.emberware.profile import EMPTY_WASM
-from encoders.emberware.rom import encode_rom, pack_rom
-from encoders.emberware.rom_file import decode_rom_file, extract_rom_file, unpack_rom
-from encoders.emberware.schema import LAYOUTS
+from encoders.emberware.rom_budget import asset_bytes
+from encoders.emberware.view import decode_rom_file, extract_rom_file
 from encoders.kit.error import EncodeError
 from pipeline.build.purity import pure
 from tests.encoders.emberware_reader import Stream, read_rom
@@ -284,7 +285,7 @@ def test_bytes_come_back_from_both_decoders(data: bytes) -> None:
     mine, stream = cursor(packed), Stream(packed)
     assert unpack_bytes(mine, len(data)).tobytes() == data
     assert bytes(stream.bytes(len(data))) == data
-    assert mine.place == stream.place == len(packed)
+    assert mine.offset == stream.place == len(packed)
 
 
 @given(st.lists(COLUMNS, max_size=5))
@@ -316,7 +317,7 @@ def test_integers_come_back_from_both_decoders(kind: str) -> None:
         width = values.itemsize
         expected = [value % (1 << 8 * width) for value in values.tolist()]
         assert stream.integers(len(values), width) == expected
-        assert mine.place == stream.place == len(packed)
+        assert mine.offset == stream.place == len(packed)
 
     check()
 
@@ -365,7 +366,7 @@ def test_lengths_come_back_from_both_decoders(lengths: list[int]) -> None:
     packed = joined(pack_lengths(lengths))
     mine, stream = cursor(packed), Stream(packed)
     assert unpack_lengths(mine, len(lengths)) == stream.lengths(len(lengths)) == lengths
-    assert mine.place == stream.place == len(packed)
+    assert mine.offset == stream.place == len(packed)
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=20))

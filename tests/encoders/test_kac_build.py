@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.kac.format import unpack_kac
+from encoders.kac.reader import unpack_kac
 from tests.encoders.kac_model import BARREL_MTL, SQUARE, barrel, gltf_square, plain
 from tests.encoders.kac_reader import read
 from tests.pipeline.game import Game

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kac import format as kac_format
+from encoders.kac import reader, writer
 from encoders.kac.format import (
     HEADER,
     MATERIAL,
@@ -24,14 +24,14 @@ from encoders.kac.format import (
     TRIANGLE,
     UV,
     VERTEX,
-    Kac,
-    Texture,
-    pack_kac,
+    KacFile,
+    KacTexture,
     texture_size_bytes,
-    unpack_kac,
 )
+from encoders.kac.reader import unpack_kac
 from encoders.kac.target import OPTIONS
 from encoders.kac.view import decode_kac
+from encoders.kac.writer import pack_kac
 from encoders.kit.error import EncodeError
 from tests.encoders.kac_reader import read
 from tests.kit.layout_strategy import columns, fixed_bits
@@ -54,10 +54,10 @@ GOLDEN = bytes.fromhex("""
 """)
 
 
-def example() -> Kac:
+def example() -> KacFile:
     """One triangle with a texture of red, green, blue and a hole."""
     texels = bytes.fromhex("1f80 e083 00fc 0000 28a9")
-    return Kac(
+    return KacFile(
         normals=np.array([[0, 0, 1]], np.float32),
         uvs=np.array([[0, 0], [1, 0], [0, 1]], np.float32),
         vertices=np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], np.float32),
@@ -72,7 +72,7 @@ def example() -> Kac:
             "has_texture": np.array([1]),
             "has_smooth_shading": np.array([1]),
         },
-        textures=(Texture(2, True, True, texels),),
+        textures=(KacTexture(2, True, True, texels),),
     )
 
 
@@ -170,7 +170,7 @@ def test_record_has_the_bytes_that_the_specification_gives(layout, values, bytes
 )
 def test_texture_record_has_room_for_all_levels(side, size):
     assert texture_size_bytes(side) == size
-    texture = Texture(side, True, False, bytes(size - 20))
+    texture = KacTexture(side, True, False, bytes(size - 20))
     assert [len(level) for level in texture.levels()] == [
         2 * (side >> level) ** 2 for level in range(side.bit_length())
     ]
@@ -308,7 +308,7 @@ def test_normal_without_a_length_is_warned_of():
     assert warning.endswith("their normal has no length: 1")
 
 
-def large(vertices: int) -> Kac:
+def large(vertices: int) -> KacFile:
     points = np.zeros((vertices, 3), np.float32)
     points[:, 0] = np.arange(vertices)
     return replace(example(), vertices=points)
@@ -339,7 +339,8 @@ def test_more_than_65536_triangles_are_fine():
 
 
 def test_file_of_two_gibibytes_is_refused(monkeypatch):
-    monkeypatch.setattr(kac_format, "SIZE_LIMIT_BYTES", 184)
+    for module in (reader, writer):
+        monkeypatch.setattr(module, "SIZE_LIMIT_BYTES", 184)
     with pytest.raises(EncodeError, match="too large"):
         pack_kac(example(), "x.kac")
     assert refusal(GOLDEN).problem == "the file is too large"

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kac.scene import Scene, select_file
-from encoders.kac.split import split_scene
+from encoders.kac.kac_mesh import KacMesh, select_file
+from encoders.kac.split import split_mesh
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, compact
 from tests.encoders.kac_model import encode, plain
 from tests.encoders.kac_reader import read, soup
 
 
-def make_scene(vertices: list[list[int]], materials: list[int]) -> Scene:
+def make_mesh(vertices: list[list[int]], materials: list[int]) -> KacMesh:
     """Triangles by the numbers of their vertices, and the material of each."""
     corner = np.array(vertices, np.int32)
     values = np.zeros((int(corner.max()) + 1, 3), np.float32)
@@ -24,7 +24,7 @@ def make_scene(vertices: list[list[int]], materials: list[int]) -> Scene:
     count = max(materials) + 1
     columns = {name: np.zeros(count, np.intp) for name in ("g", "b", "a", "texture_idx")}
     columns |= {"has_texture": columns["g"], "has_smooth_shading": columns["g"]}
-    return Scene(
+    return KacMesh(
         position=compact(Attribute(values, corner)),
         normal=flat,
         uv=Attribute(np.zeros((1, 2), np.float32), np.zeros_like(corner)),
@@ -39,58 +39,58 @@ def fan(first: int, count: int) -> list[list[int]]:
     return [[first, first + k + 1, first + k + 2] for k in range(count)]
 
 
-def files(scene: Scene, limit: int) -> list[list[int]]:
-    return [file.tolist() for file in split_scene(scene, limit)]
+def files(mesh: KacMesh, limit: int) -> list[list[int]]:
+    return [file.tolist() for file in split_mesh(mesh, limit)]
 
 
 def test_model_that_fits_is_one_file():
-    assert files(make_scene(fan(0, 4), [0] * 4), 6) == [[0, 1, 2, 3]]
+    assert files(make_mesh(fan(0, 4), [0] * 4), 6) == [[0, 1, 2, 3]]
 
 
 def test_material_that_fits_a_file_stays_whole():
-    scene = make_scene(fan(0, 2) + fan(10, 2) + fan(20, 2), [0, 0, 1, 1, 1, 1])
-    assert files(scene, 8) == [[0, 1], [2, 3, 4, 5]]
+    mesh = make_mesh(fan(0, 2) + fan(10, 2) + fan(20, 2), [0, 0, 1, 1, 1, 1])
+    assert files(mesh, 8) == [[0, 1], [2, 3, 4, 5]]
 
 
 def test_material_larger_than_a_file_is_cut_between_connected_parts():
-    scene = make_scene(fan(0, 2) + fan(10, 2) + fan(20, 2), [0] * 6)
-    assert files(scene, 9) == [[0, 1, 2, 3], [4, 5]]
+    mesh = make_mesh(fan(0, 2) + fan(10, 2) + fan(20, 2), [0] * 6)
+    assert files(mesh, 9) == [[0, 1, 2, 3], [4, 5]]
 
 
 def test_larger_material_fills_up_the_file_before_it():
     parts = fan(0, 2) + fan(10, 2) + fan(20, 2) + fan(30, 2)
-    assert files(make_scene(parts, [0, 0] + [1] * 6), 8) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert files(make_mesh(parts, [0, 0] + [1] * 6), 8) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_part_larger_than_a_file_is_cut_between_triangles():
-    assert files(make_scene(fan(0, 6), [0] * 6), 5) == [[0, 1, 2], [3, 4, 5]]
+    assert files(make_mesh(fan(0, 6), [0] * 6), 5) == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_part_larger_than_a_file_fills_up_the_file_before_it():
-    scene = make_scene(fan(0, 1) + fan(10, 6), [0] * 7)
-    assert files(scene, 6) == [[0, 1], [2, 3, 4, 5], [6]]
+    mesh = make_mesh(fan(0, 1) + fan(10, 6), [0] * 7)
+    assert files(mesh, 6) == [[0, 1], [2, 3, 4, 5], [6]]
 
 
 def test_parts_that_lie_mixed_in_the_source_are_put_together():
     one, two = fan(0, 2), fan(10, 2)
-    scene = make_scene([one[0], two[0], one[1], two[1]], [0] * 4)
-    assert files(scene, 4) == [[0, 2], [1, 3]]
+    mesh = make_mesh([one[0], two[0], one[1], two[1]], [0] * 4)
+    assert files(mesh, 4) == [[0, 2], [1, 3]]
 
 
 def test_shared_vertices_count_once():
     strip = [[0, 1, 2], [1, 2, 3], [0, 2, 3], [0, 1, 3]]
-    assert files(make_scene(strip, [0, 1, 2, 0]), 4) == [[0, 1, 2, 3]]
+    assert files(make_mesh(strip, [0, 1, 2, 0]), 4) == [[0, 1, 2, 3]]
 
 
 def test_materials_have_a_limit_of_their_own():
-    scene = make_scene([[0, 1, 2]] * 5, [0, 1, 2, 3, 4])
-    assert files(scene, 3) == [[0, 1, 2], [3, 4]]
+    mesh = make_mesh([[0, 1, 2]] * 5, [0, 1, 2, 3, 4])
+    assert files(mesh, 3) == [[0, 1, 2], [3, 4]]
 
 
-def rows(scene: Scene, triangles: list[int]) -> int:
-    arrays = (scene.position.corner, scene.normal.corner, scene.uv.corner)
+def rows(mesh: KacMesh, triangles: list[int]) -> int:
+    arrays = (mesh.position.corner, mesh.normal.corner, mesh.uv.corner)
     counts = [len(np.unique(array[triangles])) for array in arrays]
-    return max(*counts, len(np.unique(scene.material[triangles])))
+    return max(*counts, len(np.unique(mesh.material[triangles])))
 
 
 @settings(max_examples=120, deadline=None)
@@ -103,14 +103,14 @@ def rows(scene: Scene, triangles: list[int]) -> int:
     st.integers(3, 12),
 )
 def test_files_hold_every_triangle_once_and_none_is_over_the_limit(triangles, limit):
-    scene = make_scene([t[0] for t in triangles], [t[1] for t in triangles])
-    found = files(scene, limit)
+    mesh = make_mesh([t[0] for t in triangles], [t[1] for t in triangles])
+    found = files(mesh, limit)
     assert sorted(number for file in found for number in file) == list(range(len(triangles)))
-    assert all(rows(scene, file) <= limit for file in found)
+    assert all(rows(mesh, file) <= limit for file in found)
     assert all(file == sorted(file) for file in found)
-    whole = [np.flatnonzero(scene.material == m).tolist() for m in range(4)]
+    whole = [np.flatnonzero(mesh.material == m).tolist() for m in range(4)]
     for one in whole:
-        if one and rows(scene, one) <= limit:
+        if one and rows(mesh, one) <= limit:
             assert len([file for file in found if set(one) & set(file)]) == 1
 
 
@@ -173,8 +173,8 @@ def test_small_model_that_may_be_split_is_the_file_it_would_be():
 
 
 def test_selected_file_has_only_what_its_triangles_use():
-    scene = make_scene([[0, 1, 2], [3, 4, 5], [5, 4, 0]], [0, 2, 1])
-    kac = select_file(scene, np.array([1, 2]))
+    mesh = make_mesh([[0, 1, 2], [3, 4, 5], [5, 4, 0]], [0, 2, 1])
+    kac = select_file(mesh, np.array([1, 2]))
     assert kac.vertices[:, 0].tolist() == [3, 4, 5, 0]
     assert kac.material_idx.tolist() == [1, 0]
     assert kac.materials["r"].tolist() == [1, 2]

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.rp2350.literal import NAMED
-from encoders.rp2350.module import Module
-from encoders.rp2350.reader import unpack_levels
-from encoders.rp2350.wrapper import Patch, PatchWrapper
-from encoders.rp2350.wrapper_text import parse_wrapper
+from encoders.rp2350.rust_literal import NAMED
+from encoders.rp2350.rust_reader import parse_wrapper
+from encoders.rp2350.rust_writer import PatchInfo, PatchWrapper, RustModule
+from encoders.rp2350.texture_data import unpack_levels
 from tests.encoders.rp2350_game import ball, make_game, player, png, wood
 from tests.encoders.rp2350_second_reader import multiset
 
@@ -163,11 +162,11 @@ def write_literals(folder: Path) -> None:
     )
     files = []
     for number, value in enumerate(values):
-        box = Patch(3, 3, (-value, 0.0, 0.0), (value, 1.0, 1.0))
+        box = PatchInfo(3, 3, (-value, 0.0, 0.0), (value, 1.0, 1.0))
         wrapper = PatchWrapper("A", "a.obj", number, len(values), box)
         files.append(f"a_patch{number}.rs")
         (folder / files[-1]).write_text(wrapper.text())
         (folder / wrapper.data_file).write_bytes(bytes(51))
-    text = Module("assets", [], files).text()
+    text = RustModule("assets", [], files).text()
     (folder / "lib.rs").write_text("#![no_std]\n#![deny(warnings)]\n" + text)
     (folder / "main.rs").write_text("fn main() {}\n")

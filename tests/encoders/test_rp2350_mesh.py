@@ -11,21 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.rp2350.mesh import encode_mesh
-from encoders.rp2350.name import identify
-from encoders.rp2350.patch import (
-    ENTRY,
-    NORMAL,
-    POSITION,
-    UV,
+from encoders.rp2350.format import ENTRY, NORMAL, POSITION, UV
+from encoders.rp2350.identifier import identify
+from encoders.rp2350.node_mesh import encode_mesh
+from encoders.rp2350.patch_data import (
     pack_patch,
     quantise,
     quantise_positions,
     quantise_signed,
     unpack_patch,
 )
-from encoders.rp2350.reader import decode_patch, decode_rust
-from encoders.rp2350.wrapper_text import parse_wrapper
+from encoders.rp2350.rust_reader import parse_wrapper
+from encoders.rp2350.view import decode_patch, decode_rust
 from pipeline.build.purity import pure
 from tests.encoders.rp2350_game import ball
 from tests.encoders.rp2350_second_reader import (

@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset
-from encoders.rp2350.literal import float_text, kilobytes, looks_named
-from encoders.rp2350.module import Module, decode_module, encode_module
-from encoders.rp2350.name import comment_path, identify, identify_asset, refuse_collisions
-from encoders.rp2350.patch import ENTRY, NORMAL, POSITION, UV
+from encoders.rp2350.format import BC1_BLOCK, ENTRY, NORMAL, POSITION, RGBA4444_BLOCK, UV
+from encoders.rp2350.identifier import comment_path, identify, identify_asset, refuse_collisions
+from encoders.rp2350.node_module import encode_module
+from encoders.rp2350.rust_literal import float_text, kilobytes, looks_named
+from encoders.rp2350.rust_reader import decode_module, parse_wrapper
+from encoders.rp2350.rust_writer import (
+    MeshDescriptor,
+    PatchInfo,
+    PatchWrapper,
+    RustModule,
+    TextureWrapper,
+)
 from encoders.rp2350.target import TARGET
-from encoders.rp2350.texture import BC1_BLOCK, RGBA4444_BLOCK
-from encoders.rp2350.wrapper import Descriptor, Patch, PatchWrapper, TextureWrapper
-from encoders.rp2350.wrapper_text import parse_wrapper
 from tests.encoders.rp2350_second_reader import constants
 
 GOLDEN = json.loads((Path(__file__).parent / "data/rp2350/golden.json").read_text())
@@ -147,13 +152,13 @@ WRAPPERS = {
         "TEXTURES_PLAYER", "assets/textures/player.png", 256, 256, "RGBA4444", 1
     ),
     LIGHTMAP: TextureWrapper("LIGHTMAP", "assets/textures/lightmap.png", 8, 8, "BC1", 4),
-    CUBE_PATCH: PatchWrapper("CUBE", "assets/meshes/cube.obj", 0, 1, Patch(16, 26, LOW, HIGH)),
-    CUBE: Descriptor(
+    CUBE_PATCH: PatchWrapper("CUBE", "assets/meshes/cube.obj", 0, 1, PatchInfo(16, 26, LOW, HIGH)),
+    CUBE: MeshDescriptor(
         "CUBE",
         "assets/meshes/cube.obj",
         LOW,
         HIGH,
-        [Patch(16, 16, LOW, HIGH), Patch(8, 8, (-1.0, -1.0, 0.25), HIGH)],
+        [PatchInfo(16, 16, LOW, HIGH), PatchInfo(8, 8, (-1.0, -1.0, 0.25), HIGH)],
     ),
 }
 
@@ -318,19 +323,19 @@ def test_every_changed_character_is_refused_or_is_a_value(text):
 
 
 def test_constants_near_pi_carry_an_allowance_and_others_do_not():
-    patch = Patch(3, 3, (0.0, 0.0, 0.0), (3.1415927410125732, 1.0, 1.0))
+    patch = PatchInfo(3, 3, (0.0, 0.0, 0.0), (3.1415927410125732, 1.0, 1.0))
     text = PatchWrapper("A", "a.obj", 0, 1, patch).text()
     allowance = "#[allow(clippy::approx_constant)]"
     assert text.count(allowance) == 1
     assert f"{allowance}\npub const A_PATCH0_AABB_MAX" in text
-    mesh = Descriptor("A", "a.obj", patch.low, patch.high, [patch])
+    mesh = MeshDescriptor("A", "a.obj", patch.low, patch.high, [patch])
     assert f"{allowance}\npub const A_PATCHES" in mesh.text()
     assert parse_wrapper(mesh.text().encode(), "a.rs") == mesh
 
 
 def test_descriptors_of_large_meshes_carry_an_allowance():
-    patch = Patch(3, 3, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-    texts = [Descriptor("A", "a", LOW, HIGH, [patch] * n).text() for n in (292, 293)]
+    patch = PatchInfo(3, 3, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    texts = [MeshDescriptor("A", "a", LOW, HIGH, [patch] * n).text() for n in (292, 293)]
     assert ["large_const_arrays" in text for text in texts] == [False, True]
 
 
@@ -348,12 +353,12 @@ def test_module_without_assets_has_types_and_no_includes():
     text = encode_module({}, {"source_root": "assets"})["module"].decode()
     assert "include!" not in text
     assert "pub enum TextureFormat" in text
-    assert decode_module(text, "mod.rs") == Module("assets", [], [])
+    assert decode_module(text, "mod.rs") == RustModule("assets", [], [])
 
 
 def test_module_reads_back_and_every_truncation_is_refused():
     found = decode_module(MODULE, "mod.rs")
-    assert found == Module(
+    assert found == RustModule(
         "host_app/assets",
         ["textures_enemy.rs", "textures_player.rs"],
         ["meshes_cube_patch0.rs", "meshes_cube.rs"],
@@ -374,14 +379,17 @@ def test_a_module_that_includes_itself_is_refused():
 
 @pytest.mark.parametrize("counts", [(2, 3), (17, 3), (3, 2), (3, 49)])
 def test_patches_that_the_firmware_has_no_room_for_are_refused(counts):
-    patch = Patch(*counts, LOW, HIGH)
-    for wrapper in (PatchWrapper("A", "a", 0, 1, patch), Descriptor("A", "a", LOW, HIGH, [patch])):
+    patch = PatchInfo(*counts, LOW, HIGH)
+    for wrapper in (
+        PatchWrapper("A", "a", 0, 1, patch),
+        MeshDescriptor("A", "a", LOW, HIGH, [patch]),
+    ):
         with pytest.raises(EncodeError):
             parse_wrapper(wrapper.text().encode(), "a.rs")
 
 
 def test_a_patch_behind_the_last_is_refused():
-    text = PatchWrapper("A", "a", 1, 1, Patch(3, 3, LOW, HIGH)).text()
+    text = PatchWrapper("A", "a", 1, 1, PatchInfo(3, 3, LOW, HIGH)).text()
     with pytest.raises(EncodeError):
         parse_wrapper(text.encode(), "a_patch1.rs")
 

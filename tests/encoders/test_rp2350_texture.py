@@ -13,9 +13,10 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.rp2350.reader import decode_rust, decode_texture, unpack_levels
-from encoders.rp2350.texture import choose_format, encode_texture, pack_rgba4444
-from encoders.rp2350.wrapper_text import parse_wrapper
+from encoders.rp2350.node_texture import choose_format, encode_texture
+from encoders.rp2350.rust_reader import parse_wrapper
+from encoders.rp2350.texture_data import pack_rgba4444, unpack_levels
+from encoders.rp2350.view import decode_rust, decode_texture
 from pipeline.build.purity import pure
 from tests.encoders.rp2350_second_reader import bc1_texel, constants, level_bytes, rgba4444_texel
 from tests.kit.png_maker import make_png

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from encoders.kit.layout.column import Column
-from encoders.kit.layout.table import Layout
+from encoders.kit.layout.table import Column, Layout
 
 
 def _elements(column: Column) -> st.SearchStrategy[Any]:

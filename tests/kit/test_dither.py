@@ -84,17 +84,17 @@ def test_texels_outside_the_mask_have_entry_0_and_pass_no_error_on():
 def test_levels_are_near_and_their_mean_is_nearer(bits):
     picture = with_holes(gradient(32))[..., : len(bits)]
     levels = dither.diffuse_to_levels(picture, bits)
-    shown = dither.widened_levels(bits[0])[:, 0][levels].astype(int)
+    shown = dither.expand_levels(bits[0])[:, 0][levels].astype(int)
     assert np.abs(shown - picture).max() <= 2 * (255 >> bits[0]) + 2
     assert np.abs((shown - picture).mean(axis=(0, 1))).max() < 1
 
 
-def test_widened_levels_repeat_their_bits():
-    assert dither.widened_levels(1)[:, 0].tolist() == [0, 255]
-    assert dither.widened_levels(3)[5, 0] == 0b10110110
-    assert dither.widened_levels(4)[:, 0].tolist() == [17 * level for level in range(16)]
-    assert dither.widened_levels(5)[19, 0] == 0b10011100
-    assert dither.widened_levels(8)[:, 0].tolist() == list(range(256))
+def test_expanded_levels_repeat_their_bits():
+    assert dither.expand_levels(1)[:, 0].tolist() == [0, 255]
+    assert dither.expand_levels(3)[5, 0] == 0b10110110
+    assert dither.expand_levels(4)[:, 0].tolist() == [17 * level for level in range(16)]
+    assert dither.expand_levels(5)[19, 0] == 0b10011100
+    assert dither.expand_levels(8)[:, 0].tolist() == list(range(256))
 
 
 @pytest.mark.parametrize("value", range(0, 256, 15))

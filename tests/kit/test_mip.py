@@ -139,7 +139,7 @@ def test_srgb_codes_survive_linear_light() -> None:
 
 def test_linear_light_becomes_the_nearest_code() -> None:
     light = np.arange(65536)
-    exact = np.array([srgb.share_of(value / 65535) * 255 for value in light])
+    exact = np.array([srgb.srgb_of(value / 65535) * 255 for value in light])
     assert np.abs(from_linear(light) - exact).max() < 0.5 + 1e-4
 
 

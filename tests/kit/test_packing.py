@@ -7,7 +7,7 @@ import rectpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.image.packing import Item, Packing, PageKind, Rect, pack_rectangles
+from encoders.kit.image.rectangle_packing import Item, Packing, PageKind, Rect, pack_rectangles
 
 # A PlayStation's video memory: two framebuffers and the font are taken.
 FRAMES = (Rect(0, 0, 320, 240), Rect(0, 256, 320, 240))

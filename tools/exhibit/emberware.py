@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from raster import Camera, Floats, Picture, Soup, draw, on_checks
 
-from encoders.emberware.clip import HEADER, Transforms, unpack_clip
-from encoders.emberware.octahedral import unpack_directions
-from encoders.emberware.rom_file import unpack_rom
-from encoders.emberware.vertex import unpack_vertices
+from encoders.emberware.codec.octahedral import unpack_directions
+from encoders.emberware.format.clip import CLIP_HEADER, Transforms, unpack_clip
+from encoders.emberware.format.rom_reader import unpack_rom
+from encoders.emberware.format.vertex import unpack_vertices
 
 POSES = (("idle", 20), ("walk", 4), ("walk", 20), ("wave", 17))
 
@@ -26,7 +26,7 @@ def read_pack(build: Path) -> dict[str, dict[str, Any]]:
 def pose_matrices(pack: dict[str, dict[str, Any]], clip: str, frame: int) -> Floats:
     """Return a matrix for each bone: where the clip puts it, from where it was bound."""
     record = pack["keyframes"][clip]
-    header = HEADER.pack({key: record[key] for key in ("bone_count", "frame_count")})
+    header = CLIP_HEADER.pack({key: record[key] for key in ("bone_count", "frame_count")})
     found = unpack_clip(header + record["data"], clip)
     moved = _matrices(found, frame)
     binds = np.tile(np.eye(4), (len(moved), 1, 1))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from raster import Camera, Picture, Soup, draw, join, look_around
 
-from encoders.kac.format import unpack_kac
+from encoders.kac.reader import unpack_kac
 from encoders.kac.view import decode_level
 
 ABOVE = Camera((26, 24, 40), (1, 0, -2), 1.1)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from raster import Picture, Soup, draw, look_around, on_checks
 
-from encoders.rp2350.reader import unpack_levels, unpack_mesh
-from encoders.rp2350.wrapper import Descriptor, TextureWrapper
-from encoders.rp2350.wrapper_text import parse_wrapper
+from encoders.rp2350.reader import unpack_mesh
+from encoders.rp2350.rust_reader import parse_wrapper
+from encoders.rp2350.rust_writer import MeshDescriptor, TextureWrapper
+from encoders.rp2350.texture_data import unpack_levels
 
 
 def read_texture(build: Path, name: str) -> Picture:
@@ -23,7 +24,7 @@ def read_texture(build: Path, name: str) -> Picture:
 def read_soup(build: Path, name: str, texture: Picture) -> Soup:
     """Return a mesh's triangles from all its patches."""
     wrapper = parse_wrapper((build / f"{name}.rs").read_bytes(), name)
-    if not isinstance(wrapper, Descriptor):
+    if not isinstance(wrapper, MeshDescriptor):
         raise TypeError(f"{name} is no mesh")
     patches = unpack_mesh(wrapper, f"{name}.rs", lambda file: (build / file).read_bytes())
     low = np.array(wrapper.low)

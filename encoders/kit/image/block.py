@@ -1,7 +1,7 @@
-"""4x4 block order: raster pictures cut into blocks and put together again.
+"""4x4 block order: split raster pictures into blocks, and join them again.
 
-Blocks go left to right, then top to bottom; so do the texels in a block. The one rule: a
-picture that does not fill its blocks repeats its last column and row.
+Blocks run left to right, then top to bottom, and so do the texels in a block. A picture that does
+not fill its last blocks repeats its last column and row there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Texel = TypeVar("_Texel", bound="np.generic[Any]")
 
 
 def to_blocks(image: npt.NDArray[_Texel]) -> npt.NDArray[_Texel]:
-    """Return (blocks, 4, 4, ...) texels of a (height, width, ...) picture."""
+    """Split a picture (height, width, ...) into blocks (blocks, 4, 4, ...)."""
     height, width = image.shape[:2]
     edges = [(0, -height % BLOCK_SIDE), (0, -width % BLOCK_SIDE)]
     padded = np.pad(image, edges + [(0, 0)] * (image.ndim - 2), "edge")
@@ -27,7 +27,7 @@ def to_blocks(image: npt.NDArray[_Texel]) -> npt.NDArray[_Texel]:
 
 
 def from_blocks(blocks: npt.NDArray[_Texel], width: int, height: int) -> npt.NDArray[_Texel]:
-    """Return the (height, width, ...) picture that `to_blocks` took apart."""
+    """Join blocks to the picture (height, width, ...) that `to_blocks` split."""
     columns = -(-width // BLOCK_SIDE)
     rest = blocks.shape[3:]
     grid = blocks.reshape(-1, columns, BLOCK_SIDE, BLOCK_SIDE, *rest).swapaxes(1, 2)

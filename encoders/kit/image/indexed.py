@@ -1,7 +1,6 @@
-"""Pictures as indices into a palette, and the packing of 4- and 8-bit indices into words.
+"""Indexed pictures: palettes of exact colours, and 4- or 8-bit indices packed into 16-bit words.
 
-The one rule: nothing is lost here. Colours that do not fit the palette are the business of a
-quantiser; this module only counts, orders and packs.
+Everything here is lossless; `quantise` reduces colours.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ Indices = npt.NDArray[np.uint8]
 
 def index_words(words: Words, limit: int) -> tuple[Words, Indices] | None:
     """Return the sorted palette and an index per texel, or None when there are too many words."""
+    # Sorted, so that the palette does not depend on the order of the texels.
     palette, inverse = np.unique(words, return_inverse=True)
     if len(palette) > limit:
         return None
@@ -24,7 +24,7 @@ def index_words(words: Words, limit: int) -> tuple[Words, Indices] | None:
 
 
 def look_up(palette: Words, indices: Indices, name: str) -> Words:
-    """Return the word of every texel; an index that the palette does not have is refused."""
+    """Return the word of every texel, or refuse an index outside the palette."""
     highest = int(indices.max(initial=0))
     if indices.size and highest >= len(palette):
         facts = {"file": name, "index": highest, "palette": f"{len(palette)} words"}
@@ -33,10 +33,10 @@ def look_up(palette: Words, indices: Indices, name: str) -> Words:
 
 
 def pack_indices(indices: Indices, bits: int) -> Words:
-    """Return rows of 16-bit words of 4- or 8-bit indices, the leftmost in the lowest bits.
+    """Pack rows of 4- or 8-bit indices into 16-bit words, the leftmost in the lowest bits.
 
-    A row that does not fill its last word repeats its last texel there, so that filtering or
-    rounding across the edge meets a colour of the picture.
+    A row that does not fill its last word repeats its last texel there, so that a filter that
+    reads beyond the edge finds a colour of the picture.
     """
     per_word = 16 // bits
     highest = int(indices.max(initial=0))
@@ -48,13 +48,13 @@ def pack_indices(indices: Indices, bits: int) -> Words:
     padded = np.pad(indices, ((0, 0), (0, short)), "edge").astype(np.uint16)
     groups = padded.reshape(len(indices), padded.shape[1] // per_word, per_word)
     words = np.zeros(groups.shape[:2], np.uint16)
-    for place in range(per_word):
-        words |= groups[:, :, place] << np.uint16(place * bits)
+    for position in range(per_word):
+        words |= groups[:, :, position] << np.uint16(position * bits)
     return words
 
 
 def unpack_indices(words: Words, bits: int, width: int) -> Indices:
-    """Return the indices of rows of words, without what pads the last word of a row."""
+    """Unpack rows of words to `width` indices each; the padding is dropped."""
     shifts = np.arange(0, 16, bits, dtype=np.uint16)
     indices = (words[:, :, None] >> shifts) & np.uint16((1 << bits) - 1)
     texels = words.shape[1] * len(shifts)

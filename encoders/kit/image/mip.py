@@ -1,7 +1,7 @@
-"""Mip chains: the base picture and its halvings, by any of the resize functions.
+"""Mip chains: the base picture and its smaller levels, made by any of the resize functions.
 
-A chain is averaged either from the base (no drift) or from the level before (as hardware
-does). The one rule: level i is max(1, width >> i) by max(1, height >> i), whatever the size.
+Levels are averaged either from the base, which avoids accumulated rounding, or from the level
+before, as hardware does. Level i is max(1, width >> i) by max(1, height >> i).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ def square_level_count(width: int, height: int) -> int:
 
 
 def level_size(width: int, height: int, level: int) -> tuple[int, int]:
-    """Return width and height of a level."""
+    """Return the width and height of a level."""
     return max(1, width >> level), max(1, height >> level)
 
 
 def mips_from_base(image: Rgba8, levels: int, resize: Resize) -> list[Rgba8]:
-    """Return a chain in which every level is averaged from the base picture."""
+    """Return a chain whose levels are all averaged from the base picture."""
     height, width = image.shape[:2]
     sizes = [level_size(width, height, level) for level in range(1, levels)]
     return [image, *(resize(image, *size) for size in sizes)]
 
 
 def mips_from_previous(image: Rgba8, levels: int, resize: Resize) -> list[Rgba8]:
-    """Return a chain in which every level is averaged from the 8-bit level before it."""
+    """Return a chain whose levels are each averaged from the 8-bit level before."""
     height, width = image.shape[:2]
     chain = [image]
     for level in range(1, levels):
@@ -48,9 +48,9 @@ def mips_from_previous(image: Rgba8, levels: int, resize: Resize) -> list[Rgba8]
 
 
 def keep_coverage(chain: list[Rgba8], cutoff: int) -> list[Rgba8]:
-    """Return the chain with alpha scaled so that each level shows the base's share of texels.
+    """Scale the alpha of each level so that as large a share of texels passes as in the base.
 
-    Averaging thins out what an alpha test at `cutoff` lets through; leaves and fences would
+    Averaging lets fewer texels pass an alpha test at `cutoff`, so that leaves and fences would
     vanish in the distance.
     """
     shown = int((chain[0][..., 3] >= cutoff).sum())
@@ -60,11 +60,12 @@ def keep_coverage(chain: list[Rgba8], cutoff: int) -> list[Rgba8]:
 
 def _with_coverage(level: Rgba8, cutoff: int, shown: int, total: int) -> Rgba8:
     alpha = level[..., 3].astype(np.int64)
+    # The base's share of this level's texels, rounded.
     wanted = (2 * shown * alpha.size + total) // (2 * total)
-    # Texels that pass if everything from that alpha upwards passes; 256 lets none pass.
+    # passing[a]: texels with an alpha of a or more; passing[256] is 0.
     passing = np.cumsum(np.bincount(alpha.ravel(), minlength=257)[::-1])[::-1]
     candidates = np.arange(1, 257)
-    # Of equally good ones the nearest to the cutoff: it changes alpha least, or not at all.
+    # On a tie the candidate nearest to the cutoff wins: it changes alpha least, or not at all.
     cost = np.abs(passing[1:] - wanted) * 512 + np.abs(candidates - cutoff)
     least = int(candidates[np.argmin(cost)])
     scaled = level.copy()

@@ -1,7 +1,7 @@
-"""RGBA8 to the 16-bit pixel words of the consoles, and back.
+"""RGBA8 to 16-bit pixel words, and back.
 
-A PixelWord says where each channel lies; a rounding says how 8 bits become fewer. The one rule:
-every rounding is a named function on integers, because each target names its own.
+A PixelWord gives the position of each channel. How 8 bits become fewer is a function of its own,
+because targets differ in it: some hardware truncates, other tools round.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Rounding: TypeAlias = Callable[[npt.NDArray[np.uint8], int], npt.NDArray[np.uint
 
 @dataclass(frozen=True)
 class PixelWord:
-    """Channels in a 16-bit word, as (shift, bits) for r, g, b, a; no bits means no channel."""
+    """The channels of a 16-bit word, as (shift, bits) for r, g, b, a; 0 bits mean no channel."""
 
     name: str
     channels: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]]
@@ -36,25 +36,26 @@ RGB565 = PixelWord("RGB565", ((11, 5), (5, 6), (0, 5), (0, 0)))
 
 
 def truncate_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    """Keep the highest bits of 8 and drop the rest."""
+    """Keep the highest `bits` of 8."""
     return values >> np.uint8(8 - bits)
 
 
 def round_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    """Return the code whose share of the range is nearest: (v x top + 127) div 255."""
+    """Round to the nearest of 2^bits codes: (v * top + 127) // 255."""
     top = (1 << bits) - 1
     return ((values.astype(np.uint16) * np.uint16(top) + np.uint16(127)) // 255).astype(np.uint8)
 
 
 def round_share(shares: npt.NDArray[np.float64], bits: int) -> npt.NDArray[np.uint8]:
-    """Return the nearest code, half up, of colour factors, of which only 0 to 1 can be shown."""
+    """Clamp values to 0..1 and round them to the nearest of 2^bits codes, half up."""
     top = (1 << bits) - 1
     return np.floor(np.clip(shares, 0.0, 1.0) * top + 0.5).astype(np.uint8)
 
 
 def expand_bits(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    """Return codes of 1 to 8 bits as 8 bits, the pattern repeated so that full stays full."""
+    """Expand codes of 1 to 8 bits to 8 by repeating their bits, so that the maximum becomes 255."""
     wide = codes.astype(np.uint16)
+    # Each round doubles the number of filled bits.
     repeated, filled = wide << np.uint16(8 - bits), bits
     while filled < 8:
         repeated |= repeated >> np.uint16(filled)
@@ -65,7 +66,7 @@ def expand_bits(codes: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8
 def encode_words(
     image: Rgba8, word: PixelWord, rounding: Rounding, alpha_threshold: int = 128
 ) -> Words:
-    """Return an RGBA8 picture as words; a 1-bit alpha is set from `alpha_threshold` upwards."""
+    """Encode an RGBA8 picture; a 1-bit channel is set from `alpha_threshold` on."""
     words = np.zeros(image.shape[:-1], np.uint16)
     for index, (shift, bits) in enumerate(word.channels):
         values = image[..., index]
@@ -80,7 +81,7 @@ def encode_words(
 
 
 def decode_words(words: Words, word: PixelWord) -> Rgba8:
-    """Return words as RGBA8, each code expanded by repeating its bits; no alpha means opaque."""
+    """Decode words to RGBA8; without an alpha channel the picture is opaque."""
     image = np.full((*words.shape, 4), 255, np.uint8)
     for index, (shift, bits) in enumerate(word.channels):
         if bits:
@@ -90,10 +91,11 @@ def decode_words(words: Words, word: PixelWord) -> Rgba8:
 
 
 def encode_playstation(image: Rgba8, alpha_threshold: int = 128) -> Words:
-    """Return an RGBA8 picture as PlayStation colour words: five bits each, red lowest.
+    """Encode an RGBA8 picture as PlayStation colour words: five bits each, red lowest.
 
-    Word 0 is a hole in the picture, so texels below the threshold become 0 and opaque black
-    is told apart by its top bit (0x8000). The top bit of other colours stays clear.
+    The console does not draw word 0. Texels with an alpha below the threshold become 0, and opaque
+    black becomes 0x8000. The top bit of all other colours stays clear, because it marks texels as
+    semi-transparent.
     """
     colours = encode_words(image, ABGR1555, round_bits) & np.uint16(0x7FFF)
     opaque = np.where(colours == 0, np.uint16(0x8000), colours)
@@ -101,7 +103,7 @@ def encode_playstation(image: Rgba8, alpha_threshold: int = 128) -> Words:
 
 
 def decode_playstation(words: Words) -> Rgba8:
-    """Return the colours that the console shows: word 0 is transparent, all others opaque."""
+    """Decode PlayStation colour words: word 0 is transparent, all others are opaque."""
     image = decode_words(words, ABGR1555)
     image[..., 3] = np.where(words == 0, 0, 255)
     return image

@@ -1,7 +1,6 @@
-"""A picture as a PNG file whose bytes are the same on every machine.
+"""Write PNG files whose bytes depend on the pixels alone.
 
-Compressors differ between versions and processors, so the rows are stored as they are. The one
-rule: the file follows from the pixels alone.
+The rows are stored uncompressed: the output of zlib differs between versions and processors.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ import numpy.typing as npt
 
 from encoders.kit.source.png.chunk import PNG_SIGNATURE
 
-# The kinds of colour by channels: grey, RGB and RGBA.
+# PNG colour types by the number of channels: grey, RGB and RGBA.
 COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
+# The largest stored block of a deflate stream.
 BLOCK_BYTES = 65535
 
 
 def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
-    """Write a picture (height, width, 1, 3 or 4 channels) of 8 bits a channel."""
+    """Encode a picture (height, width, 1, 3 or 4 channels) with 8 bits per channel."""
     height, width, channels = picture.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)
     rows[:, 1:] = picture.reshape(height, -1)
@@ -30,7 +30,7 @@ def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def store(data: bytes) -> bytes:
-    """Wrap data as a zlib stream of stored blocks."""
+    """Return data as a zlib stream of stored blocks."""
     parts = [b"\x78\x01"]
     for start in range(0, max(len(data), 1), BLOCK_BYTES):
         block = data[start : start + BLOCK_BYTES]

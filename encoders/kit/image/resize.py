@@ -1,8 +1,8 @@
-"""Pictures in other sizes: exact area averages when shrinking, bilinear when enlarging.
+"""Resize pictures: exact area averages when shrinking, bilinear interpolation when enlarging.
 
-Weights are integers: a source texel counts by the area of it that a target texel covers. The
-one rule: sums are exact and each output byte is rounded once, half up, so the bytes are the
-same everywhere. Colour is weighted by alpha, so that what is invisible does not bleed.
+Weights are integers: a source texel counts by the area of it that a target texel covers. Sums are
+exact and each output byte is rounded once, half up, so that the bytes are the same everywhere.
+Colour is weighted by alpha, so that the colour of transparent texels does not bleed.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ _Sums: TypeAlias = npt.NDArray[Any]
 
 
 def resize_colour(image: Rgba8, width: int, height: int) -> Rgba8:
-    """Return an RGBA8 picture in another size, averaged in the stored (gamma) codes."""
+    """Resize an RGBA8 picture, averaging the stored (gamma-encoded) values."""
     planes = _planes(image)
     return _picture(*_weighted_means(planes[:3], planes[3:], width, height))
 
 
 def resize_linear(image: Rgba8, width: int, height: int) -> Rgba8:
-    """Return an RGBA8 picture in another size, its sRGB colours averaged as light."""
+    """Resize an RGBA8 picture, averaging its sRGB colours in linear light."""
     planes = _planes(image)
     rgb, alpha = _weighted_means(to_linear(planes[:3]), planes[3:], width, height)
     return _picture(from_linear(rgb), alpha)
 
 
 def resize_normals(image: Rgba8, width: int, height: int) -> Rgba8:
-    """Return a normal map in another size, its vectors averaged and made unit length again.
+    """Resize a normal map, averaging its vectors and scaling them to unit length.
 
-    Vectors that cancel out become the flat normal (128, 128, 255). Alpha is averaged plainly.
+    Vectors that cancel out become the flat normal (128, 128, 255). Alpha is averaged as it is.
     """
     planes = _planes(image)
+    # Doubled, so that the zero of the vectors, 127.5, is an integer.
     total, _ = _sums(2 * planes[:3].astype(np.int64) - 255, width, height)
     alpha = _rounded(*_sums(planes[3:].astype(np.int64), width, height))
-    # Square roots and quotients of doubles are exactly rounded on every machine.
+    # IEEE 754 requires correctly rounded roots and quotients, so all machines agree.
     x, y, z = total.astype(np.float64)
     length = np.sqrt(x * x + y * y + z * z)
     length[length == 0] = 1.0
@@ -49,7 +50,7 @@ def resize_normals(image: Rgba8, width: int, height: int) -> Rgba8:
 
 
 def _planes(image: Rgba8) -> npt.NDArray[np.uint8]:
-    """Return the channels as planes, whose rows are contiguous."""
+    """Return the channels as planes with contiguous rows."""
     return np.ascontiguousarray(np.moveaxis(image, 2, 0))
 
 
@@ -63,75 +64,79 @@ def _picture(rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.integer]) -> Rg
 def _weighted_means(
     rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
 ) -> tuple[_Sums, _Sums]:
-    """Return means of colour, weighted by alpha, and of alpha."""
-    holder = _holder(rgb, alpha, width, height)
-    colour: _Sums = rgb.astype(holder)
+    """Return the means of colour, weighted by alpha, and the means of alpha."""
+    dtype = _sum_dtype(rgb, alpha, width, height)
+    colour: _Sums = rgb.astype(dtype)
     if (alpha == 255).all():
         means = _rounded(*_sums(colour, width, height))
-        return means, np.full((1, height, width), 255, holder)
-    cover: _Sums = alpha.astype(holder)
-    alpha_sum, weight = _sums(cover, width, height)
-    visible, _ = _sums(colour * cover, width, height)
+        return means, np.full((1, height, width), 255, dtype)
+    opacity: _Sums = alpha.astype(dtype)
+    alpha_sum, weight = _sums(opacity, width, height)
+    visible, _ = _sums(colour * opacity, width, height)
     means = _rounded(visible, np.maximum(alpha_sum, 1))
-    gone = alpha_sum[0] == 0
-    if gone.any():
+    # Where all texels are transparent there is no weight: average the colours unweighted.
+    is_clear = alpha_sum[0] == 0
+    if is_clear.any():
         plain = _rounded(*_sums(colour, width, height))
-        means[:, gone] = plain[:, gone]
+        means[:, is_clear] = plain[:, is_clear]
     return means, _rounded(alpha_sum, weight)
 
 
-def _holder(
+def _sum_dtype(
     rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
 ) -> type[np.int32 | np.int64]:
-    """Return the narrower integer, which is twice as fast, where doubled sums fit it."""
+    """Return int32, which is twice as fast, where doubled sums fit it, else int64."""
     down, rest_y = divmod(alpha.shape[1], height)
     across, rest_x = divmod(alpha.shape[2], width)
     largest = 255 * int(np.iinfo(rgb.dtype).max)
+    # _rounded doubles the sums and adds the weight, hence three times.
     fits = not rest_x and not rest_y and 3 * down * across * largest < 2**31
     return np.int32 if fits else np.int64
 
 
 def _rounded(total: _Sums, weight: _Sums | int) -> _Sums:
+    """Divide and round, half up."""
     whole: _Sums = np.asarray(weight, total.dtype)
     return np.asarray((2 * total + whole) // (2 * whole))
 
 
 def _sums(values: _Sums, width: int, height: int) -> tuple[_Sums, int]:
-    """Return weighted sums for every target texel, and the weight that each of them has."""
+    """Return the weighted sum of every target texel, and the total weight of each."""
     down, weight_y = _axis_sums(values, 1, height)
     across, weight_x = _axis_sums(down, 2, width)
     return across, weight_x * weight_y
 
 
 def _axis_sums(values: _Sums, axis: int, target: int) -> tuple[_Sums, int]:
+    """Return the weighted sums along one axis, and the total weight of each."""
     source = values.shape[axis]
     if target == source:
         return values, 1
     if target > source:
-        return _enlarged(values, axis, target), 2 * target
+        return _enlarge(values, axis, target), 2 * target
     if source % target == 0:
-        return _folded(values, axis, source // target), source // target
-    return _shrunk(values, axis, target), source
+        return _shrink_whole(values, axis, source // target), source // target
+    return _shrink(values, axis, target), source
 
 
-def _folded(values: _Sums, axis: int, factor: int) -> _Sums:
-    """Sum runs of `factor` texels, which is all that shrinking by a whole factor takes."""
+def _shrink_whole(values: _Sums, axis: int, factor: int) -> _Sums:
+    """Sum runs of `factor` texels."""
     if axis == 2 and factor <= 16:
         # Adding slices is faster than summing along a short last axis.
         total = values[:, :, ::factor].copy()
-        for place in range(1, factor):
-            total += values[:, :, place::factor]
+        for first in range(1, factor):
+            total += values[:, :, first::factor]
         return total
     target = values.shape[axis] // factor
     shape = (*values.shape[:axis], target, factor, *values.shape[axis + 1 :])
     return np.asarray(values.reshape(shape).sum(axis=axis + 1, dtype=values.dtype))
 
 
-def _shrunk(values: _Sums, axis: int, target: int) -> _Sums:
+def _shrink(values: _Sums, axis: int, target: int) -> _Sums:
     """Sum what each target texel covers, with every source texel `target` units long.
 
-    F(t) is the sum over the first t units; a target texel is a difference of two of them.
-    F may wrap around in 64 bits; the differences do not mind.
+    With F(t) the sum over the first t units, a target texel is the difference of two values of F.
+    F may wrap around in 64 bits; the differences are still right.
     """
     source = values.shape[axis]
     lines = np.moveaxis(values, axis, 0)
@@ -142,12 +147,12 @@ def _shrunk(values: _Sums, axis: int, target: int) -> _Sums:
     return np.moveaxis(np.diff(sums[whole] * target + last * part[:, None, None], axis=0), 0, axis)
 
 
-def _enlarged(values: _Sums, axis: int, target: int) -> _Sums:
-    """Blend the two source texels whose centres lie around each target texel's centre."""
+def _enlarge(values: _Sums, axis: int, target: int) -> _Sums:
+    """Interpolate between the two source texels whose centres enclose each target's centre."""
     source = values.shape[axis]
     lines = np.moveaxis(values, axis, 0)
     whole, part = np.divmod((2 * np.arange(target) + 1) * source - target, 2 * target)
-    share = part[:, None, None]
+    weight = part[:, None, None]
     first = lines[np.clip(whole, 0, source - 1)]
     second = lines[np.clip(whole + 1, 0, source - 1)]
-    return np.moveaxis(first * (2 * target - share) + second * share, 0, axis)
+    return np.moveaxis(first * (2 * target - weight) + second * weight, 0, axis)

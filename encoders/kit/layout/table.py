@@ -1,8 +1,11 @@
 """Binary layouts as tables: one declaration gives writer, reader, checks and documentation.
 
-A Layout states offsets and its size the way the specification does, and both are recomputed
-when the table is made, so a wrong table cannot be imported. The one rule: `unpack` accepts
-exactly what `pack` can write - constants, padding and ranges are checked in both directions.
+A Layout states offsets and sizes as the specification does. Both are recomputed when the module is
+imported, so that a wrong table cannot be used. `unpack` accepts exactly what `pack` can write:
+constants, padding and ranges are checked in both directions.
+
+A value that does not fit its field is an EncodeError that names table, field, row, value and range.
+A mistake of the caller (a shape, floats for integers) is a LayoutError.
 """
 
 from __future__ import annotations
@@ -14,13 +17,106 @@ from typing import Any
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout.column import Column
 from encoders.kit.layout.type import AnyArray, Bits, Const, LayoutError, RowType, Scalar
 
 
 @dataclass(frozen=True)
+class Column:
+    """The values of one name: a scalar or array row, or one bit field of a word."""
+
+    table: str
+    name: str
+    type: Scalar
+    shift: int = 0
+    bits: int = 0
+
+    @property
+    def low(self) -> int | float:
+        """The least value that fits."""
+        return 0 if self.bits else self.type.low
+
+    @property
+    def high(self) -> int | float:
+        """The greatest value that fits."""
+        return self.mask if self.bits else self.type.high
+
+    @property
+    def mask(self) -> int:
+        """The mask of a bit field, before shifting."""
+        return (1 << self.bits) - 1
+
+    @property
+    def is_padding(self) -> bool:
+        """Whether the field is padding, which is always zero."""
+        return self.name.startswith("_")
+
+    def checked(self, value: object, count: int) -> AnyArray:
+        """Return the values as an array, one row per record or one for all, if they all fit."""
+        array = self._shaped(value, count)
+        if self.type.is_float:
+            return self._checked_floats(array)
+        if array.dtype.kind not in "iubO":
+            raise LayoutError(f"{self.table}: {self.name} takes integers, not {array.dtype}")
+        # One pass for the usual case; the mask is only made for the error.
+        if array.size and not (self.low <= array.min() and array.max() <= self.high):
+            self._refuse(array, (array < self.low) | (array > self.high))
+        return array
+
+    def check_stored(self, array: AnyArray, facts: dict[str, object]) -> None:
+        """Refuse stored floats that `checked` would refuse on writing."""
+        if self.type.is_float and not self.type.allows_nonfinite:
+            good = np.isfinite(array)
+            if not good.all():
+                self._refuse(array, ~good, facts)
+
+    def _shaped(self, value: object, count: int) -> AnyArray:
+        """Return the caller's value as an array of shape (count or 1, *shape)."""
+        if isinstance(value, bytes) and self.type.code == "u1":
+            value = np.frombuffer(value, np.uint8)
+        array = np.asarray(value)
+        shape = self.type.shape
+        if array.shape == shape:
+            return array.reshape((1, *shape))
+        if array.shape != (count, *shape):
+            raise LayoutError(
+                f"{self.table}: {self.name} has shape {array.shape}, not {(count, *shape)}"
+            )
+        return array
+
+    def _checked_floats(self, array: AnyArray) -> AnyArray:
+        if array.dtype.kind not in "fiub":
+            raise LayoutError(f"{self.table}: {self.name} takes numbers, not {array.dtype}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Rounding can overflow to infinity, so the stored value is what is checked.
+            stored = array.astype(self.type.dtype)
+        bad = ~np.isfinite(stored)
+        if self.type.allows_nonfinite:
+            bad &= np.isfinite(array)
+        if bad.any():
+            self._refuse(array, bad)
+        return stored
+
+    def _refuse(
+        self, array: AnyArray, bad: AnyArray, facts: dict[str, object] | None = None
+    ) -> None:
+        where = tuple(int(index) for index in np.argwhere(bad)[0])
+        value = array[where]
+        raise EncodeError(
+            "a value does not fit its field",
+            {
+                **(facts or {}),
+                "table": self.table,
+                "field": self.name + "".join(f"[{index}]" for index in where[1:]),
+                "row": where[0],
+                "value": value,
+                "allowed": f"{self.low} to {self.high}" + (", finite" * self.type.is_float),
+            },
+        )
+
+
+@dataclass(frozen=True)
 class Row:
-    """One row of a specification's table. A name with an underscore in front is padding."""
+    """One row of a specification's table; a name that begins with an underscore is padding."""
 
     offset: int
     name: str
@@ -29,7 +125,7 @@ class Row:
 
 
 class Layout:
-    """A record of fixed size. Columns go in and come out as arrays, one element per record."""
+    """A record of fixed size; columns are packed from and unpacked to arrays, a row per record."""
 
     def __init__(self, title: str, size: int, *rows: Row) -> None:
         self.title = title
@@ -53,8 +149,9 @@ class Layout:
         self.fixed_value, self.fixed_mask = self._fixed_bits()
 
     def pack(self, columns: Mapping[str, object], count: int = 1) -> bytes:
-        """Return `count` records; each column holds an element per record, or one for all."""
+        """Encode `count` records; each column has an element per record, or one for all."""
         self._check_names(columns)
+        # Zeros, because padding is not written.
         records = np.zeros(count, self._dtype)
         checked = {name: self.columns[name].checked(columns[name], count) for name in columns}
         for row in self.rows:
@@ -64,12 +161,13 @@ class Layout:
     def unpack(
         self, data: bytes, count: int, offset: int = 0, name: str = ""
     ) -> dict[str, AnyArray]:
-        """Return the columns of `count` records at `offset` of `data`, which the user calls `name`.
+        """Decode the columns of `count` records at `offset`; errors call the data `name`.
 
-        Bytes behind the last record are not looked at. Arrays are the reader's own: contiguous,
-        writable and in the machine's byte order.
+        Bytes behind the last record are ignored. The arrays are copies: contiguous, writable and
+        in the machine's byte order.
         """
         facts: dict[str, object] = {"file": name, "table": self.title}
+        # Before numpy sees them: a damaged count must be an error of the file, not of ours.
         if count < 0 or offset < 0 or len(data) - offset < count * self.size:
             end = f"{offset} + {count} x {self.size}"
             raise EncodeError("the file is too short", {**facts, "bytes": len(data), "needed": end})
@@ -84,7 +182,7 @@ class Layout:
         return columns
 
     def unpack_one(self, data: bytes, offset: int = 0, name: str = "") -> dict[str, Any]:
-        """Return the values of the record at `offset`: Python numbers, and arrays for arrays."""
+        """Decode the record at `offset`, scalars as Python numbers and arrays as arrays."""
         columns = self.unpack(data, 1, offset, name)
         return {
             key: value[0] if self.columns[key].type.shape else value[0].item()
@@ -92,7 +190,7 @@ class Layout:
         }
 
     def table(self) -> str:
-        """Return the layout as a Markdown table, bit fields as rows of their own."""
+        """Return the layout as a Markdown table, with a row for each bit field."""
         lines = [f"**{self.title}**, {self.size} bytes", ""]
         lines += ["| offset | name | type | note |", "| --- | --- | --- | --- |"]
         for row in self.rows:
@@ -106,7 +204,7 @@ class Layout:
         return "\n".join(lines) + "\n"
 
     def _check_table(self) -> None:
-        """Refuse a table whose offsets or size are not the sum of its rows."""
+        """Refuse a table whose offsets or size do not follow from its rows."""
         offset = 0
         for row in self.rows:
             if row.offset != offset:
@@ -126,7 +224,7 @@ class Layout:
             raise LayoutError(f"{self.title}: missing columns {missing}, unknown {unknown}")
 
     def _fill(self, target: AnyArray, row: Row, checked: Mapping[str, AnyArray]) -> None:
-        """Write one row of all records."""
+        """Store one row of all records."""
         if isinstance(row.type, Const):
             target[...] = _constant(row.type)
         elif isinstance(row.type, Scalar):
@@ -139,7 +237,7 @@ class Layout:
                     target[...] |= values << column.shift
 
     def _read(self, stored: AnyArray, row: Row) -> dict[str, AnyArray]:
-        """Return the columns of one row of all records."""
+        """Return the columns of one row, of all records."""
         native = np.array(stored, stored.dtype.newbyteorder("="), order="C")
         if isinstance(row.type, Bits):
             return {
@@ -150,7 +248,7 @@ class Layout:
         return {} if row.name.startswith("_") else {row.name: native}
 
     def _fixed_bits(self) -> tuple[bytes, bytes]:
-        """Return the bytes of a record that are always the same, and a mask of those bits."""
+        """Return the constant bits of a record, and a mask of them."""
         value, mask = np.zeros(1, self._dtype), np.zeros(1, self._dtype)
         for row in self.rows:
             field = _field(row)
@@ -169,6 +267,7 @@ class Layout:
         """Refuse records whose constants or padding differ from what `pack` writes."""
         if not any(self.fixed_mask):
             return
+        # Byte by byte, because constants and padding may lie in any part of a word.
         records = np.frombuffer(data, np.uint8, count * self.size, offset)
         mask = np.frombuffer(self.fixed_mask, np.uint8)
         value = np.frombuffer(self.fixed_value, np.uint8)
@@ -186,7 +285,7 @@ class Layout:
 
 
 def _columns_of(table: str, row: Row) -> list[Column]:
-    """Return the columns of a row: none for a constant, one each for a scalar and a bit field."""
+    """Return the columns of a row: none for a constant, one for a scalar or for each bit field."""
     if isinstance(row.type, Const):
         return []
     if isinstance(row.type, Scalar):
@@ -199,7 +298,7 @@ def _columns_of(table: str, row: Row) -> list[Column]:
 
 
 def _field(row: Row) -> str:
-    """Name the numpy field of a row; the offset keeps two paddings of one name apart."""
+    """Return the numpy field name of a row; with the offset, since paddings can share a name."""
     return f"{row.offset:#x} {row.name}"
 
 

@@ -1,9 +1,8 @@
-"""The types that a row of a Layout can have: scalars, arrays, raw bytes, bit fields, constants.
+"""The types of a Layout's rows: scalars, arrays, raw bytes, bit fields and constants.
 
-A type knows its width, the values it can hold and how a table of the documentation names it.
-The one rule: a value that a type cannot hold exactly is refused, never wrapped or clamped.
-Floats are rounded to the nearest representable one, but NaN and infinities are refused unless
-the table says `.nonfinite()`.
+A type has a width, a range and a name in the documentation. Integers out of range are refused,
+never wrapped or clamped. Floats are rounded to the nearest representable value; NaN and infinities
+are refused unless the table says `.nonfinite()`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 
 
 class LayoutError(ValueError):
-    """A mistake in our own code: a wrong table, a wrong column name, a wrong shape."""
+    """A mistake in the code of a target: a wrong table, column name or shape."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Scalar:
         return replace(self, shape=sizes)
 
     def nonfinite(self) -> Scalar:
-        """Return the same type, with NaN and the infinities among its values."""
+        """Return the same type with NaN and infinities allowed."""
         return replace(self, allows_nonfinite=True)
 
     @property
@@ -54,7 +53,7 @@ class Scalar:
 
     @property
     def size(self) -> int:
-        """Width in bytes, all elements together."""
+        """The width of all elements together, in bytes."""
         return self.dtype.itemsize * math.prod(self.shape)
 
     @property
@@ -75,7 +74,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Bits:
-    """A word cut into unsigned fields, the first-named in the least significant bits.
+    """A word of unsigned bit fields, the first in the least significant bits.
 
     The fields are the columns; the row's own name is only documentation. A field whose name
     begins with an underscore is padding.
@@ -104,12 +103,13 @@ class Bits:
 
 @dataclass(frozen=True)
 class Const:
-    """A row that always holds the same value: written by itself, checked on reading."""
+    """A row with a fixed value: written without a column, checked on reading."""
 
     type: Scalar
     value: int | float | bytes
 
     def __post_init__(self) -> None:
+        # Bytes are for arrays of bytes, numbers for everything else.
         if isinstance(self.value, bytes) != (self.type.code == "u1" and bool(self.type.shape)):
             raise LayoutError(f"{self.value!r} is not a value of {self.type.text}")
         if isinstance(self.value, bytes) and len(self.value) != self.type.size:
@@ -132,12 +132,12 @@ RowType: TypeAlias = Scalar | Bits | Const
 
 
 def raw(size: int) -> Scalar:
-    """Return the type of `size` bytes that have no meaning to the table; columns take `bytes`."""
+    """Return the type of `size` uninterpreted bytes; columns take `bytes`."""
     return U8[size]
 
 
 def magic(value: bytes) -> Const:
-    """Return the type of an identifier: these bytes and no others."""
+    """Return the type of a row that holds exactly these bytes."""
     return Const(raw(len(value)), value)
 
 

@@ -1,8 +1,8 @@
 """Cut triangles at axis-aligned planes, with interpolated attributes and without cracks.
 
-Each cut edge gets one new vertex, computed in float64 from the end below the plane to the end
-above it and rounded to float32. The one rule: edges between equal positions are cut at equal
-positions, bit for bit, so that the two sides of a cut, or of a seam, fit together.
+Each cut edge gets one new vertex, interpolated in float64 from the end below the plane to the end
+above it, then rounded to float32. So edges between equal positions are cut at equal positions, bit
+for bit, and the two sides of a cut or of a seam match.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_PIECES = 1 << 24
 
 @dataclass(frozen=True)
 class CutMesh:
-    """A mesh and, for each triangle, the number of the triangle that it was cut from.
+    """A mesh and, for each triangle, the index of the original triangle that it is a part of.
 
-    The first attribute is the position; the others are interpolated along with it.
+    The first attribute is the position.
     """
 
     attributes: tuple[Float32, ...]
@@ -36,14 +36,14 @@ class CutMesh:
 
 @dataclass(frozen=True)
 class Cell:
-    """The triangles that lie in one cell of a grid: their numbers, and which cell it is."""
+    """One cell of a grid: its coordinates, and the indices of the triangles in it."""
 
     place: tuple[int, int, int]
     triangles: NDArray[np.int64]
 
 
 def start_cut(attributes: Sequence[Float32], indices: NDArray[np.integer]) -> CutMesh:
-    """Return a mesh ready to be cut: float32 attributes, checked triangles with a source each."""
+    """Return an uncut mesh with float32 attributes and checked triangles."""
     triangles = checked_triangles(indices, len(attributes[0]))
     if not np.isfinite(attributes[0]).all():
         raise EncodeError("a position is not a finite number")
@@ -52,33 +52,35 @@ def start_cut(attributes: Sequence[Float32], indices: NDArray[np.integer]) -> Cu
 
 
 def cut_at_plane(mesh: CutMesh, axis: int, value: float) -> CutMesh:
-    """Cut every triangle that reaches across the plane where an axis has a value."""
+    """Cut every triangle that crosses the plane `axis = value`."""
     plane = np.float32(value)
     coordinate = mesh.attributes[0][:, axis]
     side = (coordinate > plane).astype(np.int8) - (coordinate < plane).astype(np.int8)
+    # -1 below, 0 in the plane, 1 above, for each corner.
     sides = side[mesh.indices]
     is_cut = (sides.min(axis=1, initial=1) < 0) & (sides.max(axis=1, initial=-1) > 0)
     if not is_cut.any():
         return mesh
-    cut, turned_sides = _turned(mesh.indices[is_cut], sides[is_cut])
-    ends, pieces, piece_of = _pieces(cut, turned_sides, side, len(coordinate))
-    attributes = _with_cut_vertices(mesh.attributes, ends, axis, plane)
-    return _joined(mesh, is_cut, attributes, pieces, piece_of)
+    cut, rotated_sides = _rotate(mesh.indices[is_cut], sides[is_cut])
+    ends, pieces, piece_of = _split(cut, rotated_sides, side, len(coordinate))
+    attributes = _add_cut_vertices(mesh.attributes, ends, axis, plane)
+    return _replace_cut(mesh, is_cut, attributes, pieces, piece_of)
 
 
 def cut_at_grid(
     mesh: CutMesh, origin: Sequence[float], size: Sequence[float]
 ) -> tuple[CutMesh, list[Cell]]:
-    """Cut a mesh once at all planes of a grid; return it with its cells in order.
+    """Cut a mesh at all planes of a grid; return it with its non-empty cells in order.
 
-    A cell reaches from origin + n * size to the next plane; an infinite size does not cut. A
-    triangle within a plane belongs to the cell above.
+    Cell n spans origin + n * size to the next plane; an axis of infinite size is not cut. A
+    triangle that lies in a plane belongs to the cell above it.
     """
     grids = [_planes(mesh.attributes[0][:, axis], origin[axis], size[axis]) for axis in range(3)]
     for axis, (_, planes) in enumerate(grids):
         for value in planes.tolist():
             mesh = cut_at_plane(mesh, axis, value)
     corners = mesh.attributes[0].astype(np.float64)[mesh.indices]
+    # No triangle crosses a plane any more, so its centre decides about the cell.
     middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
     places = np.empty((len(middle), 3), dtype=np.int64)
     for axis, (first, planes) in enumerate(grids):
@@ -87,7 +89,7 @@ def cut_at_grid(
 
 
 def _planes(coordinate: Float32, origin: float, size: float) -> tuple[int, Float32]:
-    """Return the cell below the first plane within the coordinates, and all such planes."""
+    """Return the first cell that has coordinates, and the planes between all such cells."""
     if not size > 0.0:
         raise EncodeError("a cell has no size", {"found": size, "allowed": "more than 0"})
     if not len(coordinate) or np.isinf(size):
@@ -95,6 +97,7 @@ def _planes(coordinate: Float32, origin: float, size: float) -> tuple[int, Float
     first, last = (
         int(np.floor((float(end) - origin) / size)) for end in (coordinate.min(), coordinate.max())
     )
+    # A tiny cell size would cut the mesh into more pieces than memory holds.
     if last - first > MAX_PLANES:
         raise EncodeError(
             "cells are too small for the mesh", {"planes": last - first, "allowed": MAX_PLANES}
@@ -104,7 +107,7 @@ def _planes(coordinate: Float32, origin: float, size: float) -> tuple[int, Float
 
 
 def _cells(places: NDArray[np.int64]) -> list[Cell]:
-    """Group triangle numbers by cell, cells in order of their place."""
+    """Group triangles by cell, cells in order of their coordinates."""
     if not len(places):
         return []
     order = np.lexsort((places[:, 2], places[:, 1], places[:, 0]))
@@ -115,30 +118,34 @@ def _cells(places: NDArray[np.int64]) -> list[Cell]:
 
 
 def _place(row: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return the three numbers of a cell."""
+    """Return a row as the tuple of a cell's coordinates."""
     x, y, z = row.tolist()
     return x, y, z
 
 
-def _turned(triangles: Indices, sides: NDArray[np.int8]) -> tuple[Indices, NDArray[np.int8]]:
-    """Turn each cut triangle so that its first corner is alone: on its side, or in the plane."""
+def _rotate(triangles: Indices, sides: NDArray[np.int8]) -> tuple[Indices, NDArray[np.int8]]:
+    """Rotate the corners so that the first is the only one on its side, or the one in the plane."""
+    # Sides are (1, -1, -1), (-1, 1, 1) or (0, 1, -1) in some order; the sum's negative is the
+    # single one.
     alone = -sides.sum(axis=1, dtype=np.int8)
     pivot = (sides == alone[:, None]).argmax(axis=1)
     turn = (pivot[:, None] + np.arange(3)) % 3
     return np.take_along_axis(triangles, turn, 1), np.take_along_axis(sides, turn, 1)
 
 
-def _pieces(
+def _split(
     cut: Indices, sides: NDArray[np.int8], side: NDArray[np.int8], next_vertex: int
 ) -> tuple[NDArray[np.int32], Indices, NDArray[np.int64]]:
-    """Return the ends (below, above) of each cut edge, the pieces, and what each is a piece of.
+    """Return the ends (below, above) of each cut edge, the pieces, and each piece's triangle.
 
-    A corner alone on its side has both its edges cut; one in the plane has the opposite edge cut.
+    If the first corner is alone on its side, both its edges are cut: three pieces. If it lies in
+    the plane, the opposite edge is cut: two pieces.
     """
     is_in_plane = sides[:, 0] == 0
     alone, halved = np.flatnonzero(~is_in_plane), np.flatnonzero(is_in_plane)
     edges = np.concatenate([cut[alone][:, [0, 1]], cut[alone][:, [0, 2]], cut[halved][:, [1, 2]]])
     is_downward = side[edges[:, 0]] > 0
+    # Always from below to above, so that both triangles at an edge compute the same vertex.
     edges[is_downward] = edges[is_downward, ::-1]
     key = edges[:, 0].astype(np.int64) * next_vertex + edges[:, 1]
     unique, number = np.unique(key, return_inverse=True)
@@ -153,36 +160,38 @@ def _pieces(
     return ends, triangles, np.concatenate([alone, alone, alone, halved, halved])
 
 
-def _with_cut_vertices(
+def _add_cut_vertices(
     attributes: tuple[Float32, ...], ends: NDArray[np.int32], axis: int, plane: np.float32
 ) -> tuple[Float32, ...]:
-    """Append a vertex for each cut edge, exactly in the plane."""
+    """Append an interpolated vertex for each cut edge, exactly in the plane."""
     below, above = ends[:, 0], ends[:, 1]
     coordinate = attributes[0][:, axis].astype(np.float64)
-    share = (float(plane) - coordinate[below]) / (coordinate[above] - coordinate[below])
+    fraction = (float(plane) - coordinate[below]) / (coordinate[above] - coordinate[below])
     grown = []
     for attribute in attributes:
         start, end = attribute[below].astype(np.float64), attribute[above].astype(np.float64)
-        weight = share.reshape(-1, *([1] * (attribute.ndim - 1)))
+        weight = fraction.reshape(-1, *([1] * (attribute.ndim - 1)))
         grown.append(np.concatenate([attribute, (start + (end - start) * weight).astype("f4")]))
+    # Interpolation may be off by a rounding; the two sides must meet in the plane.
     grown[0][len(coordinate) :, axis] = plane
     return tuple(grown)
 
 
-def _joined(
+def _replace_cut(
     mesh: CutMesh,
     is_cut: NDArray[np.bool_],
     attributes: tuple[Float32, ...],
     pieces: Indices,
     piece_of: NDArray[np.int64],
 ) -> CutMesh:
-    """Put the pieces where the cut triangles were; drop those that rounding made a line."""
+    """Replace cut triangles by their pieces; drop pieces that rounding made degenerate."""
     whole = np.flatnonzero(~is_cut)
     origin = np.concatenate([whole, np.flatnonzero(is_cut)[piece_of]])
     if len(origin) > MAX_PIECES:
         raise EncodeError("too many pieces", {"found": len(origin), "allowed": MAX_PIECES})
     triangles = np.concatenate([mesh.indices[whole], pieces])
     at = attributes[0][pieces]
+    # By position: two new vertices can round to the same one.
     is_area = (at != np.roll(at, 1, axis=1)).any(axis=2).all(axis=1)
     kept = np.flatnonzero(np.concatenate([np.ones(len(whole), np.bool_), is_area]))
     order = kept[np.argsort(origin[kept], kind="stable")]

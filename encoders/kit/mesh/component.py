@@ -1,7 +1,4 @@
-"""Connected parts of a mesh: triangles that hang together by their vertices.
-
-The rule: a part is numbered by its first triangle, so the numbers depend on the mesh alone.
-"""
+"""Connected components of a mesh: triangles that are connected through shared vertices."""
 
 from __future__ import annotations
 
@@ -12,19 +9,19 @@ Numbers = npt.NDArray[np.intp]
 
 
 def label_components(triangles: npt.NDArray[np.integer], vertex_count: int) -> Numbers:
-    """Give the number of each triangle's connected part, in order of their first triangles."""
+    """Return the component of each triangle; components are numbered by their first triangle."""
     roots = _roots(triangles.astype(np.intp), vertex_count)[triangles[:, 0]]
     _, first, inverse = np.unique(roots, return_index=True, return_inverse=True)
-    place = np.empty_like(first)
-    place[np.argsort(first)] = np.arange(len(first))
-    return place[inverse]
+    number = np.empty_like(first)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[inverse]
 
 
 def _roots(triangles: Numbers, vertex_count: int) -> Numbers:
-    """Give each vertex the lowest vertex that it hangs together with.
+    """Return for each vertex the lowest vertex of its component.
 
-    Every round hooks the roots of neighbours onto the lower one and then shortens all ways, so
-    that there are few rounds however long a chain of triangles is.
+    Every round links the roots of neighbours to the lower one and then compresses all paths, so
+    that the number of rounds stays small even for long chains of triangles.
     """
     root = np.arange(vertex_count)
     one, two = triangles[:, [0, 1]].reshape(-1), triangles[:, [1, 2]].reshape(-1)
@@ -34,6 +31,7 @@ def _roots(triangles: Numbers, vertex_count: int) -> Numbers:
         if not apart.any():
             return root
         one, two = one[apart], two[apart]
+        # `at` because several edges may lower the same root in one round.
         np.minimum.at(root, high[apart], low[apart])
         while not np.array_equal(shorter := root[root], root):
             root = shorter

@@ -1,8 +1,8 @@
-"""Triangles as every reader hands them on: the typed value between sources and targets.
+"""The mesh that every source reader returns and every target takes.
 
-The rule: corner attributes stay with their corner. Each attribute has values of its own and, for
-each corner of each triangle, the row of the value used there, or -1 where the source gives none.
-Nothing is welded, flipped or made up before a target asks for it.
+Attributes are indexed separately: each has its own values and, for each corner of each triangle,
+the row of the value used there, or -1 where the source gives none. Nothing is welded, flipped or
+filled in before a target asks for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Attribute(Generic[Scalar]):
     corner: Corners
 
     def at(self, corners: npt.NDArray[np.integer[Any]], default: float = 0) -> npt.NDArray[Scalar]:
-        """Take the values at flat corners (triangle * 3 + corner), `default` where missing."""
+        """Return the values at flat corners (triangle * 3 + corner), `default` where missing."""
         rows = self.corner.reshape(-1)[corners]
         shape = (*rows.shape, *self.values.shape[1:])
         found = np.full(shape, default, self.values.dtype)
@@ -49,9 +49,9 @@ class Attribute(Generic[Scalar]):
 
 @dataclass(frozen=True)
 class Part:
-    """A run of triangles with one name: an OBJ `o`/`g` section, or one glTF primitive of a node.
+    """A named run of triangles: an OBJ `o`/`g` section, or one glTF primitive of a node.
 
-    `node` is the number of that node, which tells nodes of one name apart; -1 in OBJ files.
+    `node` is the index of that node, since nodes can share a name; -1 in OBJ files.
     """
 
     object: str = ""
@@ -66,7 +66,7 @@ class Mesh:
     `part`, `material` (-1: none) and `smoothing` have one entry for each triangle. Smoothing is
     the OBJ group number, 0 for flat; a glTF reader writes 1. `has_v_up` tells whether v = 0 is the
     bottom of the image (OBJ) or its top (glTF), `has_linear_color` whether vertex and material
-    colours are linear (glTF) or to be taken as they are (OBJ).
+    colours are linear (glTF) or to be used as they are (OBJ).
     """
 
     position: Attribute[np.float32]
@@ -86,11 +86,11 @@ class Mesh:
 
     @property
     def triangle_count(self) -> int:
-        """How many triangles there are."""
+        """The number of triangles."""
         return len(self.position.corner)
 
     def attributes(self) -> Iterator[Attribute[Any]]:
-        """Every attribute that the mesh has, positions first."""
+        """Yield every attribute that the mesh has, positions first."""
         optional = (self.normal, *self.uv, self.color, self.tangent, self.joints, self.weights)
         yield self.position
         yield from (attribute for attribute in optional if attribute is not None)
@@ -110,7 +110,7 @@ class Welded:
 def weld(mesh: Mesh, *, across_parts: bool = True) -> Welded:
     """Give corners that use the same rows of every attribute one vertex, in order of first use.
 
-    Equal values in different rows stay apart. With `across_parts` off, parts share no vertex.
+    Equal values in different rows are not merged. Unless `across_parts`, parts share no vertex.
     """
     keys: list[npt.NDArray[Any]] = [a.corner.reshape(-1) for a in mesh.attributes()]
     if not across_parts:
@@ -120,7 +120,7 @@ def weld(mesh: Mesh, *, across_parts: bool = True) -> Welded:
 
 
 def compact(attribute: Attribute[np.float32]) -> Attribute[np.float32]:
-    """Keep the values that corners use, each once by its bits (-0 is 0), in order of first use."""
+    """Drop unused values and merge those with equal bits (-0 is 0), in order of first use."""
     pruned = prune(attribute)
     # Adding zero turns -0 into 0 and changes no other value.
     values = pruned.values + np.float32(0)
@@ -129,10 +129,11 @@ def compact(attribute: Attribute[np.float32]) -> Attribute[np.float32]:
 
 
 def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
-    """Keep the values that corners use, in order of first use; equal ones stay apart."""
+    """Drop unused values, in order of first use; equal ones are not merged."""
     flat = attribute.corner.reshape(-1)
     used = flat[flat >= 0]
     first = np.full(len(attribute.values), len(used))
+    # The first corner that uses each value; unused values keep len(used).
     np.minimum.at(first, used, np.arange(len(used)))
     kept = np.argsort(first)[: np.count_nonzero(first < len(used))]
     number = np.empty(len(first), np.intp)
@@ -141,12 +142,13 @@ def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
 
 
 def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
-    """Replace the rows that corners use; those without a value stay without."""
+    """Replace the row of each corner; -1 stays -1."""
+    # Index -1 finds the appended -1.
     return np.append(numbers, -1).astype(np.int32)[corner]
 
 
 def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:
-    """Keep only these triangles (a mask or numbers); attribute values and tables stay whole."""
+    """Keep only these triangles (a mask or indices); values and tables are not pruned."""
 
     def cut(attribute: Attribute[Any] | None) -> Any:
         return attribute and Attribute(attribute.values, attribute.corner[triangles])
@@ -169,19 +171,22 @@ def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:
 def first_use(
     columns: Sequence[npt.NDArray[Any]],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Give equal rows of integer columns one number, in order of first use.
+    """Give equal rows of integer columns the same number, in order of first use.
 
-    Returns the row where each number first appears, and the number of each row.
+    Return the first row of each number, and the number of each row.
     """
     _, first, ids = np.unique(_row_keys(columns), return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return first[order], place[ids]
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return first[order], number[ids]
 
 
 def _row_keys(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-    """Fold the columns into one integer a row, equal where the rows are equal."""
+    """Combine the columns into one integer per row, equal exactly where the rows are equal.
+
+    Where the product of the ranges would overflow, values are replaced by their ranks first.
+    """
     keys, span = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low, high = int(column.min(initial=0)), int(column.max(initial=0))
@@ -195,5 +200,5 @@ def _row_keys(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
 
 
 def _rank(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Replace each value by its place among the different values, sorted."""
+    """Replace each value by its rank among the distinct values."""
     return np.unique(column, return_inverse=True)[1].astype(np.int64)

@@ -1,7 +1,7 @@
-"""Normals that a source leaves out, normals under a transform, and triangles without an area.
+"""Compute missing normals, transform normals, and find degenerate triangles.
 
-The rule: sums are taken in the order of the triangles and every step is one rounded operation, so
-that all machines get the same bits.
+Sums run in the order of the triangles and every step is one rounded operation, so that all
+machines get the same bits.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ Shading = Literal["auto", "smooth", "flat"]
 
 
 def fill_normals(mesh: Mesh, shading: Shading = "auto") -> Mesh:
-    """Give each corner that has no normal, or one of length zero, a computed one.
+    """Give each corner without a normal, or with one of length zero, a computed one.
 
-    A smooth normal is the sum of the area vectors around a position, within a smoothing group:
-    the source's own for `auto`, where group 0 is flat, or one for all triangles. A flat normal is
-    the triangle's. Corners of triangles without an area may be left with zeros.
+    A smooth normal is the sum of the area vectors around a position within a smoothing group: with
+    "auto" the source's groups, where group 0 is flat, with "smooth" one group for all triangles. A
+    flat normal is the triangle's. Corners of degenerate triangles may keep zeros.
     """
     missing = np.flatnonzero(_lacks_normal(mesh))
     if mesh.normal is not None and not len(missing):
         return mesh
     areas = _areas(mesh)
-    ids, count = _sharing(mesh, shading)
+    ids, count = _group_corners(mesh, shading)
     sums = np.stack([_sum(ids, areas[:, axis], count) for axis in range(3)], axis=1)
     found = normalise(sums[ids[missing]])
+    # Opposite triangles can cancel out; then the corner gets its own triangle's normal.
     is_zero = ~found.any(axis=1)
     found[is_zero] = normalise(areas[missing[is_zero] // 3])
     return _with_normals(mesh, missing, found)
@@ -44,7 +45,7 @@ def _areas(mesh: Mesh) -> Doubles:
 
 
 def _lacks_normal(mesh: Mesh) -> npt.NDArray[np.bool_]:
-    """Tell for each flat corner whether the mesh has no usable normal there."""
+    """Tell for each flat corner whether its normal is missing or zero."""
     corners = np.arange(mesh.triangle_count * 3)
     if mesh.normal is None:
         return np.ones(len(corners), np.bool_)
@@ -52,8 +53,8 @@ def _lacks_normal(mesh: Mesh) -> npt.NDArray[np.bool_]:
     return lacks
 
 
-def _sharing(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], int]:
-    """Give the flat corners numbers, the same for those which share a normal."""
+def _group_corners(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], int]:
+    """Return a group for each flat corner, the same for corners that share a normal."""
     triangle = np.repeat(np.arange(mesh.triangle_count), 3)
     groups = {
         "auto": np.repeat(mesh.smoothing, 3),
@@ -61,21 +62,22 @@ def _sharing(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], int]:
         "flat": np.zeros(len(triangle), np.int32),
     }[shading]
     is_flat = groups == 0
-    # Equal positions are one, whatever their rows: a seam in the UVs is no edge.
+    # By value, not by row: a UV seam duplicates positions, but it is not a hard edge.
     position = compact(mesh.position).corner.reshape(-1)
+    # Flat corners are grouped by triangle, smooth ones by position and smoothing group.
     first, ids = first_use([np.where(is_flat, triangle, position), groups])
     return ids, len(first)
 
 
 def _sum(ids: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:
-    """Sum the values of triangles over the corners with the same number, in order."""
+    """Sum the triangles' values over the corners of each group, in order."""
     return np.bincount(ids, weights=np.repeat(values, 3), minlength=count).astype(np.float64)
 
 
 def normalise(vectors: npt.NDArray[np.floating]) -> Doubles:
-    """Scale vectors to length 1; those without a length stay zero."""
+    """Scale vectors to unit length; zero vectors stay zero."""
     exact = vectors.astype(np.float64)
-    # A scale by the greatest component keeps the squares of very short vectors above zero.
+    # Dividing by the greatest component first keeps the squares of tiny vectors from underflow.
     greatest = np.abs(exact).max(axis=1, initial=0, keepdims=True)
     scaled = np.divide(exact, greatest, out=np.zeros_like(exact), where=greatest > 0)
     squares = scaled * scaled
@@ -85,7 +87,7 @@ def normalise(vectors: npt.NDArray[np.floating]) -> Doubles:
 
 
 def _with_normals(mesh: Mesh, corners: npt.NDArray[np.intp], normals: Doubles) -> Mesh:
-    """Return the mesh with these normals at these flat corners, equal ones stored once."""
+    """Return the mesh with these normals at these flat corners; equal ones are stored once."""
     values, rows = np.zeros((0, 3), np.float32), np.full(mesh.triangle_count * 3, -1, np.int32)
     if mesh.normal is not None:
         values, rows = mesh.normal.values, mesh.normal.corner.reshape(-1).copy()
@@ -97,10 +99,10 @@ def _with_normals(mesh: Mesh, corners: npt.NDArray[np.intp], normals: Doubles) -
 
 
 def transform_normals(normals: Floats, matrix: Sequence[Sequence[float]]) -> Floats:
-    """Turn normals as a surface turns under the upper left 3x3 of a matrix, given by rows.
+    """Transform normals by the inverse transpose of a matrix's upper left 3x3, given by rows.
 
-    That is by the inverse transpose, here by the cofactors, which are the same but for a factor
-    and exist for flattening matrices too; its sign is that of the determinant.
+    Computed by cofactors, which differ from the inverse transpose only by the determinant as a
+    factor and also exist for singular matrices. The determinant's sign is applied.
     """
     (a, b, c), (d, e, f), (g, h, i) = (tuple(map(float, row[:3])) for row in matrix[:3])
     rows = (
@@ -122,7 +124,7 @@ def find_degenerate(mesh: Mesh) -> npt.NDArray[np.bool_]:
 
 
 def drop_degenerate(mesh: Mesh) -> tuple[Mesh, int]:
-    """Drop the triangles that have no area, and say how many there were."""
+    """Drop the triangles without area; also return how many there were."""
     degenerate = find_degenerate(mesh)
     count = int(degenerate.sum())
     return (select(mesh, ~degenerate), count) if count else (mesh, 0)

@@ -1,9 +1,9 @@
-"""Cluster triangles into patches of few vertices, as few patches as can be found quickly.
+"""Cluster triangles into patches of few vertices: a greedy search for few patches.
 
-A patch grows vertex by vertex: always the vertex that completes most triangles, then the one
-with the fewest triangles left, then the one that was met first, which keeps patches round. Each
-patch is grown from a few seeds beside the last one, and the growth that leaves least behind is
-kept. The one rule: the result depends on the indices alone, and the kernel agrees with it.
+A patch grows vertex by vertex: the vertex that completes most triangles comes first, then the one
+with the fewest triangles left, then the one found first, which keeps patches round. Each patch is
+grown from a few seeds beside the last one, and the best growth is kept. The result depends on the
+indices alone, and the native kernel gives the same.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from encoders.kit.mesh.triangle import Indices, checked_triangles, has_distinct_corners
 from encoders.kit.native.kernel import choose
 
-# Growths that are tried for each patch; more cost time and hardly lower the count.
+# Growths tried for each patch; more take time and hardly reduce the number of patches.
 ATTEMPTS = 4
-# What a triangle in the patch is worth against a triangle left at one of its vertices.
+# The weight of a triangle in the patch against a triangle left over at one of its vertices.
 TRIANGLE_WORTH = 5
-# Triangles looked at around one vertex, so that the hub of a great fan costs no more than others.
+# Triangles looked at around one vertex: the centre of a large fan would take too long.
 WINDOW = 64
 MAX_VERTICES = 256
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Triangle numbers, patch after patch: patch p is `order[starts[p] : starts[p + 1]]`."""
+    """Triangle indices by patch: patch p is `order[starts[p] : starts[p + 1]]`."""
 
     order: NDArray[np.int32]
     starts: NDArray[np.int32]
@@ -40,7 +40,7 @@ class Clusters:
 def cluster_patches(
     indices: NDArray[np.integer], vertex_count: int, max_vertices: int = 16, max_triangles: int = 32
 ) -> Clusters:
-    """Give every triangle with three different vertices a patch; the others belong to none."""
+    """Assign every triangle with three different vertices to a patch; drop the others."""
     if not (3 <= max_vertices <= MAX_VERTICES and 1 <= max_triangles <= WINDOW):
         raise ValueError(f"no patch of {max_vertices} vertices and {max_triangles} triangles")
     triangles = checked_triangles(indices, vertex_count)
@@ -61,7 +61,7 @@ def _cluster_reference(
     order: NDArray[np.int32],
     starts: NDArray[np.int32],
 ) -> int:
-    """Fill `order` and `starts` and return the number of patches."""
+    """Fill `order` and `starts`; return the number of patches."""
     pool = _Pool(triangles, vertex_count)
     count = filled = 0
     while pool.left:
@@ -75,7 +75,7 @@ def _cluster_reference(
 
 @dataclass
 class _Growth:
-    """A patch in the making; `seed` is its first triangle, `stuck` says that nothing adjoins."""
+    """A growing patch; `seed` is the triangle it grows from, `stuck` says it has no neighbours."""
 
     vertices: list[int]
     triangles: list[int]
@@ -84,10 +84,11 @@ class _Growth:
 
 
 class _Pool:
-    """The triangles that no patch has taken yet, and where to look for the next ones."""
+    """The triangles that are in no patch yet, and where to look for the next ones."""
 
     def __init__(self, triangles: Indices, vertex_count: int) -> None:
         flat = triangles.reshape(-1)
+        # Stable, so that the triangles around a vertex stay in the order of the mesh.
         by_vertex = (np.argsort(flat, kind="stable") // 3).tolist()
         ends = np.cumsum(np.bincount(flat, minlength=vertex_count)).tolist()
         self.corners: list[list[int]] = triangles.tolist()
@@ -106,13 +107,13 @@ class _Pool:
         self.left = len(triangles)
 
     def near(self, vertex: int) -> list[int]:
-        """Return the triangles to look at around a vertex: a window from the first one left."""
+        """Return the window of triangles around a vertex, from the first one not taken."""
         head = self.head[vertex]
         return self.around[vertex][head : head + WINDOW]
 
-    def take(self, growth: _Growth, fresh: Iterable[int]) -> None:
-        """Give the fresh triangles to a patch and queue its vertices that have others left."""
-        for triangle in fresh:
+    def take(self, growth: _Growth, triangles: Iterable[int]) -> None:
+        """Mark triangles as taken, and queue the patch's vertices that have others left."""
+        for triangle in triangles:
             self.taken[triangle] = 1
             self.left -= 1
             for vertex in self.corners[triangle]:
@@ -120,6 +121,7 @@ class _Pool:
         self.border = [vertex for vertex in growth.vertices if self.live[vertex]]
         for vertex in growth.vertices:
             near, head = self.around[vertex], self.head[vertex]
+            # Skip taken triangles once for all, so that a window never starts with them.
             while head < len(near) and self.taken[near[head]]:
                 head += 1
             self.head[vertex] = head
@@ -129,9 +131,10 @@ class _Pool:
                 self.waiting.append(vertex)
 
     def seeds(self) -> list[int]:
-        """Return the best triangles to go on from: at the last patch, a former one, anywhere."""
+        """Return the best next seeds: at the last patch, else at an earlier one, else anywhere."""
         found = self._seeds_around(self.border)
         while not found and self.waiting:
+            # The most recently queued first: patches then stay close together.
             vertex = self.waiting.pop()
             self.is_waiting[vertex] = 0
             found = self._seeds_around([vertex])
@@ -142,7 +145,7 @@ class _Pool:
         return [self.scan]
 
     def _seeds_around(self, vertices: list[int]) -> list[int]:
-        """Return the triangles at these vertices with the fewest others left around them."""
+        """Return the free triangles at these vertices with the fewest others left around them."""
         live = self.live
         ranked = set()
         for vertex in vertices:
@@ -154,7 +157,7 @@ class _Pool:
 
 
 def _build_patch(pool: _Pool, max_vertices: int, max_triangles: int) -> _Growth:
-    """Grow the best connected patch, then fill what room is left from the next seeds."""
+    """Grow the best connected patch, then fill the remaining room from the next seeds."""
     attempts = [
         _grow(pool, _Growth([], [], seed), max_vertices, max_triangles) for seed in pool.seeds()
     ]
@@ -171,13 +174,14 @@ def _build_patch(pool: _Pool, max_vertices: int, max_triangles: int) -> _Growth:
 
 
 def _leftover(pool: _Pool, growth: _Growth) -> int:
-    """Rate a growth: the lower, the fewer triangles it leaves at its border for what it takes."""
+    """Rate a growth: the triangles left over at its vertices against those it takes."""
     around = sum(pool.live[vertex] for vertex in growth.vertices)
     return around - TRIANGLE_WORTH * len(growth.triangles)
 
 
 def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -> _Growth:
-    """Add the seed, then vertices that complete triangles until the patch is full or stuck."""
+    """Add the seed, then vertices that complete triangles, until the patch is full or stuck."""
+    # A new number unmarks all vertices without touching them.
     pool.marks += 1
     for vertex in growth.vertices:
         pool.mark[vertex] = pool.marks
@@ -188,6 +192,7 @@ def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -
             _join(pool, growth, vertex, gain, max_triangles)
     while gain and len(growth.vertices) < max_vertices:
         best = _best_candidate(gain, pool.live)
+        # The best vertex would complete more triangles than fit; a worse one would leave a gap.
         if len(growth.triangles) + gain[best] > max_triangles:
             break
         _join(pool, growth, best, gain, max_triangles)
@@ -196,7 +201,7 @@ def _grow(pool: _Pool, growth: _Growth, max_vertices: int, max_triangles: int) -
 
 
 def _best_candidate(gain: dict[int, int], live: list[int]) -> int:
-    """Return the vertex that completes most triangles and leaves fewest, the earliest of those."""
+    """Return the vertex that completes most triangles, then has fewest left, then came first."""
     best, most, fewest = -1, 0, 0
     for vertex, completed in gain.items():
         if completed > most or (completed == most and live[vertex] < fewest):
@@ -207,7 +212,7 @@ def _best_candidate(gain: dict[int, int], live: list[int]) -> int:
 def _join(
     pool: _Pool, growth: _Growth, vertex: int, gain: dict[int, int], max_triangles: int
 ) -> None:
-    """Add one vertex, the triangles it completes, and what its neighbours would now complete."""
+    """Add a vertex and the triangles it completes; update what other vertices would complete."""
     mark, marks = pool.mark, pool.marks
     growth.vertices.append(vertex)
     mark[vertex] = marks

@@ -1,7 +1,7 @@
-"""Polygons in space to triangles: a fan from the first corner, or ears where a fan folds over.
+"""Triangulate polygons: a fan from the first corner, or ear clipping where a fan would overlap.
 
-The rule: a polygon of n corners gives n - 2 triangles with its winding; corners are only picked,
-never moved or merged. Sums are taken in a fixed order, so every machine picks the same.
+A polygon of n corners gives n - 2 triangles with its winding; corners are never moved or merged.
+Sums are taken in a fixed order, so that every machine makes the same triangles.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-# Clipping ears takes a time that grows with the square of a polygon's corners, so a file may have
-# this much of it: a polygon of 4,000 corners, or 160,000 of ten.
+# The time of ear clipping grows with the square of the number of corners. This is the sum of the
+# squares that a file may have: one polygon of 4,000 corners, or 160,000 of ten.
 EAR_WORK_LIMIT = 4000 * 4000
-# A fan may fold over by this part of the polygon's area: corners on a line are only nearly so.
+# The part of a polygon's area by which a fan may overlap: collinear corners are rarely exact.
 FOLD_TOLERANCE = 1e-6
 
 Integers = npt.NDArray[np.int64]
@@ -24,13 +24,14 @@ Triangle = tuple[int, int, int]
 
 
 def fan(sizes: Integers) -> tuple[Integers, Integers]:
-    """Cut polygons, whose corners are numbered through, into fans from their first corners.
+    """Split polygons with consecutively numbered corners into fans from their first corners.
 
-    Returns the corners of the triangles (triangles, 3) and the polygon of each, in order.
+    Return the corners of the triangles (triangles, 3) and the polygon of each, in order.
     """
     counts = np.maximum(sizes - 2, 0)
     polygon = np.repeat(np.arange(len(sizes)), counts)
     first = np.repeat(np.cumsum(sizes) - sizes, counts)
+    # The position of each triangle within its fan.
     step = np.arange(len(polygon)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.stack((first, first + step + 1, first + step + 2), axis=1), polygon
 
@@ -38,7 +39,7 @@ def fan(sizes: Integers) -> tuple[Integers, Integers]:
 def area_vectors(points: Doubles) -> Doubles:
     """Return twice the area of triangles (triangles, corner, xyz) as vectors along their normals.
 
-    Each component is two products and a difference, so that no machine may fuse them.
+    Each operation is an array operation of its own, so that no compiler can fuse them.
     """
     one, two = points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]
     forward, backward = [1, 2, 0], [2, 0, 1]
@@ -46,15 +47,16 @@ def area_vectors(points: Doubles) -> Doubles:
 
 
 def find_folded(areas: Doubles, polygon: Integers) -> tuple[Integers, Doubles]:
-    """Find the polygons whose fans fold over, by the area vectors of their triangles.
+    """Return the polygons whose fans overlap, by the area vectors of their triangles.
 
-    Returns their numbers, and the area vector of each polygon.
+    Also return the area vector of each polygon.
     """
-    # bincount adds in order, where other sums may add in blocks that differ by machine.
+    # bincount adds in order; np.sum adds in blocks that differ between machines.
     totals: Doubles = np.stack(
         [np.bincount(polygon, weights=areas[:, axis]).astype(np.float64) for axis in range(3)],
         axis=1,
     )
+    # A triangle whose area vector points against the polygon's is folded over.
     along = _dot(areas, totals[polygon])
     is_folded = along < -FOLD_TOLERANCE * _dot(totals, totals)[polygon]
     return np.unique(polygon[is_folded]), totals
@@ -66,14 +68,14 @@ def _dot(one: Doubles, two: Doubles) -> Doubles:
 
 
 def cut_quads(corners: Integers, starts: Integers) -> None:
-    """Cut quads whose fans begin at these triangles along their other diagonal, in place."""
+    """Split quads along their other diagonal, in place; `starts` are their first triangles."""
     first = corners[starts, :1]
     corners[starts] = first + np.array((0, 1, 3))
     corners[starts + 1] = first + np.array((1, 2, 3))
 
 
 def flatten(points: Doubles, normal: Doubles) -> list[Point]:
-    """Project a polygon along the axis nearest to its normal, counter-clockwise."""
+    """Project a polygon along the axis nearest to its normal, so that it is counter-clockwise."""
     axis = int(np.argmax(np.abs(normal)))
     across, up = (axis + 1) % 3, (axis + 2) % 3
     if normal[axis] < 0:
@@ -82,9 +84,9 @@ def flatten(points: Doubles, normal: Doubles) -> list[Point]:
 
 
 def clip_ears(points: Sequence[Point]) -> list[Triangle]:
-    """Cut a counter-clockwise polygon, concave or not, into triangles that do not overlap.
+    """Split a simple counter-clockwise polygon into triangles that do not overlap.
 
-    One that crosses itself is cut too, but then nothing is said of overlaps.
+    A polygon that crosses itself is split too, but its triangles may overlap.
     """
     ring = list(range(len(points)))
     is_ear = [_is_ear(points, ring, place) for place in range(len(ring))]
@@ -93,20 +95,21 @@ def clip_ears(points: Sequence[Point]) -> list[Triangle]:
         place = _pick(points, ring, is_ear)
         triangles.append(_lowest_first(ring[place - 1], ring[place], ring[(place + 1) % len(ring)]))
         del ring[place], is_ear[place]
+        # Cutting an ear changes only its two neighbours.
         for neighbour in (place - 1, place % len(ring)):
             is_ear[neighbour] = _is_ear(points, ring, neighbour)
     return [*triangles, _lowest_first(*ring)]
 
 
 def _pick(points: Sequence[Point], ring: list[int], is_ear: list[bool]) -> int:
-    """Find an ear; what was none may have become one when a corner in its way was cut off."""
+    """Return the position of an ear, or 0; test all corners again if none is known."""
     if True not in is_ear:
         is_ear[:] = [_is_ear(points, ring, place) for place in range(len(ring))]
     return is_ear.index(True) if True in is_ear else 0
 
 
 def _is_ear(points: Sequence[Point], ring: list[int], place: int) -> bool:
-    """Whether the corner is convex and no other corner of the ring lies in its triangle."""
+    """Tell whether a corner is convex and no other corner of the ring lies in its triangle."""
     before, tip, after = ring[place - 1], ring[place], ring[(place + 1) % len(ring)]
     a, b, c = points[before], points[tip], points[after]
     if _turn(a, b, c) <= 0:
@@ -117,16 +120,18 @@ def _is_ear(points: Sequence[Point], ring: list[int], place: int) -> bool:
     return not any(
         _turn(a, b, p) >= 0 and _turn(b, c, p) >= 0 and _turn(c, a, p) >= 0
         for p in near
+        # Corners at the same point as the ear's own do not block it: holes are joined by such
+        # bridges.
         if low_y <= p[1] <= high_y and p not in (a, b, c)
     )
 
 
 def _turn(a: Point, b: Point, c: Point) -> float:
-    """Twice the signed area of a triangle: above zero where it is counter-clockwise."""
+    """Return twice the signed area of a triangle, positive if it is counter-clockwise."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def _lowest_first(a: int, b: int, c: int) -> Triangle:
-    """Rotate a triangle so that its lowest corner comes first."""
+    """Rotate a triangle so that its lowest index comes first."""
     low = min(a, b, c)
     return (a, b, c) if a == low else (b, c, a) if b == low else (c, a, b)

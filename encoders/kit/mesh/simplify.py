@@ -1,9 +1,9 @@
-"""Simplify a mesh by collapsing edges in order of the error that this makes.
+"""Simplify a mesh by edge collapse, in order of the error of each collapse.
 
-A vertex only ever moves onto a neighbour, so the result indexes the vertices that are there and
-every attribute is kept. Vertices of one position move together: along a seam each side follows
-its own side, and on an open edge along that. `simplify_shape` goes on where that ends: there seams
-move as well. The one rule: locked vertices stay where they are, and the edges between them.
+A vertex only moves onto a neighbour, so the result indexes the original vertices and all attributes
+stay valid. Vertices at one position move together: along a seam each side follows its own side, and
+on an open edge they move along it. `simplify_shape` also moves seams, and so goes further. Locked
+vertices never move, and edges between them are kept.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.collapse import FREE, LOCKED, RIM, VANISHED, collapse_reference
 from encoders.kit.mesh.quadric import (
     SIZE,
-    Float64,
     add_columns,
-    cross,
-    dot,
     edge_quadrics,
     face_quadrics,
     gradient_quadrics,
+)
+from encoders.kit.mesh.simplify_reference import (
+    FREE,
+    LOCKED,
+    REMOVED,
+    RIM,
+    collapse_reference,
 )
 from encoders.kit.mesh.triangle import (
     Indices,
@@ -33,23 +36,25 @@ from encoders.kit.mesh.triangle import (
     has_distinct_corners,
     paired_edges,
 )
+from encoders.kit.mesh.vector import Float64, cross, dot
 from encoders.kit.mesh.weld import Weld, weld_vertices
 from encoders.kit.native.kernel import choose
 
-# A normal that is wrong by one is as bad as a position that is wrong by this many edges of the
-# result, or by so many times the allowed error.
+# How errors of attributes compare with errors of positions. A normal that is off by 1 counts like
+# a position that is off by 0.05 edges of the result, or by the allowed error if that is less; a
+# texture shifted by some distance on the surface counts like a position off by 0.2 of it.
 NORMAL_EDGES = 0.05
 NORMAL_ERRORS = 1.0
-# A texture that is shifted is as bad as a position that is wrong by this part of the shift.
 UV_SHIFT = 0.2
 
 
 @dataclass(frozen=True)
 class Surface:
-    """What `simplify` takes: triangles, where their vertices are, and what is drawn with them.
+    """The mesh to simplify: positions, triangles and optional attributes.
 
-    Vertices of different `parts` are never at one place, even where their positions are equal;
-    open edges stay there, and at `anchored` vertices, because they meet something else.
+    Vertices of different `parts` are separate even where their positions are equal. Open edges do
+    not move where two parts meet, nor at `anchored` vertices, because something else continues
+    there.
     """
 
     positions: NDArray[np.float32]
@@ -62,9 +67,9 @@ class Surface:
 
 @dataclass(frozen=True)
 class Simplified:
-    """Triangles over the original vertices, and the largest error of a collapse, in mesh units.
+    """Triangles of the original vertices, and the largest error of a collapse in mesh units.
 
-    `kept` has the number of the triangle that each of them was.
+    `kept` has the index of the original triangle of each.
     """
 
     indices: Indices
@@ -78,12 +83,12 @@ def simplify(
     locked: NDArray[np.bool_] | None = None,
     max_error: float | NDArray[np.float32] = math.inf,
 ) -> Simplified:
-    """Return at most the target's triangles, or as few as the error and the locks allow.
+    """Return at most `target_triangles`, or as few as the allowed error and the locks permit.
 
-    There is one error for all vertices, or one for each. Vertices that differ only in their number
-    are a seam: weld the mesh before.
+    `max_error` is one number for all vertices, or one for each. Duplicate vertices count as a
+    seam, so weld the mesh before.
     """
-    return _simplified(surface, target_triangles, locked, max_error, is_bare=False)
+    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=False)
 
 
 def simplify_shape(
@@ -92,17 +97,17 @@ def simplify_shape(
     locked: NDArray[np.bool_] | None = None,
     max_error: float | NDArray[np.float32] = math.inf,
 ) -> Simplified:
-    """Simplify a surface as if nothing were drawn on it, so that its seams are free to move.
+    """Simplify the shape alone and ignore attributes, so that seams can move.
 
-    Each corner of the result is some vertex at its place: what is drawn there is for the caller to
-    choose, who knows by `kept` which triangle it belongs to.
+    Each corner of the result is an arbitrary one of the vertices at its position. The caller has to
+    choose the attributes; `kept` says which original triangle they belong to.
     """
-    return _simplified(surface, target_triangles, locked, max_error, is_bare=True)
+    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=True)
 
 
 @dataclass(frozen=True)
 class _Wedges:
-    """What the kernel collapses: each wedge has a place, a row of attributes and its vertex."""
+    """The kernel's input: triangles of wedges, and each wedge's place, attribute row and vertex."""
 
     triangles: Indices
     place: NDArray[np.int32]
@@ -116,7 +121,7 @@ def _simplified(
     locked: NDArray[np.bool_] | None,
     max_error: float | NDArray[np.float32],
     *,
-    is_bare: bool,
+    is_shape_only: bool,
 ) -> Simplified:
     triangles = checked_triangles(surface.indices, len(surface.positions))
     weld, touches = _weld(surface)
@@ -124,30 +129,39 @@ def _simplified(
     triangles = np.ascontiguousarray(triangles[numbers])
     if len(triangles) == 0:
         return Simplified(triangles, 0.0, numbers)
+    # Costs and tolerances then do not depend on the size of the mesh.
     points, extent = _unit_points(surface.positions)
     corners = _at_corners(points, triangles)
     places = _places(points, corners, triangles, weld.number)
-    held = weld.number[touches if surface.anchored is None else touches | surface.anchored]
-    places[held, 3] = np.where(places[held, 3] == RIM, LOCKED, places[held, 3])
+    anchored = touches if surface.anchored is None else touches | surface.anchored
+    _lock_rims(places, weld.number[anchored])
     if locked is not None:
         places[weld.number[locked], 3] = LOCKED
     errors = np.asarray(max_error, np.float64) / extent
+    # The kernel compares squared errors.
     places[weld.number, 4] = errors * errors
     reached = np.zeros(1)
-    if is_bare:
-        given = _bare(corners, triangles, weld)
+    if is_shape_only:
+        wedges = _place_wedges(corners, triangles, weld)
     else:
         edge = _expected_edge(corners, target_triangles, float(errors.max()))
-        given = _drawn(corners, triangles, weld, _attributes(surface, corners, triangles, edge))
-    left = given.triangles
+        values = _attributes(surface, corners, triangles, edge)
+        wedges = _vertex_wedges(corners, triangles, weld, values)
+    left = wedges.triangles
     kernel = choose("simplify", collapse_reference)
-    kernel(left, given.place, places, given.rows, max(target_triangles, 0), reached)
-    kept = np.flatnonzero(left[:, 0] != VANISHED)
-    return Simplified(given.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+    kernel(left, wedges.place, places, wedges.rows, max(target_triangles, 0), reached)
+    kept = np.flatnonzero(left[:, 0] != REMOVED)
+    return Simplified(wedges.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+
+
+def _lock_rims(places: Float64, anchored: NDArray[np.int32]) -> None:
+    """Lock those of the places that lie on an open edge; the surface beside them stays free."""
+    freedom = places[anchored, 3]
+    places[anchored, 3] = np.where(freedom == RIM, LOCKED, freedom)
 
 
 def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
-    """Tell which vertices are at one place, and which are where another part is as well."""
+    """Weld vertices by position and part; also tell which lie where another part has a vertex."""
     weld = weld_vertices([surface.positions])
     if surface.parts is None:
         return weld, np.zeros(len(weld.number), np.bool_)
@@ -161,21 +175,21 @@ def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
     return apart, parts_at[weld.number] > 1
 
 
-def _drawn(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:
-    """Make a wedge of each vertex, with its attributes."""
+def _vertex_wedges(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:
+    """Return a wedge for each vertex, with its attributes."""
     vertices = np.arange(len(weld.number), dtype=np.int32)
-    return _Wedges(triangles, weld.number, _wedges(corners, values, triangles), vertices)
+    return _Wedges(triangles, weld.number, _wedge_rows(corners, values, triangles), vertices)
 
 
-def _bare(corners: Float64, triangles: Indices, weld: Weld) -> _Wedges:
-    """Make one wedge of each place, without attributes."""
-    shape = np.ascontiguousarray(weld.number[triangles])
-    rows = _wedges(corners, np.empty((0, len(weld.first))), shape)
-    return _Wedges(shape, np.arange(len(weld.first), dtype=np.int32), rows, weld.first)
+def _place_wedges(corners: Float64, triangles: Indices, weld: Weld) -> _Wedges:
+    """Return one wedge for each place, without attributes."""
+    welded = np.ascontiguousarray(weld.number[triangles])
+    rows = _wedge_rows(corners, np.empty((0, len(weld.first))), welded)
+    return _Wedges(welded, np.arange(len(weld.first), dtype=np.int32), rows, weld.first)
 
 
 def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
-    """Return the positions within the unit cube, axis first, and how long one unit is."""
+    """Return the positions scaled into the unit cube, axis first, and the length of its side."""
     points = positions.T.astype(np.float64, order="C")
     if not np.isfinite(points).all():
         raise EncodeError("a position is not a finite number")
@@ -192,25 +206,26 @@ def _at_corners(columns: Float64, triangles: Indices) -> Float64:
 def _doubled_area(corners: Float64) -> float:
     """Return twice the area of all triangles."""
     normal = cross(corners[1] - corners[0], corners[2] - corners[0])
+    # fsum is exact, so the order of the triangles does not matter.
     return math.fsum(np.sqrt(dot(normal, normal)))
 
 
 def _expected_edge(corners: Float64, target_triangles: int, max_error: float) -> float:
-    """Return how long an edge of the result is, were all triangles equal; less if errors are."""
+    """Return the edge length of the result if all triangles were equal, limited by the error."""
     edge = math.sqrt(_doubled_area(corners) / max(target_triangles, 1))
     return min(edge, NORMAL_ERRORS / NORMAL_EDGES * max_error)
 
 
 def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: float) -> Float64:
-    """Return normals and UVs as columns, scaled so that errors in them compare with positions."""
+    """Return normals and UVs as columns, scaled to be comparable with positions."""
     columns = [np.empty((0, len(surface.positions)))]
     if surface.normals is not None:
         columns.append(surface.normals.T.astype(np.float64) * (NORMAL_EDGES * edge))
     if surface.uvs is not None:
         flat = np.zeros((3, len(surface.uvs)))
         flat[:2] = surface.uvs.T
-        drawn = _doubled_area(_at_corners(flat, triangles))
-        scale = math.sqrt(_doubled_area(corners) / drawn) if drawn > 0.0 else 0.0
+        uv_area = _doubled_area(_at_corners(flat, triangles))
+        scale = math.sqrt(_doubled_area(corners) / uv_area) if uv_area > 0.0 else 0.0
         columns.append(flat[:2] * (UV_SHIFT * scale))
     return np.concatenate(columns)
 
@@ -218,7 +233,7 @@ def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: fl
 def _places(
     points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
 ) -> Float64:
-    """Return a row for each position: where it is, how free, the error allowed, its quadric."""
+    """Return a row for each place: position, freedom to move, allowed error, quadric."""
     edges = edges_of(triangles)
     irregular, seam = _special_edges(place[edges], edges)
     rows = np.zeros((int(place.max()) + 1, 5 + SIZE))
@@ -226,6 +241,7 @@ def _places(
     ends = place[edges[irregular]]
     is_open = _is_alone(ends)
     rows[:, 3] = _freedom(ends, is_open, len(rows))
+    # Open edges and seams get upright planes, which keep their outline.
     seam = np.concatenate([seam, irregular[is_open]])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)
@@ -235,7 +251,7 @@ def _places(
 
 
 def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell which edges are there only once, in either direction."""
+    """Tell which edges occur only once, in either direction."""
     ordered = np.sort(ends, axis=1)
     _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
     alone: NDArray[np.bool_] = count[number.reshape(-1)] == 1
@@ -243,7 +259,7 @@ def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) -> Float64:
-    """Say how each place may move: along a rim where two open edges meet and nothing else does."""
+    """Return how each place may move: along the rim where exactly two open edges meet."""
     freedom = np.full(count, FREE)
     freedom[ends] = LOCKED
     at_rim = np.bincount(ends[is_open].reshape(-1), minlength=count) == 2
@@ -255,7 +271,7 @@ def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) ->
 def _special_edges(
     ends: NDArray[np.int32], vertices: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges without exactly one twin, and those whose twin has other vertices."""
+    """Return the edges without exactly one opposite edge, and those on a seam."""
     one, other = paired_edges(ends)
     irregular = np.ones(len(ends), np.bool_)
     irregular[one] = irregular[other] = False
@@ -263,8 +279,8 @@ def _special_edges(
     return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])
 
 
-def _wedges(corners: Float64, values: Float64, triangles: Indices) -> Float64:
-    """Return a row for each vertex: its attributes, their gradients, and the quadric of both."""
+def _wedge_rows(corners: Float64, values: Float64, triangles: Indices) -> Float64:
+    """Return a row for each wedge: its attributes, their gradients, and their quadric."""
     columns = gradient_quadrics(corners, _at_corners(values, triangles))
     sums = np.zeros((values.shape[1], len(columns)))
     add_columns(columns, triangles, sums)

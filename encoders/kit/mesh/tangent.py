@@ -1,9 +1,9 @@
 """Tangents for normal maps by the rules of MikkTSpace, which bakers and engines agree on.
 
-Corners with equal position, normal and UV are one vertex. Triangles that meet at a vertex through
-shared edges and map their texture with the same orientation share a tangent there: the sum of
-their own, each projected onto the normal's plane and weighted by its angle. The one rule: only
-additions, products, quotients and square roots, so that every machine gets the same bits.
+Corners with equal position, normal and UV are one vertex. Triangles that meet at a vertex, are
+connected by edges and have the same texture orientation share a tangent there: the sum of their
+own, each projected onto the normal's plane and weighted by the corner's angle. Only additions,
+products, quotients and square roots are used, so that every machine gets the same bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.mesh.quadric import Float64, dot, unit
 from encoders.kit.mesh.triangle import (
     Indices,
     checked_triangles,
@@ -22,19 +21,20 @@ from encoders.kit.mesh.triangle import (
     has_distinct_corners,
     paired_edges,
 )
+from encoders.kit.mesh.vector import Float64, dot, unit
 from encoders.kit.mesh.weld import weld_mesh, weld_vertices
 
 Float32 = NDArray[np.float32]
 
-# What a corner gets that no triangle says anything about: along x, the texture not mirrored.
+# The tangent of a corner that no triangle decides: along x, texture not mirrored.
 UNKNOWN = (1.0, 0.0, 0.0, 1.0)
-# How far an orientation reaches over triangles that have none.
+# Over how many triangles without an orientation that of a neighbour is passed on.
 SPREAD_ROUNDS = 64
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The mesh whose tangents are wanted."""
+class TangentMesh:
+    """The mesh to compute tangents for."""
 
     positions: Float32
     normals: Float32
@@ -42,17 +42,17 @@ class Shape:
     indices: NDArray[np.integer]
 
 
-def corner_tangents(shape: Shape) -> Float32:
-    """Return (x, y, z, sign) for each corner of each triangle; sign * cross(n, t) runs along v."""
-    triangles = checked_triangles(shape.indices, len(shape.positions))
-    vertices = weld_vertices([shape.positions, shape.normals, shape.uvs])
+def corner_tangents(mesh: TangentMesh) -> Float32:
+    """Return (x, y, z, sign) for each corner of each triangle; the bitangent is sign * n x t."""
+    triangles = checked_triangles(mesh.indices, len(mesh.positions))
+    vertices = weld_vertices([mesh.positions, mesh.normals, mesh.uvs])
     welded = vertices.number[triangles]
-    place = weld_vertices([shape.positions]).number[triangles]
+    place = weld_vertices([mesh.positions]).number[triangles]
     is_good = has_distinct_corners(place)
     result = np.empty((len(triangles), 3, 4), np.float32)
     result[:] = UNKNOWN
     if is_good.any():
-        result[is_good] = _good_tangents(shape, triangles[is_good], welded[is_good])
+        result[is_good] = _good_tangents(mesh, triangles[is_good], welded[is_good])
         _copy_to_degenerate(result, welded, is_good)
     return result
 
@@ -62,20 +62,20 @@ def split_by_tangent(
 ) -> tuple[NDArray[np.int32], Float32, Indices]:
     """Split vertices whose corners have different tangents.
 
-    Return the old number and the tangent of each new vertex, and the triangles that use these.
+    Return the old index and the tangent of each new vertex, and the triangles that index these.
     """
     old = indices.reshape(-1).astype(np.int32)
     [number, tangent], triangles = weld_mesh([old, tangents.reshape(-1, 4)], np.arange(len(old)))
     return number.astype(np.int32), tangent.astype(np.float32), triangles
 
 
-def _good_tangents(shape: Shape, triangles: Indices, welded: Indices) -> Float32:
+def _good_tangents(mesh: TangentMesh, triangles: Indices, welded: Indices) -> Float32:
     """Return the tangents of triangles that have three different positions."""
-    slope, orientation = _slopes(shape, triangles)
+    slope, orientation = _slopes(mesh, triangles)
     one, other = paired_edges(edges_of(welded))
     orientation = _spread(orientation, one // 3, other // 3)
     group = _groups(orientation, one, other)
-    direction, weight = _weighted(shape, triangles, slope)
+    direction, weight = _weighted(mesh, triangles, slope)
     sums = np.empty((3, int(group.max()) + 1))
     for axis in range(3):
         sums[axis] = np.bincount(group, weights=direction[axis] * weight)
@@ -92,12 +92,13 @@ def _corners(columns: Float32, triangles: Indices) -> Float64:
     return np.moveaxis(columns.astype(np.float64)[triangles], 0, 2)
 
 
-def _slopes(shape: Shape, triangles: Indices) -> tuple[Float64, NDArray[np.int8]]:
-    """Return where u grows on each triangle, and the orientation of its texture, or 0 for none."""
-    points, uvs = _corners(shape.positions, triangles), _corners(shape.uvs, triangles)
+def _slopes(mesh: TangentMesh, triangles: Indices) -> tuple[Float64, NDArray[np.int8]]:
+    """Return the direction of growing u on each triangle, and its texture orientation or 0."""
+    points, uvs = _corners(mesh.positions, triangles), _corners(mesh.uvs, triangles)
     first, second = points[1] - points[0], points[2] - points[0]
     (u1, v1), (u2, v2) = uvs[1] - uvs[0], uvs[2] - uvs[0]
     sign = np.sign(u1 * v2 - v1 * u2)
+    # The sign makes mirrored textures point along growing u as well.
     slope, length = unit((first * v2 - second * v1) * sign)
     return slope, np.where(length > 0.0, sign, 0.0).astype(np.int8)
 
@@ -105,7 +106,7 @@ def _slopes(shape: Shape, triangles: Indices) -> tuple[Float64, NDArray[np.int8]
 def _spread(
     orientation: NDArray[np.int8], one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.int8]:
-    """Give triangles without a texture's orientation that of their first neighbour with one."""
+    """Give triangles without a texture orientation that of their first neighbour with one."""
     orientation = orientation.copy()
     here, near = np.concatenate([one, other]), np.concatenate([other, one])
     for _ in range(SPREAD_ROUNDS):
@@ -122,12 +123,14 @@ def _spread(
 def _groups(
     orientation: NDArray[np.int8], one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return for each corner the first corner of its group: linked by edges, equally oriented."""
+    """Return the first corner of each corner's group: connected by edges, equally oriented."""
     is_linked = orientation[one // 3] == orientation[other // 3]
     one, other = one[is_linked], other[is_linked]
+    # Opposite edges: the start of one is the end of the other.
     after_one, after_other = (edge // 3 * 3 + (edge + 1) % 3 for edge in (one, other))
     here, near = np.concatenate([one, after_one]), np.concatenate([after_other, other])
     group = np.arange(3 * len(orientation))
+    # Label propagation with path compression, until neighbours agree.
     while True:
         low = np.minimum(group[here], group[near])
         if np.array_equal(group[here], low) and np.array_equal(group[near], low):
@@ -138,9 +141,9 @@ def _groups(
             group = group[group]
 
 
-def _weighted(shape: Shape, triangles: Indices, slope: Float64) -> tuple[Float64, Float64]:
-    """Return each corner's direction in the plane of its normal, and its angle there."""
-    points, normals = _corners(shape.positions, triangles), _corners(shape.normals, triangles)
+def _weighted(mesh: TangentMesh, triangles: Indices, slope: Float64) -> tuple[Float64, Float64]:
+    """Return each corner's tangent in the plane of its normal, and its angle there."""
+    points, normals = _corners(mesh.positions, triangles), _corners(mesh.normals, triangles)
     directions, angles = [], []
     for corner in range(3):
         normal, _ = unit(normals[corner])
@@ -153,15 +156,15 @@ def _weighted(shape: Shape, triangles: Indices, slope: Float64) -> tuple[Float64
 
 
 def _in_plane(vectors: Float64, normal: Float64) -> Float64:
-    """Return the direction of the vectors as seen along the normal."""
+    """Return the unit vectors of the projections onto the normal's plane."""
     flat, _ = unit(vectors - normal * dot(normal, vectors))
     return flat
 
 
 def _angle(a: Float64, b: Float64) -> Float64:
-    """Return the angle between directions, from sums and roots alone.
+    """Return the angle between unit vectors, without a library's arc functions.
 
-    The tangent of half the angle is the quotient of their difference and their sum.
+    The tangent of half the angle is the length of their difference over that of their sum.
     """
     difference, total = a - b, a + b
     across, along = np.sqrt(dot(difference, difference)), np.sqrt(dot(total, total))
@@ -171,7 +174,7 @@ def _angle(a: Float64, b: Float64) -> Float64:
 
 
 def _arc_tangent(t: Float64) -> Float64:
-    """Return the arc tangent of numbers from 0 to 1: halved twice, then the power series."""
+    """Return the arc tangent of 0..1: the angle is halved twice, then the power series."""
     for _ in range(2):
         t = t / (1.0 + np.sqrt(1.0 + t * t))
     square = t * t
@@ -182,7 +185,7 @@ def _arc_tangent(t: Float64) -> Float64:
 
 
 def _copy_to_degenerate(result: Float32, welded: Indices, is_good: NDArray[np.bool_]) -> None:
-    """Give corners of triangles without area the tangent of the first good corner there."""
+    """Give corners of degenerate triangles the tangent of the first other corner at the vertex."""
     flat, vertex = result.reshape(-1, 4), welded.reshape(-1)
     is_good_corner = np.repeat(is_good, 3)
     first = np.full(int(vertex.max()) + 1, len(flat))

@@ -1,6 +1,6 @@
-"""Texture coordinates as a material wants them: scaled, rotated and moved by its texture.
+"""Apply a texture's transform (scale, rotation, offset) to UVs.
 
-Targets whose files hold plain coordinates bake the texture's transform into them here.
+For targets whose files have no such transform.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from encoders.kit.source.material import Texture
 
 
 def transform_uv(texture: Texture, uv: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the coordinates (n, 2) that `texture` is read at, untouched when it moves nothing.
+    """Return the UVs (n, 2) at which `texture` is sampled; the same array without a transform.
 
-    A positive rotation turns coordinates counter-clockwise as seen with v downwards, so that
-    (1, 0) moves towards (0, -1).
+    A positive rotation turns UVs counter-clockwise, seen with v pointing down: (1, 0) moves
+    towards (0, -1).
     """
     if (texture.scale, texture.rotation, texture.offset) == ((1.0, 1.0), 0.0, (0.0, 0.0)):
         return uv

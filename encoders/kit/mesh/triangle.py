@@ -1,7 +1,7 @@
-"""Indexed triangles: the one form in which meshes pass between the geometry modules.
+"""Indexed triangles, as the geometry modules take them, and their edges.
 
-Positions are (vertices, 3), attributes (vertices, anything), indices (triangles, 3). Whatever
-takes indices takes them through `checked_triangles`, so that no loop ever leaves its arrays.
+Positions are (vertices, 3), attributes (vertices, ...), indices (triangles, 3). Every function that
+takes indices checks them by `checked_triangles`: the native kernels do not check bounds.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from encoders.kit.error import EncodeError
 
 Indices = NDArray[np.int32]
 
-# Kernels number the six states of a triangle in 32 bits.
+# The native kernels number six states per triangle in 32 bits.
 MAX_TRIANGLES = (2**31 - 1) // 6
 
 
 def checked_triangles(indices: NDArray[np.integer], vertex_count: int) -> Indices:
-    """Return the indices as contiguous int32 triples that all name an existing vertex."""
+    """Return the indices as contiguous int32 triples, or refuse one without a vertex."""
     if indices.size % 3 or (indices.ndim == 2 and indices.shape[1] != 3):
         raise EncodeError("indices are not triangles", {"shape": indices.shape})
     triangles = indices.reshape(-1, 3)
@@ -34,19 +34,20 @@ def checked_triangles(indices: NDArray[np.integer], vertex_count: int) -> Indice
 
 
 def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
-    """Tell, for each triangle, whether its three vertices differ, so that it can draw something."""
+    """Tell for each triangle whether its three vertices differ."""
     distinct: NDArray[np.bool_] = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
     return distinct
 
 
 def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs of edges (start, end) that run against each other and meet no third one."""
+    """Return the pairs of opposite edges (start, end) that share their ends with no third edge."""
     low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
     key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     order = np.argsort(key, kind="stable")
+    # Padded on both sides, so that the first and last key have neighbours.
     is_same = np.zeros(len(key) + 2, np.bool_)
     is_same[1:-2] = key[order[1:]] == key[order[:-1]]
-    # A pair is an edge that equals the next one in order, but neither the one before nor after.
+    # A pair is two equal keys in sorted order, with no equal key before or after them.
     is_first = is_same[1:-1] & ~is_same[:-2] & ~is_same[2:]
     one, other = order[is_first], order[np.flatnonzero(is_first) + 1]
     is_pair = ends[one, 0] == ends[other, 1]
@@ -54,5 +55,5 @@ def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def edges_of(triangles: Indices) -> NDArray[np.int32]:
-    """Return the edges of all triangles as (start, end), three for each."""
+    """Return the edges (start, end) of all triangles, three for each."""
     return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)

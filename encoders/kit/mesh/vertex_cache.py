@@ -1,8 +1,8 @@
-"""Order triangles so that a small cache of transformed vertices is used well.
+"""Order triangles for a small cache of transformed vertices, by the Tipsify algorithm.
 
-Triangles are drawn vertex by vertex: all that are left around one, then those around the vertex
-that has been in the cache longest and will still be there when its triangles have been drawn. The
-one rule: only the order of the triangles changes, neither their corners nor their winding.
+Triangles are emitted vertex by vertex: all remaining ones around a vertex, then those around the
+oldest cached vertex that stays in the cache until its own triangles have been emitted. Only the
+order of the triangles changes, neither their corners nor their winding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CACHE_SIZE = 16
 def order_triangles(
     indices: NDArray[np.integer], vertex_count: int, cache_size: int = CACHE_SIZE
 ) -> NDArray[np.int32]:
-    """Return the numbers of the triangles in the order in which they are best drawn."""
+    """Return the indices of the triangles in cache-friendly order."""
     triangles = checked_triangles(indices, vertex_count)
     drawing = _Drawing(triangles, vertex_count, cache_size)
     vertex = drawing.next_waiting()
@@ -36,16 +36,16 @@ def order_triangles(
 def order_mesh(
     indices: NDArray[np.integer], vertex_count: int
 ) -> tuple[NDArray[np.int32], Indices]:
-    """Order triangles for the cache, then vertices by first use; return both, renumbered.
+    """Order triangles for the cache, then number vertices by first use.
 
-    The first array has the old number of each vertex that is used.
+    Return the old index of each used vertex, and the triangles with the new indices.
     """
     triangles = checked_triangles(indices, vertex_count)
     return prune_vertices(triangles[order_triangles(triangles, vertex_count)], vertex_count)
 
 
 def cache_miss_ratio(indices: NDArray[np.integer], cache_size: int = CACHE_SIZE) -> float:
-    """Return how many vertices a first-in first-out cache misses for each triangle."""
+    """Return the misses of a first-in first-out cache per triangle."""
     entered: dict[int, int] = {}
     misses = 0
     for vertex in indices.reshape(-1).tolist():
@@ -56,7 +56,7 @@ def cache_miss_ratio(indices: NDArray[np.integer], cache_size: int = CACHE_SIZE)
 
 
 class _Drawing:
-    """Which triangles are left around each vertex, and when it last entered the cache."""
+    """The remaining triangles around each vertex, and the time it last entered the cache."""
 
     def __init__(self, triangles: Indices, vertex_count: int, cache_size: int) -> None:
         flat = triangles.reshape(-1)
@@ -74,7 +74,7 @@ class _Drawing:
         self.scan = 0
 
     def draw_around(self, vertex: int) -> list[int]:
-        """Draw the triangles left around a vertex; return their corners."""
+        """Emit the remaining triangles around a vertex; return their corners."""
         near: list[int] = []
         for triangle in self.around[vertex]:
             if self.is_drawn[triangle]:
@@ -91,20 +91,21 @@ class _Drawing:
         return near
 
     def best_of(self, near: list[int]) -> int:
-        """Return the oldest corner that stays cached while its triangles are drawn, or any."""
+        """Return the oldest corner that stays cached while its triangles are emitted, or any."""
         best, oldest = -1, -1
         for vertex in near:
             left = self.left[vertex]
             if left == 0:
                 continue
             age = self.misses - self.entered[vertex]
+            # Each remaining triangle brings at most two new vertices into the cache.
             stays = age if age + 2 * left <= self.cache_size else 0
             if stays > oldest:
                 best, oldest = vertex, stays
         return best
 
     def next_waiting(self) -> int:
-        """Return the vertex met last that has triangles left, or the first one anywhere."""
+        """Return the most recent vertex with triangles left, else the first one, else -1."""
         while self.recent:
             vertex = self.recent.pop()
             if self.left[vertex]:

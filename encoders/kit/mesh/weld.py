@@ -1,7 +1,6 @@
 """Weld vertices that are equal bit for bit, number them by first use, and drop unused ones.
 
-The one rule: -0.0 is 0.0, and nothing else is the same as anything else unless a tolerance is
-asked for. Then the first vertex of each cell of a grid stands for all vertices in the cell.
+-0.0 equals 0.0. With a tolerance, all vertices in one cell of a grid become the first of them.
 """
 
 from __future__ import annotations
@@ -15,19 +14,20 @@ from numpy.typing import NDArray
 
 from encoders.kit.mesh.triangle import Indices, checked_triangles
 
-Attribute = NDArray[np.generic]
+# One row per vertex.
+VertexArray = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class Weld:
-    """Which vertices are one: `number[v]` is v's new number, `first[n]` the vertex it was."""
+    """`number[v]` is the new number of vertex v, `first[n]` the first vertex with number n."""
 
     first: NDArray[np.int32]
     number: NDArray[np.int32]
 
 
-def weld_vertices(attributes: Sequence[Attribute], tolerance: float = 0.0) -> Weld:
-    """Give the different vertices numbers in the order in which they first occur."""
+def weld_vertices(attributes: Sequence[VertexArray], tolerance: float = 0.0) -> Weld:
+    """Give distinct vertices numbers in the order in which they first occur."""
     rows = _keys(attributes, tolerance)
     numbers: dict[bytes, int] = {}
     number = [numbers.setdefault(row, len(numbers)) for row in rows]
@@ -38,8 +38,8 @@ def weld_vertices(attributes: Sequence[Attribute], tolerance: float = 0.0) -> We
 
 
 def weld_mesh(
-    attributes: Sequence[Attribute], indices: NDArray[np.integer], tolerance: float = 0.0
-) -> tuple[list[Attribute], Indices]:
+    attributes: Sequence[VertexArray], indices: NDArray[np.integer], tolerance: float = 0.0
+) -> tuple[list[VertexArray], Indices]:
     """Weld vertices that agree in all attributes; keep the used ones, in order of first use."""
     triangles = checked_triangles(indices, len(attributes[0]))
     weld = weld_vertices(attributes, tolerance)
@@ -62,19 +62,20 @@ def prune_vertices(
     return used.astype(np.int32), number[triangles]
 
 
-def _keys(attributes: Sequence[Attribute], tolerance: float) -> list[bytes]:
-    """Return one key for each vertex; equal keys are to be welded."""
+def _keys(attributes: Sequence[VertexArray], tolerance: float) -> list[bytes]:
+    """Return a key for each vertex; vertices with equal keys are welded."""
     columns = [_key_bytes(attribute, tolerance) for attribute in attributes]
     table = np.ascontiguousarray(np.concatenate(columns, axis=1))
     keys: list[bytes] = table.view(f"V{table.shape[1]}").reshape(-1).tolist()
     return keys
 
 
-def _key_bytes(attribute: Attribute, tolerance: float) -> NDArray[np.uint8]:
-    """Return the bytes of each row that decide whether two rows are the same."""
+def _key_bytes(attribute: VertexArray, tolerance: float) -> NDArray[np.uint8]:
+    """Return bytes for each row that are equal where the rows count as equal."""
     rows = np.ascontiguousarray(attribute.reshape(len(attribute), math.prod(attribute.shape[1:])))
     if not np.issubdtype(rows.dtype, np.floating):
         return rows.view(np.uint8)
     if tolerance > 0.0:
         rows = np.floor(rows.astype(np.float64) / tolerance + 0.5)
+    # Adding zero turns -0.0 into 0.0 and changes no other bits.
     return np.add(rows, rows.dtype.type(0)).view(np.uint8)

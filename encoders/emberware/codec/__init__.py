@@ -1,0 +1,1 @@
+"""How the console stores numbers, samples, pixels and serialised values; no file formats."""

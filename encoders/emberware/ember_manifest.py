@@ -1,0 +1,147 @@
+"""Import the manifest of the console's own tools, `ember.toml` or `nether.toml`.
+
+Ids, paths, selected clips, code and metadata are kept. Whatever has no counterpart in our manifest
+gives a warning.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.emberware.profile import KIND_LISTS
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Imported
+from encoders.kit.source.reference import resolve_reference
+
+# The kind of each `[[assets.*]]` section; `keyframes` and `animations` mean the same.
+SECTIONS = {section: kind for kind, section in KIND_LISTS.items()} | {"animations": "animation"}
+TEXTS = ("id", "title", "author", "version", "description")
+KEPT = (*TEXTS, "tags", "render_mode", "tick_rate", "max_players")
+# Keys of `[game]` that only the newer console knows.
+NEWER_KEYS = ("compress_textures", "tick_rate", "max_players")
+MODELS = (".glb", ".gltf")
+TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
+# Keys of an entry that select clips or name them, and our options for them.
+CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
+
+
+@dataclass
+class Entry:
+    """An `[[asset]]`: a source, its id and all kinds that are made from it."""
+
+    source: str
+    id: str
+    kinds: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def convert_ember(data: bytes, name: str) -> Imported:
+    """Convert the manifest at the project path `name`."""
+    document = _parse(data, name)
+    game, build = _section(document, "game", name), _section(document, "build", name)
+    is_newer = _is_newer(document, game, name)
+    warnings: list[str] = []
+    lines = [f"# From {name}.", 'target = "emberware"']
+    lines.append(f'profile = "{"nczx" if is_newer else "ewz"}"')
+    lines += ["", "[game]", *_game_lines(game, name)]
+    if "wasm" in build:
+        lines.append(f"wasm = {_quoted(resolve_reference(name, str(build['wasm'])))}")
+    else:
+        warnings.append("[build] names no `wasm`: write the path of the code into [game]")
+    if "script" in build:
+        warnings.append("[build] script is not run here: build the code before the content")
+    if _section(document, "netplay", name).get("enabled") is False:
+        lines.append("netplay = false")
+    if game.get("compress_textures"):
+        lines += ["", "[defaults.texture]", 'format = "bc7"']
+    for entry in _entries(_section(document, "assets", name), name, warnings):
+        lines += ["", "[[asset]]", *_entry_lines(entry)]
+    return Imported("\n".join([*lines, ""]), tuple(warnings))
+
+
+def _parse(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EncodeError("not a TOML file", {"file": name, "reason": error}) from error
+
+
+def _section(document: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+    found = document.get(key, {})
+    if not isinstance(found, dict):
+        raise EncodeError(f"[{key}] is no table", {"file": name})
+    return found
+
+
+def _is_newer(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -> bool:
+    """Tell whether the manifest is for the newer console, by its file name or by its keys."""
+    has_newer_key = "netplay" in document or any(key in game for key in NEWER_KEYS)
+    return posixpath.basename(name).startswith("nether") or has_newer_key
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
+    for key in KEPT:
+        if key in game:
+            value = game[key]
+            if not isinstance(value, TYPES.get(key, str)) or isinstance(value, bool):
+                raise EncodeError(f"[game] {key} has the wrong type", {"file": name})
+            yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Sequence[Entry]:
+    """Return the entries in order; rows with the same source and id are merged into one."""
+    found: dict[tuple[str, str], Entry] = {}
+    order = ["textures", "meshes", "skeletons", "keyframes", "animations", "sounds", "data"]
+    # Known sections in the order of the data pack; unknown ones come last, for the warnings.
+    for section in [*order, *sorted(assets.keys() - set(order))]:
+        rows = assets.get(section, [])
+        if section not in SECTIONS:
+            warnings.append(f"[[assets.{section}]]: {len(rows)} entries left out; unknown here")
+            continue
+        for row in rows:
+            entry = _entry(row, SECTIONS[section], f"assets.{section}", name)
+            known = found.setdefault((entry.source, entry.id), entry)
+            known.kinds += [kind for kind in entry.kinds if kind not in known.kinds]
+            known.options |= entry.options
+    return list(found.values())
+
+
+def _entry(row: object, kind: str, where: str, name: str) -> Entry:
+    if not isinstance(row, dict) or not isinstance(row.get("path"), str):
+        raise EncodeError(f"[[{where}]] has an entry without a `path`", {"file": name})
+    source = resolve_reference(name, row["path"])
+    stem, suffix = posixpath.splitext(posixpath.basename(source))
+    # Our manifests take these characters for a glob; theirs do not.
+    if set("*?[") & set(source):
+        raise EncodeError("path would be taken for a pattern", {"file": name, "path": source})
+    is_clip = kind == "animation" and suffix.lower() in MODELS
+    options = _clip_options(row) if is_clip else {}
+    return Entry(source, str(row.get("id") or stem), [kind], options)
+
+
+def _clip_options(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that select the named clip, the first if the row has an id, or all."""
+    options = {ours: str(row[theirs]) for theirs, ours in CLIP_KEYS.items() if theirs in row}
+    if "animation_name" in row:
+        return options | {"clips": str(row["animation_name"])}
+    if "id" in row:
+        # The console's tools take the first clip where an entry has an id and no name.
+        return options | {"clips": 0}
+    return {"id_prefix": "", **options}
+
+
+def _entry_lines(entry: Entry) -> Iterator[str]:
+    yield f"source = {_quoted(entry.source)}"
+    yield f"id = {_quoted(entry.id)}"
+    yield f"kinds = [{', '.join(_quoted(kind) for kind in entry.kinds)}]"
+    for key, value in entry.options.items():
+        yield f"{key} = {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,1 @@
+"""The files of the console: tables, writer and reader of each."""

@@ -1,0 +1,26 @@
+"""The sound node: a WAV file as `.ewzsnd`, and as the plain samples that a ROM holds."""
+
+from __future__ import annotations
+
+from encoders.emberware.format.sound import RATE, pack_sound
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.wav.decode import convert_rate, decode_wav, mix_to_mono, quantise_pcm16
+
+
+def encode_sound(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a sound; samples that are already 16-bit mono at 22,050 Hz are kept exactly."""
+    sound = decode_wav(inputs["sound"], str(params["source"]))
+    warnings = []
+    if sound.samples.shape[1] > 1:
+        warnings.append("stereo was mixed to one channel")
+    if sound.rate != RATE:
+        warnings.append(f"resampled from {sound.rate} to {RATE} Hz")
+    pcm = quantise_pcm16(convert_rate(mix_to_mono(sound), RATE))
+    if pcm.clipped:
+        warnings.append(f"{pcm.clipped} samples were too loud and were cut off")
+    samples = pcm.samples[:, 0]
+    return {
+        "file": pack_sound(samples),
+        "samples": samples.astype("<i2").tobytes(),
+        WARNINGS: "\n".join(warnings).encode(),
+    }

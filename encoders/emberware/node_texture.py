@@ -1,0 +1,30 @@
+"""The texture node: a PNG or JPEG as `.ewztex`."""
+
+from __future__ import annotations
+
+from encoders.emberware.codec.bc7 import compress_bc7
+from encoders.emberware.format.texture import BC7, SIDE_LIMIT, pack_texture
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.picture import decode_image
+
+# The largest side that most graphics cards take.
+USUAL_LIMIT = 8192
+
+
+def encode_texture(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a picture as RGBA8 or BC7."""
+    name = str(params["source"])
+    image = decode_image(inputs["image"], name)
+    height, width = image.shape[:2]
+    if max(width, height) > SIDE_LIMIT:
+        facts = {"file": name, "size": f"{width} x {height}", "allowed": f"{SIDE_LIMIT} a side"}
+        raise EncodeError("texture is too large", facts, "Scale the image down.")
+    warnings = []
+    if max(width, height) > USUAL_LIMIT:
+        warnings.append(f"{width} x {height} is more than most graphics cards take a side")
+    pixels = compress_bc7(image, name) if params["format"] == BC7 else image.tobytes()
+    return {
+        "file": pack_texture(width, height, pixels),
+        WARNINGS: "\n".join(warnings).encode(),
+    }

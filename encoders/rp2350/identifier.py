@@ -1,0 +1,76 @@
+"""Names in the generated module: Rust identifiers, file names, and source paths in comments.
+
+An identifier is the names of the parent folder and the file, in ASCII capitals. Assets with the
+same identifier are refused, and so is an asset with the identifier of another asset's patch.
+
+Imported while planning, so it must not import numpy.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Asset
+
+MODULE_FILE = "mod.rs"
+# An asset with this identifier would write MODULE_FILE too.
+MODULE_IDENTIFIER = "MOD"
+PATCH = re.compile("(.+)_PATCH(0|[1-9][0-9]*)")
+# Characters that some program takes for the end of a line, or that reverse the text's direction.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def identify(parent: str, stem: str) -> str:
+    """Return the identifier of a file `stem` in a folder `parent`, or in none if that is empty."""
+    # ASCII only, as the specification has it, although Rust would take other letters.
+    joined = f"{parent}_{stem}" if parent else stem
+    plain = re.sub("[^0-9A-Za-z]", "_", joined).upper()
+    return f"_{plain}" if plain[:1].isdigit() else plain
+
+
+def identify_asset(asset: Asset) -> str:
+    """Return the identifier of an asset, with its `id` in place of the file's name."""
+    is_nested = "/" in asset.name
+    parent = posixpath.basename(posixpath.dirname(asset.source)) if is_nested else ""
+    return identify(parent, asset.id)
+
+
+def file_base(identifier: str) -> str:
+    """Return the common beginning of the names of an asset's files."""
+    return identifier.lower()
+
+
+def comment_path(path: str) -> str:
+    """Return a path that is safe in a line comment."""
+    return UNSAFE.sub("?", path)
+
+
+def refuse_collisions(assets: Sequence[Asset]) -> None:
+    """Refuse assets that would write the same file or constant, all in one error.
+
+    Comparing identifiers is enough: constants of different identifiers can only be equal where
+    one identifier is that of the other's patch.
+    """
+    owners: dict[str, list[Asset]] = {}
+    for asset in assets:
+        owners.setdefault(identify_asset(asset), []).append(asset)
+    clashes: dict[str, object] = {}
+    for identifier, group in sorted(owners.items()):
+        sources = [asset.source for asset in group]
+        # Its wrapper would be called mod.rs as well.
+        if identifier == MODULE_IDENTIFIER:
+            sources.append("the module itself, mod.rs")
+        patch = PATCH.fullmatch(identifier)
+        meshes = owners.get(patch[1], []) if patch else []
+        sources += [f"a patch of {one.source}" for one in meshes if one.kind == "mesh"]
+        if len(sources) > 1:
+            clashes[identifier] = " and ".join(sources)
+    if clashes:
+        raise EncodeError(
+            "sources have the same identifier",
+            clashes,
+            "Rename one of each, give it an `id`, or exclude it.",
+        )

@@ -1,0 +1,97 @@
+"""Texture data: mip levels one after another, each as whole 4x4 blocks of RGBA4444 or BC1.
+
+A level smaller than a block repeats its edge texels. The reader refuses data of a wrong size and
+blocks that the writer cannot have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.image.bc1 import decode_bc1, encode_bc1
+from encoders.kit.image.block import from_blocks, to_blocks
+from encoders.kit.image.pixel import RGBA4444, Rgba8, decode_words, encode_words, truncate_bits
+from encoders.rp2350.format import BC1_BLOCK, MAX_SIDE, MIN_SIDE, RGBA4444_BLOCK
+from encoders.rp2350.rust_writer import TextureWrapper
+
+
+def check_size(width: int, height: int, name: str) -> None:
+    """Refuse a size that the hardware cannot address."""
+    sides = (width, height)
+    if any(side & (side - 1) for side in sides):
+        problem = "texture size is not a power of two"
+    elif min(sides) < MIN_SIDE:
+        problem = f"texture is smaller than {MIN_SIDE} texels"
+    elif max(sides) > MAX_SIDE:
+        problem = f"texture is larger than {MAX_SIDE} texels"
+    else:
+        return
+    below, above = ((f(width), f(height)) for f in (_side_below, _side_above))
+    nearest = " or ".join(dict.fromkeys(f"{w}x{h}" for w, h in (below, above)))
+    facts = {"file": name, "size": f"{width}x{height}"}
+    facts["allowed"] = f"powers of two from {MIN_SIDE} to {MAX_SIDE}, each side by itself"
+    raise EncodeError(problem, facts, f"Resize the image to {nearest}.")
+
+
+def _side_below(side: int) -> int:
+    return min(max(1 << side.bit_length() - 1, MIN_SIDE), MAX_SIDE)
+
+
+def _side_above(side: int) -> int:
+    return min(max(1 << (side - 1).bit_length(), MIN_SIDE), MAX_SIDE)
+
+
+def pack_rgba4444(levels: Sequence[Rgba8]) -> bytes:
+    """Pack mip levels as RGBA4444; low bits are truncated, not rounded, as the firmware does."""
+    blocks = [to_blocks(encode_words(level, RGBA4444, truncate_bits)) for level in levels]
+    return b"".join(RGBA4444_BLOCK.pack({"texel": some}, len(some)) for some in blocks)
+
+
+def pack_bc1(levels: Sequence[Rgba8], cutoff: int, quality: Literal["default", "best"]) -> bytes:
+    """Pack mip levels as BC1; texels with an alpha below the cutoff become transparent."""
+    return b"".join(encode_bc1(level, cutoff=cutoff, quality=quality) for level in levels)
+
+
+def unpack_levels(wrapper: TextureWrapper, data: bytes, name: str) -> list[Rgba8]:
+    """Decode every level to RGBA8, BC1 colours interpolated as the graphics processor does."""
+    check_size(wrapper.width, wrapper.height, name)
+    sizes = wrapper.level_bytes
+    if len(data) != sum(sizes):
+        facts = {"file": name, "bytes": len(data), "needed": sum(sizes)}
+        raise EncodeError("the texture's data does not have the size that its wrapper says", facts)
+    unpack = _unpack_rgba4444 if wrapper.format == "RGBA4444" else _unpack_bc1
+    offsets = [0, *accumulate(sizes)]
+    parts = [data[start:end] for start, end in pairwise(offsets)]
+    return [unpack(part, *size, name) for part, size in zip(parts, wrapper.sizes, strict=True)]
+
+
+def _unpack_rgba4444(data: bytes, width: int, height: int, name: str) -> Rgba8:
+    blocks = RGBA4444_BLOCK.unpack(data, len(data) // RGBA4444_BLOCK.size, name=name)["texel"]
+    words = from_blocks(blocks, width, height)
+    _check_edges(blocks, words, name)
+    return decode_words(words, RGBA4444)
+
+
+def _unpack_bc1(data: bytes, width: int, height: int, name: str) -> Rgba8:
+    blocks = BC1_BLOCK.unpack(data, len(data) // BC1_BLOCK.size, name=name)
+    index = blocks["index"][:, None] >> (2 * np.arange(16, dtype=np.uint32)) & 3
+    # The writer uses the three-colour mode only for blocks with a hole, or with index 0 alone.
+    is_opaque_of_three = (blocks["color0"] <= blocks["color1"]) & (index != 3).all(axis=1)
+    wrong = np.flatnonzero(is_opaque_of_three & index.any(axis=1))
+    if len(wrong):
+        raise EncodeError("an opaque block has three colours", {"file": name, "block": wrong[0]})
+    grid = index.reshape(-1, 4, 4)
+    _check_edges(grid, from_blocks(grid, width, height), name)
+    return decode_bc1(data, name, width, height, packed=True)
+
+
+def _check_edges(blocks: npt.NDArray[Any], picture: npt.NDArray[Any], name: str) -> None:
+    """Refuse blocks whose texels outside the picture do not repeat its edge."""
+    if not np.array_equal(to_blocks(picture), blocks):
+        raise EncodeError("texels beyond the edge do not repeat it", {"file": name})

@@ -1,0 +1,95 @@
+"""Decode a mesh source to one vertex list for all attributes, and triangles that index it.
+
+Corners share a vertex if they use the same rows of all attributes; equal values in different rows
+are not merged, nor are vertices of different OBJ sections or glTF primitives. Missing attributes
+become zeros, with a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.triangle import Indices, has_distinct_corners
+from encoders.kit.mesh.weld import prune_vertices
+from encoders.kit.plan import Inputs, Params
+from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.world import decode_world
+from encoders.kit.source.obj.decode import decode_obj
+
+Floats = npt.NDArray[np.float32]
+
+NO_NORMALS = "(0, 0, 0) is stored and light leaves them black; `generate_normals = true` makes some"
+NO_UVS = "(0, 0) is stored"
+
+
+@dataclass(frozen=True, eq=False)
+class VertexMesh:
+    """Vertices with all their attributes, in order of first use, and triangles."""
+
+    position: Floats
+    normal: Floats
+    uv: Floats
+    triangles: Indices
+    warnings: tuple[str, ...] = ()
+
+
+def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
+    """Decode an OBJ, glTF or GLB file."""
+    source = str(params["source"])
+    mesh, warnings = _decode_source(inputs, source)
+    if params["generate_normals"]:
+        mesh = fill_normals(mesh)
+    warnings += _missing(mesh.normal, "normal", NO_NORMALS)
+    warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)
+    welded = weld(mesh, across_parts=False)
+    # Degenerate triangles draw nothing, but would take strip entries.
+    drawn = has_distinct_corners(welded.indices)
+    if not drawn.any():
+        raise EncodeError("no triangle has three different corners", {"file": source})
+    if not drawn.all():
+        count = int(np.count_nonzero(~drawn))
+        warnings.append(f"triangles with two equal corners were dropped ({count})")
+    used, triangles = prune_vertices(welded.indices[drawn], len(welded.corners))
+    corners = welded.corners[used]
+    uv = _values(mesh.uv[0] if mesh.uv else None, corners, 2)
+    if params["flip_v"]:
+        # In float32, like all arithmetic of the firmware's tools.
+        uv[:, 1] = np.float32(1) - uv[:, 1]
+    position, normal = mesh.position.at(corners), _values(mesh.normal, corners, 3)
+    return VertexMesh(position, normal, uv, triangles, tuple(warnings))
+
+
+def _decode_source(inputs: Inputs, source: str) -> tuple[Mesh, list[str]]:
+    if source.lower().endswith(".obj"):
+        obj = decode_obj(inputs["source"], source)
+        return obj.mesh, list(obj.warnings)
+    resources = {
+        name.removeprefix("ref/"): data for name, data in inputs.items() if name != "source"
+    }
+    gltf = decode_gltf(inputs["source"], source, resources)
+    mesh = decode_world(gltf)
+    if not mesh.triangle_count:
+        raise EncodeError("no triangles in the scene", {"file": source})
+    return mesh, list(gltf.warnings)
+
+
+def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -> list[str]:
+    """Return a warning about corners without a value."""
+    if attribute is None:
+        return [f"no corner has a {name}; {meaning}"]
+    count = int(np.count_nonzero(attribute.corner < 0))
+    return [f"some corners have no {name} ({count}); {meaning}"] if count else []
+
+
+def _values(
+    attribute: Attribute[np.float32] | None, corners: npt.NDArray[np.intp], width: int
+) -> Floats:
+    if attribute is None:
+        return np.zeros((len(corners), width), np.float32)
+    return attribute.at(corners)

@@ -1,0 +1,173 @@
+"""What `doit inspect` shows of a generated file, and the exports: textures as PNG, meshes as OBJ.
+
+Decoding is also validation. Exports show what the graphics processor shows, after all rounding.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from encoders.kit.error import EncodeError
+from encoders.kit.image.pixel import Rgba8
+from encoders.kit.plan import Siblings
+from encoders.rp2350.identifier import MODULE_FILE
+from encoders.rp2350.patch_data import PatchData, unpack_patch
+from encoders.rp2350.reader import find_sibling, parse_sibling, unpack_mesh
+from encoders.rp2350.rust_literal import vector_texts
+from encoders.rp2350.rust_reader import decode_module, decode_text, parse_wrapper
+from encoders.rp2350.rust_writer import MeshDescriptor, PatchWrapper, RustModule, TextureWrapper
+from encoders.rp2350.texture_data import unpack_levels
+
+TEXTURE_DATA = re.compile("_(rgba4444|bc1)[.]bin$")
+
+Fields = dict[str, Any]
+
+
+def decode_rust(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode a wrapper with its data, a mesh with all patches, or the module with everything."""
+    if posixpath.basename(name) == MODULE_FILE:
+        return _show_module(decode_module(decode_text(data, name), name), name, siblings)
+    wrapper = parse_wrapper(data, name)
+    if isinstance(wrapper, TextureWrapper):
+        return _show_texture(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
+    if isinstance(wrapper, PatchWrapper):
+        return _show_patch(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
+    return _show_mesh(wrapper, name, siblings)
+
+
+def decode_texture(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode a texture's data by the wrapper beside it."""
+    wrapper_file = TEXTURE_DATA.sub(".rs", posixpath.basename(name))
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, TextureWrapper) or wrapper.data_file != posixpath.basename(name):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return _show_texture(wrapper, data, name)
+
+
+def decode_patch(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode a patch's data by the wrapper beside it."""
+    wrapper_file = posixpath.basename(name).removesuffix(".bin") + ".rs"
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, PatchWrapper) or wrapper.data_file != posixpath.basename(name):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return _show_patch(wrapper, data, name)
+
+
+def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
+    for file in (*module.textures, *module.meshes):
+        # Decoding validates, so a valid module means that everything it includes is valid.
+        decode_rust(find_sibling(file, name, siblings), file, siblings)
+    return {
+        "textures": len(module.textures),
+        "meshes": len([file for file in module.meshes if not re.search("_patch[0-9]+[.]", file)]),
+        "source_root": module.source_root,
+        "includes": [*module.textures, *module.meshes],
+    }
+
+
+def _show_texture(wrapper: TextureWrapper, data: bytes, name: str) -> Fields:
+    levels = unpack_levels(wrapper, data, name)
+    return {
+        "width": wrapper.width,
+        "height": wrapper.height,
+        "levels": wrapper.levels,
+        "bytes": len(data),
+        "format": wrapper.format,
+        "identifier": wrapper.identifier,
+        "source": wrapper.source,
+        "transparent": int(np.count_nonzero(levels[0][..., 3] == 0)),
+        "mip_offsets": [0, *accumulate(wrapper.level_bytes[:-1])],
+    }
+
+
+def _show_patch(wrapper: PatchWrapper, data: bytes, name: str) -> Fields:
+    patch = wrapper.patch
+    found = unpack_patch(data, patch.vertices, patch.entries, name)
+    return {
+        "vertices": patch.vertices,
+        "entries": patch.entries,
+        "triangles": len(found.triangles),
+        "bytes": len(data),
+        "identifier": wrapper.identifier,
+        "patch": wrapper.number,
+        "patches": wrapper.total,
+        "source": wrapper.source,
+        "aabb_min": list(patch.low),
+        "aabb_max": list(patch.high),
+        **{field: values.tolist() for field, values in found.columns.items()},
+        "strip": [list(pair) for pair in zip(*_commands(found), strict=True)],
+        "drawn": found.triangles.tolist(),
+    }
+
+
+def _commands(found: PatchData) -> tuple[list[int], list[int]]:
+    return found.entries["vertex"].tolist(), found.entries["kick"].tolist()
+
+
+def _show_mesh(wrapper: MeshDescriptor, name: str, siblings: Siblings) -> Fields:
+    patches = unpack_mesh(wrapper, name, siblings)
+    return {
+        "patches": len(patches),
+        "vertices": sum(patch.vertices for patch in wrapper.patches),
+        "entries": sum(patch.entries for patch in wrapper.patches),
+        "triangles": sum(len(patch.triangles) for patch in patches),
+        "bytes": sum(patch.size_bytes for patch in wrapper.patches),
+        "identifier": wrapper.identifier,
+        "source": wrapper.source,
+        "aabb_min": list(wrapper.low),
+        "aabb_max": list(wrapper.high),
+    }
+
+
+def render_texture(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
+    """Draw the base level, with the smaller levels in a column on its right."""
+    from PIL import Image
+
+    wrapper = parse_wrapper(data, name)
+    if not isinstance(wrapper, TextureWrapper):
+        raise EncodeError("only textures can be drawn", {"file": name})
+    levels = unpack_levels(wrapper, siblings(wrapper.data_file) or b"", name)
+    side = levels[1].shape[1] if len(levels) > 1 else 0
+    sheet = np.zeros((_sheet_height(levels), wrapper.width + side, 4), np.uint8)
+    sheet[: wrapper.height, : wrapper.width] = levels[0]
+    top = 0
+    for level in levels[1:]:
+        sheet[top : top + level.shape[0], wrapper.width : wrapper.width + level.shape[1]] = level
+        top += level.shape[0]
+    stream = io.BytesIO()
+    Image.fromarray(sheet).save(stream, "PNG")
+    return {"texture.png": stream.getvalue()}
+
+
+def _sheet_height(levels: list[Rgba8]) -> int:
+    return max(len(levels[0]), sum(len(level) for level in levels[1:]))
+
+
+def export_obj(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
+    """Export a mesh with the positions, UVs and normals that the firmware decodes."""
+    wrapper = parse_wrapper(data, name)
+    if not isinstance(wrapper, MeshDescriptor):
+        raise EncodeError("only a mesh's descriptor can become an OBJ", {"file": name})
+    low = np.array(wrapper.low)
+    extent = np.array(wrapper.high) - low
+    lines, first = [], 1
+    for number, patch in enumerate(unpack_mesh(wrapper, name, siblings)):
+        lines.append(f"g patch{number}")
+        rows = {
+            # The firmware applies the same scale and offset in its model matrix.
+            "v": low + patch.columns["pos"] * (extent / 65535),
+            "vt": patch.columns["uv"] / 8192,
+            "vn": patch.columns["norm"] / 32767,
+        }
+        for keyword, values in rows.items():
+            lines += [f"{keyword} {' '.join(vector_texts(row))}" for row in values.tolist()]
+        for corners in (patch.triangles.astype(int) + first).tolist():
+            lines.append("f " + " ".join(f"{corner}/{corner}/{corner}" for corner in corners))
+        first += len(patch.columns["pos"])
+    return {"mesh.obj": ("\n".join(lines) + "\n").encode()}
