@@ -36,11 +36,13 @@ def files_of(built: Mapping[str, Any]) -> dict[str, str]:
     return {path: sha for _, _, sha, path in built["made"] if path is not None}
 
 
-def placed(receipt_rows: Iterable[tuple[str, int, str]], job: Job) -> tuple[Output, ...]:
+def placed(
+    receipt_rows: Iterable[tuple[str, int, str, str | None]], job: Job
+) -> tuple[Output, ...]:
     """Give the outputs of a receipt with the files that they become."""
     outputs = job.outputs
     return tuple(
-        Output(role, size, sha, place_of(role, outputs)) for role, size, sha in receipt_rows
+        Output(role, size, sha, place_of(role, outputs)) for role, size, sha, _ in receipt_rows
     )
 
 

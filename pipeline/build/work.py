@@ -15,21 +15,22 @@ from typing import NamedTuple, TypeVar
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
-from pipeline.process.isolate import call_apart, is_apart, refuse_changed_code
-from pipeline.content.target_error import bug_in
 from pipeline.build.built import Output, freeze_built, placed
-from pipeline.cache.local import Cache
-from pipeline.content.code import load_function, loaded_texts
 from pipeline.build.deliver import deliver
-from pipeline.disk.file import read_if_there
-from pipeline.change.fingerprint import fingerprint
-from pipeline.state.ledger import Ledger
 from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED
-from pipeline.disk.listing import Stamp
-from pipeline.plan.place import broken_promise
 from pipeline.build.purity import pure
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import Receipt, is_small
+from pipeline.change.fingerprint import fingerprint
+from pipeline.content.code import load_function, loaded_texts
+from pipeline.content.target_error import bug_in
+from pipeline.disk.file import read_if_there
+from pipeline.disk.listing import Stamp
+from pipeline.output import Output as ReceiptOutput
+from pipeline.plan.place import broken_promise
+from pipeline.process.isolate import call_apart, is_apart, refuse_changed_code
 from pipeline.process.worker import plain_error
+from pipeline.state.ledger import Ledger
 
 Outputs = tuple[Output, ...]
 
@@ -182,7 +183,7 @@ def _restore(job: Job, bench: Bench) -> Result | None:
         return None
     made = placed(receipt.made, job)
     private = (row for row, one in zip(receipt.made, made, strict=True) if one.path is None)
-    if not all(map(cache.has_output, private)):
+    if not all(cache.has_output(receipt, row) for row in private):
         return None
     rows = {row.role: row for row in receipt.made}
     delivery = deliver(job, bench, made, lambda one: cache.load_output(receipt, rows[one.role]))
@@ -288,8 +289,8 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     missing, extra = broken_promise(roles, job.outputs)
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
-    made = tuple(Made(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
-    inline = {one.role: outputs[one.role] for one in made if one.is_inline}
+    made = tuple(ReceiptOutput(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
+    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
     return Receipt(made, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
 

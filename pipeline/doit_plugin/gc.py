@@ -12,7 +12,8 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.build.built import made_by
 from pipeline.build.sweep import adopt_ledger
-from pipeline.cache.trim import GRACE_S, clear_litter, trim_cache
+from pipeline.cache.local import VERSION
+from pipeline.cache.trim import GRACE_S, clear_litter, older_caches, trim_cache
 from pipeline.doit_plugin.command import PlainCommand
 from pipeline.doit_plugin.loader import say_waiting, speaking_plainly
 from pipeline.project import Project
@@ -41,7 +42,7 @@ class Gc(PlainCommand):
     cmd_options = (opt_max_size,)
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
-        """Trim, and say what was done."""
+        """Trim the cache, and say what was removed and what is left."""
         if pos_args:
             raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
         limit = parse_size(opt_values["max_size"])
@@ -59,7 +60,19 @@ class Gc(PlainCommand):
         files = trimmed.removed_files + cleared.removed_files
         size = human_bytes(trimmed.removed_bytes + cleared.removed_bytes)
         print(f"removed {files:,} files ({size}), kept {human_bytes(trimmed.kept_bytes)}")
+        tell_of_older_caches(project.cache.folder)
         return 0
+
+
+def tell_of_older_caches(folder: str) -> None:
+    """Say how large the results of older versions are, which only the user can remove."""
+    names, size = older_caches(folder)
+    if names:
+        paths = ", ".join(f"{folder}/{name}" for name in names)
+        print(
+            f"older cache (version {VERSION - 1}): {human_bytes(size)} in {paths}; "
+            "delete it unless an older Cartwright still uses it"
+        )
 
 
 def shorten_ledger(project: Project) -> None:

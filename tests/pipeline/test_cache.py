@@ -12,10 +12,11 @@ import pytest
 
 import pipeline.build.work
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt, pack_receipt, unpack_receipt
+from pipeline.cache.receipt import INLINE_BYTES, Receipt, pack_receipt, unpack_receipt
 from pipeline.cache.trim import GRACE_S, trim_cache
 from pipeline.disk import file as files
 from pipeline.doit_plugin.gc import parse_size
+from pipeline.output import Output
 from tests.pipeline.game import ROOT, Game
 
 LONG_AGO, NOW = 1_000_000_000, 2_000_000_000
@@ -31,20 +32,20 @@ def store(cache: Cache, data: bytes, used: int = LONG_AGO) -> tuple[str, str]:
     """Store a result of one object; its fingerprint and its digest come back."""
     sha = hashlib.sha256(data).hexdigest()
     fingerprint = hashlib.sha256(b"fingerprint of " + data).hexdigest()
-    cache.store_result(fingerprint, Receipt((Made("out", len(data), sha),)), {"out": data})
+    cache.store_result(fingerprint, Receipt((Output("out", len(data), sha),)), {"out": data})
     for path in (cache._path("objects", sha), cache._path("receipts", fingerprint)):
         os.utime(path, (used, used))
     return fingerprint, sha
 
 
 def test_a_receipt_survives_its_bytes():
-    made = (Made("a", 3, "f" * 64), Made("b/0", 0, "0" * 64), Made("c", LARGE, "1" * 64))
+    made = (Output("a", 3, "f" * 64), Output("b/0", 0, "0" * 64), Output("c", LARGE, "1" * 64))
     receipt = Receipt(made, ("warned",), ("said",), {"a": b"\n\0x", "b/0": b""})
     assert unpack_receipt(pack_receipt(receipt)) == receipt
 
 
 def test_every_damaged_receipt_is_known_as_such():
-    data = pack_receipt(Receipt((Made("a", 3, "f" * 64),), inline={"a": b"abc"}))
+    data = pack_receipt(Receipt((Output("a", 3, "f" * 64),), inline={"a": b"abc"}))
     for position in range(len(data)):
         assert unpack_receipt(data[:position]) is None
         flipped = bytes([*data[:position], data[position] ^ 1, *data[position + 1 :]])
@@ -58,7 +59,7 @@ def test_a_damaged_object_is_set_aside_and_counts_as_missing(cache):
         file.write(b"c0ntent")
     assert cache.load_object(sha) is None
     assert not cache.has_object(sha)
-    assert os.path.exists(f"{cache.folder}/damaged/{sha}")
+    assert os.path.exists(f"{cache.store}/damaged/{sha}")
     cache.store_object(sha, content)
     assert cache.load_object(sha) == content
 
@@ -67,7 +68,7 @@ def test_a_damaged_object_is_encoded_again_with_a_warning(game):
     game.write("assets/a.txt", "a" * LARGE)
     game.doit()
     sha = hashlib.sha256(b"A" * LARGE).hexdigest()
-    game.write(f"cache/objects/{sha[:2]}/{sha[2:]}", "damaged")
+    game.write(f"cache/v2/objects/{sha[:2]}/{sha[2:]}", "damaged")
     game.remove("build")
     ran = game.doit()
     assert ran.code == 0
@@ -79,7 +80,7 @@ def test_a_damaged_object_is_encoded_again_with_a_warning(game):
 def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
     game.write("assets/a.txt", "a")
     game.doit()
-    receipts = [path for path in game.path("cache/receipts").rglob("*") if path.is_file()]
+    receipts = [path for path in game.path("cache/v2/receipts").rglob("*") if path.is_file()]
     for path in receipts:
         path.write_bytes(path.read_bytes()[:-1])
     game.remove("build")
@@ -92,10 +93,10 @@ def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
 def test_an_edited_output_never_changes_the_cache(game):
     game.write("assets/a.txt", "a" * 100_000)
     game.doit()
-    objects = game.outputs("cache/objects")
+    objects = game.outputs("cache/v2/objects")
     with open(game.path("build/toy/a.out"), "r+b") as file:
         file.write(b"edited in place")
-    assert game.outputs("cache/objects") == objects
+    assert game.outputs("cache/v2/objects") == objects
 
 
 def test_several_worktrees_share_a_cache(tmp_path, monkeypatch):
@@ -128,7 +129,7 @@ def test_processes_that_share_a_cache_do_not_disturb_one_another(tmp_path):
     ]
     assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
     assert games[0].outputs() == games[1].outputs() == games[2].outputs()
-    assert os.listdir(tmp_path / "shared" / "tmp") == []
+    assert os.listdir(tmp_path / "shared" / "v2" / "tmp") == []
 
 
 def test_switching_a_branch_back_and_forth_costs_no_encoding(game):
@@ -211,7 +212,7 @@ def test_a_trim_keeps_objects_that_another_receipt_names(cache):
     data = b"shared" * LARGE
     sha = hashlib.sha256(data).hexdigest()
     store(cache, data)
-    cache.store_result("1" * 64, Receipt((Made("out", len(data), sha),)), {"out": data})
+    cache.store_result("1" * 64, Receipt((Output("out", len(data), sha),)), {"out": data})
     os.utime(cache._path("receipts", "1" * 64), (NOW, NOW))
     trim_cache(cache, len(data) + 300, set(), NOW)
     assert cache.load_object(sha) == data
@@ -294,10 +295,10 @@ def test_gc_clears_old_temporary_files_of_the_project_and_leaves_young_ones(game
 def test_a_stray_folder_in_the_cache_is_left_alone(game, place):
     game.write("assets/a.txt", "a")
     game.doit()
-    game.write(f"cache/{place}/stray/file", "mine")
-    os.utime(game.path(f"cache/{place}/stray"), (LONG_AGO, LONG_AGO))
+    game.write(f"cache/v2/{place}/stray/file", "mine")
+    os.utime(game.path(f"cache/v2/{place}/stray"), (LONG_AGO, LONG_AGO))
     assert game.doit("gc", "--max-size", "0").code == 0
-    assert game.read(f"cache/{place}/stray/file") == b"mine"
+    assert game.read(f"cache/v2/{place}/stray/file") == b"mine"
 
 
 @pytest.mark.parametrize(

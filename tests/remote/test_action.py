@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.plan import Family, Place
-from pipeline.cache.receipt import INLINE_BYTES, Made, Receipt
+from pipeline.cache.receipt import INLINE_BYTES, Receipt, is_small
 from pipeline.cache.shared.action_result import (
     INLINE_TOTAL,
     BadActionError,
@@ -21,6 +21,7 @@ from pipeline.cache.shared.action_result import (
     seal,
     unpack_action,
 )
+from pipeline.output import Output
 from pipeline.plan.place import place_of
 from tests.remote.message import ActionResult
 
@@ -37,8 +38,8 @@ def sha(data: bytes) -> str:
 
 
 def receipt_of(outputs: dict[str, bytes], *warnings: str, report: tuple[str, ...] = ()) -> Receipt:
-    made = tuple(Made(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
-    inline = {one.role: outputs[one.role] for one in made if one.is_inline}
+    made = tuple(Output(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
+    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
     return Receipt(made, warnings, report, inline)
 
 
@@ -54,7 +55,7 @@ def message_of(receipt: Receipt = GOOD) -> Any:
 def sealed(message: Any) -> bytes:
     """Write a message with the seal that belongs to what it says, as a forger would."""
     made = tuple(
-        Made(one.path, one.digest.size_bytes, one.digest.hash) for one in message.output_files
+        Output(one.path, one.digest.size_bytes, one.digest.hash) for one in message.output_files
     )
     warnings = tuple(message.stderr_raw.decode().split("\n")[:-1])
     report = tuple(message.stdout_raw.decode().split("\n")[:-1])

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.receipt import Receipt
 from pipeline.cache.shared import client
 from pipeline.cache.shared.action_result import pack_action
 from pipeline.cache.shared.address import Address
 from pipeline.cache.shared.breaker import DEBT_SECONDS, QUICK_SECONDS, SLOWEST_RATE, Breaker
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.upload import LONGEST_QUEUE, THREADS, Uploads
+from pipeline.output import Output
 from tests.remote import proxy as harm
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import Server, running
@@ -35,7 +36,7 @@ def shared_at(port: int, writes: bool = True) -> SharedCache:
 
 
 def keep_result(cache: Cache, key: str = KEY) -> Receipt:
-    made = (Made("large", len(LARGE), sha(LARGE)), Made("small", len(SMALL), sha(SMALL)))
+    made = (Output("large", len(LARGE), sha(LARGE)), Output("small", len(SMALL), sha(SMALL)))
     receipt = Receipt(made, ("a warning",), ("a report",), {"small": SMALL})
     cache.store_result(key, receipt, {"large": LARGE, "small": SMALL})
     return receipt

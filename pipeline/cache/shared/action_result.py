@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from encoders.kit.plan import Place
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.receipt import Receipt
+from pipeline.output import Output
 from pipeline.plan.place import broken_promise
 
 # fmt: off
@@ -85,7 +86,7 @@ def seal(fingerprint: str, receipt: Receipt) -> str:
     return SEAL + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _pack_file(one: Made, contents: bytes) -> bytes:
+def _pack_file(one: Output, contents: bytes) -> bytes:
     digest = _field(HASH, one.sha.encode()) + _number(SIZE_BYTES, one.size)
     return _field(PATH, one.role.encode()) + _field(DIGEST, digest) + _field(CONTENTS, contents)
 
@@ -115,7 +116,7 @@ def _varint(value: int) -> bytes:
 
 def unpack_action(data: bytes, fingerprint: str, outputs: Mapping[str, Place]) -> Action:
     """Read an ActionResult that must be the result of this node."""
-    made: list[Made] = []
+    made: list[Output] = []
     inline: dict[str, bytes] = {}
     texts = {STDOUT_RAW: b"", STDERR_RAW: b""}
     worker = ""
@@ -148,11 +149,11 @@ def _check_promise(receipt: Receipt, outputs: Mapping[str, Place]) -> None:
         raise BadActionError("it is too large")
 
 
-def _unpack_file(data: bytes) -> tuple[Made, bytes]:
+def _unpack_file(data: bytes) -> tuple[Output, bytes]:
     parts = {number: _bytes(value) for number, value in _fields(data) if number in FILE_FIELDS}
     contents = parts.get(CONTENTS, b"")
     sha, size = _unpack_digest(parts.get(DIGEST, b""))
-    one = Made(_checked_role(_decoded(parts.get(PATH, b""))), size, sha)
+    one = Output(_checked_role(_decoded(parts.get(PATH, b""))), size, sha)
     if (contents or not size) and not _has_digest(contents, one):
         raise BadActionError("an output does not have the digest that it should")
     return one, contents
@@ -166,7 +167,7 @@ def _unpack_digest(data: bytes) -> tuple[str, int]:
     return sha, size
 
 
-def _has_digest(data: bytes, one: Made) -> bool:
+def _has_digest(data: bytes, one: Output) -> bool:
     return len(data) == one.size and hashlib.sha256(data).hexdigest() == one.sha
 
 

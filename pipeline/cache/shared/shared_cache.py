@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from encoders.kit.plan import Place
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.cache.receipt import Receipt, is_small
 from pipeline.cache.shared.action_result import (
     MESSAGE_BYTES,
     BadActionError,
@@ -33,6 +33,7 @@ from pipeline.cache.shared.client import (
     WrongAnswerError,
 )
 from pipeline.cache.shared.upload import Uploads
+from pipeline.output import Output
 from pipeline.report.message import human_bytes
 
 LARGE_BYTES = 1 << 24
@@ -99,16 +100,16 @@ class SharedCache:
         self._brought.add(fingerprint)
         return True
 
-    def _bring(self, one: Made, inline: dict[str, bytes], cache: Cache) -> bool:
+    def _bring(self, one: Output, inline: dict[str, bytes], cache: Cache) -> bool:
         """Have an output at hand: small ones for the receipt, others as objects."""
         data = inline.get(one.role)
         if data is None:
-            if not one.is_inline and cache.has_object(one.sha):
+            if not is_small(one.size) and cache.has_object(one.sha):
                 return True
             data = self.blob(one.sha, one.size)
         if data is None:
             return False
-        if one.is_inline:
+        if is_small(one.size):
             inline[one.role] = data
         else:
             cache.store_object(one.sha, data)
@@ -125,7 +126,7 @@ class SharedCache:
         return self.publish(fingerprint, receipt, lambda one: cache.load_output(receipt, one))
 
     def publish(
-        self, fingerprint: str, receipt: Receipt, load: Callable[[Made], bytes | None]
+        self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
     ) -> bool:
         """Send a result: bytes first, then what names them."""
         inside = inlined(receipt)
@@ -134,7 +135,7 @@ class SharedCache:
                 return False
         return self._put(AC, fingerprint, pack_action(fingerprint, receipt))
 
-    def _upload_blob(self, one: Made, load: Callable[[Made], bytes | None]) -> bool:
+    def _upload_blob(self, one: Output, load: Callable[[Output], bytes | None]) -> bool:
         if one.sha in self.has_blobs([one.sha]):
             return True
         data = load(one)
