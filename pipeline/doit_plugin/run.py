@@ -135,9 +135,11 @@ def _open_shared(session: Session) -> Any:
     try:
         if not is_set(session.project.root, "remote_cache"):
             return None
+        from pipeline.cache.shared.pending import Pending
         from pipeline.cache.shared.shared_cache import open_shared
 
-        return open_shared(session.project.root)
+        project = session.project
+        return open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None
 
@@ -210,6 +212,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.build.lookup import LookUps
 
         cache = work.bench_for(self.session.build.workplace).cache
+        self.session.shared.resume(cache)
         return LookUps(self.session.shared, cache, pool)
 
     def _pool_of(self, size: int) -> Any:
