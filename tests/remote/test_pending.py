@@ -84,10 +84,11 @@ def test_a_run_that_only_reads_leaves_the_list_alone(
     assert not fake.entries
 
 
+@pytest.mark.parametrize("trimmed", ["cache", "cache/v2/objects"])
 def test_what_was_trimmed_meanwhile_is_waited_for_no_longer(
-    waiting: Game, fake: Fake, monkeypatch: pytest.MonkeyPatch
+    waiting: Game, fake: Fake, monkeypatch: pytest.MonkeyPatch, trimmed: str
 ) -> None:
-    waiting.remove("cache")
+    waiting.remove(trimmed)
     share(monkeypatch, fake.address, write=True)
     waiting.write("assets/text001.txt", "changed\n")
     assert waiting.doit().code == 0

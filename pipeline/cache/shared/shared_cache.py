@@ -135,7 +135,14 @@ class SharedCache:
         if receipt is None or not can_travel(receipt):
             self._unsendable.add(fingerprint)  # it was trimmed, or others would refuse it
             return False
-        return self.publish(fingerprint, receipt, lambda one: cache.load_output(receipt, one))
+
+        def load(one: Output) -> bytes | None:
+            data = cache.load_output(receipt, one)
+            if data is None:
+                self._unsendable.add(fingerprint)
+            return data
+
+        return self.publish(fingerprint, receipt, load)
 
     def publish(
         self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
