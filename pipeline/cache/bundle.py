@@ -87,6 +87,19 @@ def scan_records(path: str, start: int = 0) -> Iterator[tuple[Head, Record]]:
                 start = record.end
 
 
+def list_records(path: str) -> Iterator[tuple[Head, Record]]:
+    """Give all records of a bundle; those behind a damaged head are found by the index."""
+    end = 0
+    for head, record in scan_records(path):
+        end = record.end
+        yield head, record
+    index = Index.load(path)
+    for record in index.records() if index is not None else ():
+        found = next(scan_records(path, record.start), None) if record.start > end else None
+        if found is not None and found[1] == record:
+            yield found
+
+
 def read_record(record: Record, fingerprint: str) -> bytes | None:
     """Read a receipt; None where it was dropped, or where the record is of another or not whole."""
     with open(record.path, "rb", buffering=0) as file:
@@ -101,12 +114,15 @@ def read_record(record: Record, fingerprint: str) -> bytes | None:
 def drop_record(record: Record, fingerprint: str) -> None:
     """Mark a record as dropped, for all processes that read it from now on."""
     with open(record.path, "r+b", buffering=0) as file:
+        stat = os.fstat(file.fileno())
         file.seek(record.start)
         head = unpack_head(file.read(HEAD.size), 0)
         # An index that does not fit its bundle must not make us write into another receipt.
         if head is not None and head.fingerprint == fingerprint:
             file.seek(record.start)
             file.write(bytes([DROPPED]))
+    # To drop a record is no use of the others: trimming goes by the time of last use.
+    os.utime(record.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def rewrite_bundles(ends: Mapping[str, int], kept: Iterable[Record], scratch: str) -> str:
@@ -168,7 +184,11 @@ class Index:
         """Read the index of a bundle; None where there is none, or none that is whole."""
         data = read_if_there(path + INDEX) or b""
         entries = data[DIGEST_BYTES:]
-        if not entries or xxhash.xxh3_128_digest(entries) != data[:DIGEST_BYTES]:
+        if (
+            not entries
+            or len(entries) % ENTRY.size
+            or xxhash.xxh3_128_digest(entries) != data[:DIGEST_BYTES]
+        ):
             return None
         return Index(path, entries)
 
@@ -178,6 +198,11 @@ class Index:
         rows = sorted((bytes.fromhex(key), one.start, one.length) for key, one in records.items())
         entries = b"".join(ENTRY.pack(*row) for row in rows)
         write_whole(path + INDEX, xxhash.xxh3_128_digest(entries) + entries, scratch)
+
+    def records(self) -> list[Record]:
+        """Give all records, in the order of the bundle."""
+        rows = ENTRY.iter_unpack(self._entries)
+        return sorted(Record(self._path, start, length) for _, start, length in rows)
 
     def find(self, fingerprint: str) -> Record | None:
         """Find a record by bisection: most processes need a few of many thousand entries."""

@@ -25,6 +25,7 @@ from pipeline.cache.bundle import (
     Record,
     drop_record,
     list_bundles,
+    list_records,
     remove_bundle,
     rewrite_bundles,
     scan_records,
@@ -165,8 +166,8 @@ class Trim:
             if one.kept and one.size < SMALL_BUNDLE_BYTES and one.used < before
         ]
         merged = small if len(small) > MOST_SMALL_BUNDLES else []
-        with suppress(OSError):
-            for group in _groups(merged):
+        for group in _groups(merged):
+            with suppress(OSError):
                 self._rewrite(group)
         others = [one for one in self._bundles if one not in merged]
         for bundle in sorted(others, key=lambda one: -one.dead_bytes):
@@ -175,7 +176,9 @@ class Trim:
 
     def _tidy(self, bundle: Bundle) -> None:
         is_too_much = self.trimmed.kept_bytes > self._max_bytes
-        if not bundle.kept:
+        # A running build may have appended to it since we read it.
+        has_grown = any(True for _ in scan_records(bundle.path, bundle.end))
+        if not bundle.kept and not has_grown:
             self.trimmed.removed_files += 1 + os.path.exists(bundle.path + INDEX)
             remove_bundle(bundle.path)
             self.trimmed.shrink(bundle.size)
@@ -229,24 +232,28 @@ def older_caches(folder: str) -> tuple[list[str], int]:
 
 def _results(singles: Iterable[Stored], bundles: Iterable[Bundle]) -> list[Result]:
     """Give every result once; of a receipt that is there twice all but one are let go."""
-    results = {}
+    results = []
+    found = set()
     for stored in singles:
         objects = _objects_of(read_if_there(stored.path) or b"")
-        results[stored.digest] = Result(stored.digest, stored.used, objects or frozenset(), stored)
+        results.append(Result(stored.digest, stored.used, objects or frozenset(), stored))
+        if objects is not None:
+            found.add(stored.digest)
     for bundle in sorted(bundles, key=lambda one: -one.used):
         for fingerprint, objects in _contents(bundle).items():
-            if objects is None or fingerprint in results:
+            if objects is None or fingerprint in found:
                 bundle.let_go(fingerprint)
             else:
-                results[fingerprint] = Result(fingerprint, bundle.used, objects, bundle)
-    return list(results.values())
+                found.add(fingerprint)
+                results.append(Result(fingerprint, bundle.used, objects, bundle))
+    return results
 
 
 def _contents(bundle: Bundle) -> dict[str, frozenset[str] | None]:
     """Find the live records of a bundle; give the objects of each, None for a damaged receipt."""
     contents: dict[str, frozenset[str] | None] = {}
     with suppress(FileNotFoundError), open(bundle.path, "rb") as file:
-        for head, record in scan_records(bundle.path):
+        for head, record in list_records(bundle.path):
             bundle.end = record.end
             if head.is_live:
                 file.seek(record.start + HEAD.size)

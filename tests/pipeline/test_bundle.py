@@ -15,7 +15,7 @@ import pytest
 from pipeline.cache.bundle import DIGEST_BYTES, HEAD, INDEX, Bundles, rewrite_bundles, scan_records
 from pipeline.cache.local import FEW, Cache
 from pipeline.cache.receipt import Receipt
-from pipeline.cache.trim import MOST_SMALL_BUNDLES, trim_cache
+from pipeline.cache.trim import MOST_SMALL_BUNDLES, Trim, trim_cache
 from pipeline.output import Output
 from tests.pipeline.game import Game
 
@@ -341,6 +341,48 @@ def test_what_was_dropped_is_removed_before_any_result(tmp_path, always_bundled)
     assert found_in(tmp_path, keys) == [False] * 4 + [True] * 6
 
 
+def test_a_trim_keeps_what_is_needed_behind_a_damaged_head(tmp_path, always_bundled):
+    keys = bundle_of(tmp_path, 10)
+    (path,) = tmp_path.rglob("*.bundle")
+    data = bytearray(path.read_bytes())
+    data[HEAD.size - 1] ^= 1
+    path.write_bytes(data)
+    trim_cache(Cache(str(tmp_path)), 0, set(keys[8:]), NOW)
+    assert found_in(tmp_path, keys) == [False] * 8 + [True] * 2
+
+
+def test_a_trim_keeps_the_bundled_copy_of_a_receipt_whose_file_is_damaged(tmp_path, always_bundled):
+    keys = bundle_of(tmp_path, 3)
+    path = Path(Cache(str(tmp_path))._path("receipts", keys[0]))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"damaged")
+    trim_cache(Cache(str(tmp_path)), 0, set(keys), NOW)
+    cache = Cache(str(tmp_path))
+    assert cache.load_receipt(keys[0]) is None
+    assert cache.set_aside == [keys[0]]
+    assert cache.load_receipt(keys[0]) is not None
+
+
+def test_a_trim_keeps_one_of_two_copies(tmp_path, always_bundled):
+    first, second = bundle_of(tmp_path, 3), bundle_of(tmp_path, 3)
+    cache = Cache(str(tmp_path))
+    for number in range(3):
+        store(cache, f"0-{number} ".ljust(100, "x"))
+    cache.close()
+    size = sum(map(len, bundle_files(tmp_path).values()))
+    trim_cache(Cache(str(tmp_path)), 10**9, set(), NOW)
+    assert sum(map(len, bundle_files(tmp_path).values())) < 0.75 * size
+    assert all(found_in(tmp_path, first + second))
+
+
+def test_dropping_a_result_is_no_use_of_its_bundle(tmp_path, always_bundled):
+    keys = bundle_of(tmp_path, 3, used=LONG_AGO)
+    cache = Cache(str(tmp_path))
+    cache.drop_receipt(keys[0])
+    (path,) = tmp_path.rglob("*.bundle")
+    assert path.stat().st_mtime == LONG_AGO
+
+
 def test_a_trim_merges_many_small_bundles(tmp_path, always_bundled):
     keys = [bundle_of(tmp_path, 2, used=LONG_AGO + n) for n in range(MOST_SMALL_BUNDLES + 1)]
     young = bundle_of(tmp_path, 2, used=NOW - 1)
@@ -367,6 +409,17 @@ def test_a_build_goes_on_with_a_new_bundle_when_a_trim_takes_its_own(tmp_path, a
     assert writer.load_receipt(second) is not None
     writer.close()
     assert found_in(tmp_path, [*first, second]) == [True, False, False, False, True]
+
+
+def test_what_a_build_appends_after_a_trim_has_looked_is_kept(tmp_path, always_bundled):
+    writer = Cache(str(tmp_path))
+    first = store(writer, "first")
+    trim = Trim(Cache(str(tmp_path)), 0, set())
+    late = store(writer, "late")
+    trim.remove_results()
+    trim.tidy_bundles(NOW)
+    assert found_in(tmp_path, [first, late]) == [False, True]
+    writer.close()
 
 
 def test_what_a_build_appends_while_its_bundle_is_rewritten_is_kept(tmp_path, always_bundled):

@@ -240,11 +240,10 @@ class SharedCache:
             parts.append(f"wrong answers refused: {breaker.refused} ({breaker.first_problem})")
         if breaker.failed and not breaker.reason:
             parts.append(f"requests failed: {breaker.failed} ({breaker.first_problem})")
-        if self.unsigned:
-            were = "result without a valid signature was"
-            if self.unsigned > 1:
-                were = "results without a valid signature were"
-            parts.append(f"{self.unsigned:,} {were} not used")
+        if self.unsigned == 1:
+            parts.append("1 result without a valid signature was not used")
+        elif self.unsigned:
+            parts.append(f"{self.unsigned:,} results without a valid signature were not used")
         if not_sent:
             why = f" ({self.no_uploads})" if self.no_uploads else ""
             parts.append(f"results not uploaded: {not_sent}{why}")
