@@ -11,7 +11,17 @@ from typing import Any
 from pipeline.disk.file import read_if_there
 
 PYPROJECT, TABLE = "pyproject.toml", "tool.cartwright"
-KEYS = ("remote_cache", "remote_write", "remote_wait", "executor", "scheduler", "cluster_wait")
+KEYS = (
+    "remote_cache",
+    "remote_write",
+    "remote_wait",
+    "remote_patience",
+    "executor",
+    "scheduler",
+    "cluster_wait",
+)
+# Projects are committed, so these are read from the environment alone.
+SECRETS = ("remote_user", "remote_password", "remote_token", "remote_key", "remote_key_file")
 
 
 class SettingError(Exception):
@@ -54,6 +64,8 @@ def project_table(root: str) -> dict[str, Any]:
 
 
 def _hint(key: str) -> str:
+    if key in SECRETS:
+        return f"it is never read from a file of the project, set {variable_of(key)} instead"
     import difflib
 
     near = difflib.get_close_matches(key, KEYS, 1, 0.5)

@@ -1,10 +1,10 @@
-"""Nodes are looked up in the shared cache before they go to whoever does them.
+"""Look-ups: nodes are looked up in the shared cache before they go to the workers.
 
-Many look-ups are under way at once while workers do what is ready. Without workers they go in
-batches: threads that answer and a driver that works would take turns at the interpreter's lock,
-which costs more than either. A node that was found is then in the local cache, and is done like
-any other; one that was not is encoded. When the server is left out, nobody waits for its answers
-any longer.
+With workers, many look-ups are under way at once while the workers do what is ready. Without, they
+go in batches: threads that read answers and a driver that encodes would contend for the
+interpreter's lock, which costs more than either. A node that was found is in the local cache then
+and is restored from there; any other is encoded. When the breaker trips, nodes stop waiting for
+the server at once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from pipeline.cache.local import Cache
 from pipeline.cache.shared.shared_cache import SharedCache
 
 AT_ONCE = 32
-# More nodes are let in than are looked up at once, so that there is always a next one.
+# More nodes are accepted than are looked up at once, so that every thread always has a next one.
 ROOM = 4 * AT_ONCE
-LINGER_SECONDS = 0.01  # without news for so long, a batch is done as far as it is known
-LEFT_OUT = 0  # the ticket of nobody: the server is left out
+# A batch is worked on when all answers are there, or when none came for so long.
+LINGER_SECONDS = 0.01
+TRIPPED = 0  # the ticket of no look-up: it tells that the breaker has tripped
 
 
 class Waitable(Executor, Protocol):
@@ -38,54 +39,55 @@ class Waitable(Executor, Protocol):
 
 
 class LookUps:
-    """Stands before a pool, or before this very process, and answers as a pool does."""
+    """Stands before a pool, or before this process, and has the interface of a pool."""
 
     def __init__(self, shared: SharedCache, cache: Cache, pool: Waitable | None) -> None:
         self._shared, self._cache, self._pool = shared, cache, pool
         self._ready: deque[tuple[Any, Any]] = deque()
-        self._looking: dict[int, tuple[Any, Any]] = {}
-        self._asked: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
-        self._told: SimpleQueue[tuple[int, bool]] = SimpleQueue()
-        self._held_back: list[tuple[int, Job]] = []
-        self._all_told = threading.Event()
+        self._pending: dict[int, tuple[Any, Any]] = {}
+        self._requests: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
+        self._answers: SimpleQueue[tuple[int, bool]] = SimpleQueue()
+        self._batch: list[tuple[int, Job]] = []
+        self._batch_answered = threading.Event()
         self._threads = 0
-        self._serial = LEFT_OUT
-        self._bell = Bell() if pool is not None else None
-        shared.breaker.when_tripped(lambda: self._tell(LEFT_OUT))
+        self._serial = TRIPPED
+        self._wakeup = Wakeup() if pool is not None else None
+        shared.breaker.when_tripped(lambda: self._answer(TRIPPED))
 
     @property
     def has_room(self) -> bool:
         """Tell whether another node would be looked up or done soon."""
-        return len(self._looking) + len(self._ready) < ROOM
+        return len(self._pending) + len(self._ready) < ROOM
 
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return bool(self._looking or self._ready) or (self._pool is not None and self._pool.is_busy)
+        return bool(self._pending or self._ready) or (self._pool is not None and self._pool.is_busy)
 
     def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:
-        """Have a node done, after a look-up where the local cache does not have it."""
+        """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
         call = key, (function, job)
-        is_asked = self._shared.is_on and not job.config.encode_again
-        if not is_asked or self._cache.has_receipt(job.fingerprint):
+        is_wanted = self._shared.is_on and not job.config.encode_again
+        if not is_wanted or self._cache.has_receipt(job.fingerprint):
             self._ready.append(call)
             return
         self._serial += 1
-        self._looking[self._serial] = call
+        self._pending[self._serial] = call
         if self._pool is None:
-            self._held_back.append((self._serial, job))
+            self._batch.append((self._serial, job))
         else:
-            self._ask(self._serial, job)
+            self._request(self._serial, job)
 
-    def _ask(self, ticket: int, job: Job) -> None:
-        self._asked.put((ticket, job))
-        if self._threads < min(AT_ONCE, len(self._looking)):
+    def _request(self, ticket: int, job: Job) -> None:
+        self._requests.put((ticket, job))
+        if self._threads < min(AT_ONCE, len(self._pending)):
             self._threads += 1
             threading.Thread(target=self._look_up, daemon=True).start()
 
     def _look_up(self) -> None:
-        while (asked := self._asked.get()) is not None:
-            ticket, job = asked
+        """Answer requests, in a thread of its own, until there is a None among them."""
+        while (request := self._requests.get()) is not None:
+            ticket, job = request
             fetched = False
             try:
                 fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
@@ -94,60 +96,62 @@ class LookUps:
             except Exception as error:  # a mistake of ours: the build must not wait for it
                 self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
             finally:
-                self._tell(ticket, fetched)
+                self._answer(ticket, fetched)
 
-    def _tell(self, ticket: int, fetched: bool = False) -> None:
-        self._told.put((ticket, fetched))
-        if self._bell is not None:
-            self._bell.ring()
-        elif ticket == LEFT_OUT or self._told.qsize() >= len(self._looking):
-            self._all_told.set()
+    def _answer(self, ticket: int, fetched: bool = False) -> None:
+        """Hand an answer to the driver; any thread may call this."""
+        self._answers.put((ticket, fetched))
+        if self._wakeup is not None:
+            self._wakeup.set()
+        elif ticket == TRIPPED or self._answers.qsize() >= len(self._pending):
+            self._batch_answered.set()
 
     def next_answer(self) -> tuple[Any, Any]:
-        """Wait for an answer, and do a node here where there are no workers."""
-        if self._pool is None or self._bell is None:
+        """Wait for the result of a node; do one here where there are no workers."""
+        if self._pool is None or self._wakeup is None:
             while not self._ready:
                 self._await_batch()
             key, (function, job) = self._ready.popleft()
             return key, function(job)
         answer = None
         while answer is None:
-            self._bell.hush()
-            self._hear_all()
+            # Before the answers are taken: one that comes after that wakes the driver again.
+            self._wakeup.clear()
+            self._take_answers()
             self._hand_on(self._pool)
             if self._pool.is_busy:
-                answer = self._pool.answer_or_wake(self._bell.reader)
+                answer = self._pool.answer_or_wake(self._wakeup.reader)
             else:
-                wait([self._bell.reader])
+                wait([self._wakeup.reader])
         return answer
 
     def _await_batch(self) -> None:
-        """Look up what was held back, and wait until all is told, or nothing new for a while."""
-        for ticket, job in self._held_back:
-            self._ask(ticket, job)
-        self._held_back.clear()
+        """Look a batch up, and wait until all of it is answered, or none for a while."""
+        for ticket, job in self._batch:
+            self._request(ticket, job)
+        self._batch.clear()
         known = 0
-        while not self._all_told.wait(LINGER_SECONDS):
-            told = self._told.qsize()
-            if told and told == known:
+        while not self._batch_answered.wait(LINGER_SECONDS):
+            answered = self._answers.qsize()
+            if answered and answered == known:
                 break
-            known = told
-        self._all_told.clear()
-        self._hear_all()
+            known = answered
+        self._batch_answered.clear()
+        self._take_answers()
 
-    def _hear_all(self) -> None:
-        while self._told.qsize():
-            self._hear(*self._told.get())
+    def _take_answers(self) -> None:
+        while self._answers.qsize():
+            self._release(*self._answers.get())
 
-    def _hear(self, ticket: int, fetched: bool) -> None:
-        """Let go on what was looked up, or everything that nobody will answer any more."""
-        call = self._looking.pop(ticket, None)
+    def _release(self, ticket: int, fetched: bool) -> None:
+        """Release the job; if the server was dropped, release all pending jobs."""
+        call = self._pending.pop(ticket, None)
         if call is not None:
             key, (function, job) = call
             self._ready.append((key, (function, job._replace(is_fetched=fetched))))
         if not self._shared.is_on:
-            self._ready.extend(self._looking.values())
-            self._looking.clear()
+            self._ready.extend(self._pending.values())
+            self._pending.clear()
 
     def _hand_on(self, pool: Waitable) -> None:
         while self._ready and pool.has_room:
@@ -155,41 +159,41 @@ class LookUps:
             pool.submit(key, function, job)
 
     def close(self) -> None:
-        """Let the workers finish and leave."""
-        self._dismiss()
+        """Let the workers finish, and stop them."""
+        self._stop_threads()
         if self._pool is not None:
             self._pool.close()
 
     def kill(self) -> None:
         """Stop all workers at once."""
-        self._dismiss()
+        self._stop_threads()
         if self._pool is not None:
             self._pool.kill()
 
-    def _dismiss(self) -> None:
+    def _stop_threads(self) -> None:
         for _ in range(self._threads):
-            self._asked.put(None)
+            self._requests.put(None)
         self._threads = 0
 
 
-class Bell:
-    """Wakes the driver, which may be waiting for its workers' pipes at the same time."""
+class Wakeup:
+    """An event that can be waited for together with the workers' pipes, because it is a pipe."""
 
     def __init__(self) -> None:
         self.reader, self._writer = Pipe(duplex=False)
         self._lock = threading.Lock()
-        self._rings = False
+        self._is_set = False
 
-    def ring(self) -> None:
-        """Wake the driver, once until it has listened."""
+    def set(self) -> None:
+        """Wake the driver; a second call before it has noticed changes nothing."""
         with self._lock:
-            if not self._rings:
-                self._rings = True
+            if not self._is_set:
+                self._is_set = True
                 self._writer.send_bytes(b"!")
 
-    def hush(self) -> None:
-        """Be ready to be rung again."""
+    def clear(self) -> None:
+        """Be ready to wake the driver again."""
         with self._lock:
-            if self._rings:
+            if self._is_set:
                 self.reader.recv_bytes()
-                self._rings = False
+                self._is_set = False

@@ -22,7 +22,7 @@ from pipeline.build.job import Input, Job, Result, RunConfig
 from pipeline.build.place_files import Tools, place_files
 from pipeline.build.purity import pure
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import Receipt, is_inline
+from pipeline.cache.receipt import Receipt, is_small
 from pipeline.change.fingerprint import fingerprint
 from pipeline.content.code import load_function, loaded_texts
 from pipeline.content.target_error import target_error
@@ -118,7 +118,7 @@ def _restore(job: Job, tools: Tools) -> Result | None:
         return None
     outputs = with_paths(receipt.made, job.outputs)
     # Outputs without a file are read later, by other nodes: they must be there all the same.
-    if not all(cache.has_output(one) for one in outputs if one.path is None):
+    if not all(cache.has_output(receipt, one) for one in outputs if one.path is None):
         return None
     placed = place_files(
         tools, outputs, lambda one: cache.load_output(receipt, one), job.known_files
@@ -229,7 +229,7 @@ def _receipt(job: Job, outputs: Mapping[str, bytes]) -> Receipt:
     if missing or extra:
         raise TypeError(f"promised but not made: {missing}; made but not promised: {extra}")
     rows = tuple(Output(role, len(outputs[role]), _sha(outputs[role])) for role in roles)
-    inline = {one.role: outputs[one.role] for one in rows if is_inline(one)}
+    inline = {one.role: outputs[one.role] for one in rows if is_small(one.size)}
     return Receipt(rows, _lines(outputs, WARNINGS), _lines(outputs, REPORT), inline)
 
 

@@ -1,9 +1,13 @@
 """Bundles: many receipts in one file, because a file for each costs more than a small node does.
 
-Each process appends to a bundle of its own, and reads those of all. A receipt is found as soon as
-it was written, so a killed build keeps what it had finished; a torn end is passed over. A process
-that ends well leaves an index beside its bundle, which spares others to go through all of it.
-Bundles are taken apart into single files when the cache is trimmed.
+A bundle is a sequence of records: a head (HEAD), then the receipt. Each process appends to a bundle
+of its own and reads those of all processes. A record can be read as soon as it was written, so a
+killed build keeps what it finished; readers stop at a torn end. A process that ends well leaves an
+index beside its bundle, so that others need not scan it.
+
+A record is dropped by overwriting one byte, its state: that is atomic, all processes see it at
+once, and nothing else of the bundle moves. Trimming removes bundles, or rewrites those that are
+mostly dropped records.
 """
 
 from __future__ import annotations
@@ -14,44 +18,163 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import BinaryIO, NamedTuple
 
 import xxhash
 
 from pipeline.disk.file import read_if_there, unique_name, write_whole
 
 SUFFIX, INDEX = ".bundle", ".index"
-HEAD = struct.Struct(">I32sI")  # the receipt's length, its fingerprint, a checksum of both
-ENTRY = struct.Struct(">32sQI")  # a fingerprint, where its receipt begins, and its length
+# State, length of the receipt, fingerprint, checksum of length and fingerprint. The state is not
+# part of the checksum because it changes.
+HEAD = struct.Struct(">BI32sI")
+# No single flipped bit makes a live record of another, only a missing one.
+LIVE, DROPPED = 0xFF, 0x00
+ENTRY = struct.Struct(">32sQI")  # of an index: fingerprint, offset of the record, length
 DIGEST_BYTES = 16
 
-Place = tuple[str, int, int]  # a bundle, and where in it a receipt begins and how long it is
+
+class Record(NamedTuple):
+    """Where a receipt is: its bundle, the offset of its head, and the length of the receipt."""
+
+    path: str
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """The offset after the receipt."""
+        return self.start + HEAD.size + self.length
 
 
-def pack_head(fingerprint: str, length: int) -> bytes:
-    """Write what stands before a receipt."""
-    key = bytes.fromhex(fingerprint)
-    return HEAD.pack(length, key, zlib.crc32(key, length))
+class Head(NamedTuple):
+    """The head of a record."""
+
+    is_live: bool
+    length: int
+    fingerprint: str
 
 
-def heads(path: str, start: int) -> Iterator[tuple[str, Place]]:
-    """Give all receipts of a bundle from an offset on, up to the first that is not whole."""
+def pack_record(fingerprint: str, receipt: bytes) -> bytes:
+    """Serialise a live record."""
+    key, length = bytes.fromhex(fingerprint), len(receipt)
+    return HEAD.pack(LIVE, length, key, zlib.crc32(key, length)) + receipt
+
+
+def unpack_head(data: bytes | mmap.mmap, start: int) -> Head | None:
+    """Read the head at an offset; None where there is none."""
+    if start + HEAD.size > len(data):
+        return None
+    state, length, key, checksum = HEAD.unpack_from(data, start)
+    if zlib.crc32(key, length) != checksum:
+        return None
+    return Head(state == LIVE, length, key.hex())
+
+
+def scan_records(path: str, start: int = 0) -> Iterator[tuple[Head, Record]]:
+    """Give all records of a bundle from an offset on, up to the first that is not whole."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size <= start:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            while start + HEAD.size <= len(data):
-                length, key, crc = HEAD.unpack_from(data, start)
-                start += HEAD.size
-                if zlib.crc32(key, length) != crc or start + length > len(data):
+            while (head := unpack_head(data, start)) is not None:
+                record = Record(path, start, head.length)
+                if record.end > len(data):
                     return
-                yield key.hex(), (path, start, length)
-                start += length
+                yield head, record
+                start = record.end
+
+
+def list_records(path: str) -> Iterator[tuple[Head, Record]]:
+    """Give all records of a bundle; those behind a damaged head are found by the index."""
+    end = 0
+    for head, record in scan_records(path):
+        end = record.end
+        yield head, record
+    index = Index.load(path)
+    for record in index.records() if index is not None else ():
+        found = next(scan_records(path, record.start), None) if record.start > end else None
+        if found is not None and found[1] == record:
+            yield found
+
+
+def read_record(record: Record, fingerprint: str) -> bytes | None:
+    """Read a receipt; None where it was dropped, or where the record is of another or not whole."""
+    with open(record.path, "rb", buffering=0) as file:
+        file.seek(record.start)
+        data = file.read(HEAD.size + record.length)
+    head = unpack_head(data, 0)
+    if head != (True, record.length, fingerprint) or len(data) < HEAD.size + record.length:
+        return None
+    return data[HEAD.size :]
+
+
+def drop_record(record: Record, fingerprint: str) -> None:
+    """Mark a record as dropped, for all processes that read it from now on."""
+    with open(record.path, "r+b", buffering=0) as file:
+        stat = os.fstat(file.fileno())
+        file.seek(record.start)
+        head = unpack_head(file.read(HEAD.size), 0)
+        # An index that does not fit its bundle must not make us write into another receipt.
+        if head is not None and head.fingerprint == fingerprint:
+            file.seek(record.start)
+            file.write(bytes([DROPPED]))
+    # To drop a record is no use of the others: trimming goes by the time of last use.
+    os.utime(record.path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def rewrite_bundles(ends: Mapping[str, int], kept: Iterable[Record], scratch: str) -> str:
+    """Copy records of some bundles into a new one, then remove the old bundles; name the new one.
+
+    `ends` says up to where each bundle was read: records that a running build has appended since
+    are copied as well. The new bundle is complete before the old ones go, so a kill leaves some
+    records twice and loses none. Its time of last use is the latest of theirs.
+    """
+    new = f"{os.path.dirname(next(iter(ends)))}/{unique_name()}{SUFFIX}"
+    temporary = f"{scratch}/{unique_name()}"
+    os.makedirs(scratch, exist_ok=True)
+    used = max(os.stat(path).st_mtime for path in ends)
+    entries: dict[str, Record] = {}
+    try:
+        with open(temporary, "wb") as file:
+            for record in kept:
+                _copy_record(record, new, file, entries)
+            for path, end in ends.items():
+                for _, record in scan_records(path, end):
+                    _copy_record(record, new, file, entries)
+        os.utime(temporary, (used, used))
+        Index.write(new, entries, scratch)
+        os.replace(temporary, new)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    for path in ends:
+        remove_bundle(path)
+    return new
+
+
+def _copy_record(record: Record, new: str, file: BinaryIO, entries: dict[str, Record]) -> None:
+    with open(record.path, "rb", buffering=0) as source:
+        source.seek(record.start)
+        data = source.read(record.end - record.start)
+    head = unpack_head(data, 0)
+    if head is not None and head.is_live and len(data) == HEAD.size + head.length:
+        entries[head.fingerprint] = Record(new, file.tell(), head.length)
+        file.write(data)
+
+
+def remove_bundle(path: str) -> None:
+    """Remove a bundle and its index."""
+    for one in (path + INDEX, path):
+        with suppress(FileNotFoundError):
+            os.unlink(one)
 
 
 class Index:
-    """What is in a bundle that is complete: entries in order, with a digest before them."""
+    """What is in a bundle that is complete: entries by fingerprint, after a digest of them all."""
 
     def __init__(self, path: str, entries: bytes) -> None:
         self._path, self._entries = path, entries
@@ -61,107 +184,140 @@ class Index:
         """Read the index of a bundle; None where there is none, or none that is whole."""
         data = read_if_there(path + INDEX) or b""
         entries = data[DIGEST_BYTES:]
-        if not entries or xxhash.xxh3_128_digest(entries) != data[:DIGEST_BYTES]:
+        if (
+            not entries
+            or len(entries) % ENTRY.size
+            or xxhash.xxh3_128_digest(entries) != data[:DIGEST_BYTES]
+        ):
             return None
         return Index(path, entries)
 
     @staticmethod
-    def write(path: str, places: Iterable[tuple[str, Place]], scratch: str) -> None:
-        """Write the index of a bundle."""
-        rows = sorted((bytes.fromhex(one), start, length) for one, (_, start, length) in places)
+    def write(path: str, records: Mapping[str, Record], scratch: str) -> None:
+        """Write the index of a bundle: the last record of each fingerprint."""
+        rows = sorted((bytes.fromhex(key), one.start, one.length) for key, one in records.items())
         entries = b"".join(ENTRY.pack(*row) for row in rows)
         write_whole(path + INDEX, xxhash.xxh3_128_digest(entries) + entries, scratch)
 
-    def find(self, fingerprint: str) -> Place | None:
-        """Say where a receipt is."""
+    def records(self) -> list[Record]:
+        """Give all records, in the order of the bundle."""
+        rows = ENTRY.iter_unpack(self._entries)
+        return sorted(Record(self._path, start, length) for _, start, length in rows)
+
+    def find(self, fingerprint: str) -> Record | None:
+        """Find a record by bisection: most processes need a few of many thousand entries."""
         key = bytes.fromhex(fingerprint)
         low, high = 0, len(self._entries) // ENTRY.size
         while low < high:
             middle = (low + high) // 2
             found, start, length = ENTRY.unpack_from(self._entries, middle * ENTRY.size)
             if found == key:
-                return self._path, start, length
+                return Record(self._path, start, length)
             low, high = (middle + 1, high) if found < key else (low, middle)
         return None
 
 
 class Bundles:
-    """The bundles in a folder, as one process sees them and adds to them."""
+    """The bundles in a folder, as one process reads them and adds to them; threads may share it."""
 
     def __init__(self, folder: str, scratch: str) -> None:
         self.folder, self._scratch = folder, scratch
         self._indexes: dict[str, Index] = {}
-        self._forgotten: set[str] = set()
-        self._places: dict[str, Place] = {}
+        # Records of bundles without an index, and our own. A fingerprint has more than one where
+        # it was dropped and stored again.
+        self._records: dict[str, tuple[Record, ...]] = {}
         self._scanned: dict[str, int] = {}
+        self._gone: set[str] = set()  # bundles that a trim has removed
         self._used: set[str] = set()
         self._own: int | None = None
         self._own_path = ""
-        self._adding = threading.Lock()
+        self._lock = threading.RLock()
         self._is_known = False
 
     def find(self, fingerprint: str) -> bytes | None:
-        """Read a receipt that was there when this process first looked, or that it added."""
-        place = self._place(fingerprint)
-        if place is None:
-            return None
-        if place[0] not in self._used:
-            self._used.add(place[0])
-            with suppress(OSError):
-                os.utime(place[0])
-        return _read(place)
+        """Read a receipt that was there when this process last looked, or that it added."""
+        data = self._find_known(fingerprint)
+        if data is None and not self._is_known:
+            # A trim has removed a bundle meanwhile; what it kept is in a new one.
+            data = self._find_known(fingerprint)
+        return data
+
+    def _find_known(self, fingerprint: str) -> bytes | None:
+        for record in self._candidates(fingerprint):
+            try:
+                data = read_record(record, fingerprint)
+            except FileNotFoundError:
+                self._forget_bundle(record.path)
+                continue
+            except OSError:  # it can't be read now, which is as good as missing
+                continue
+            if data is not None:
+                self._note_use(record.path)
+                return data
+        return None
 
     def __contains__(self, fingerprint: str) -> bool:
-        return self._place(fingerprint) is not None
+        return self.find(fingerprint) is not None
 
-    def _place(self, fingerprint: str) -> Place | None:
+    def _note_use(self, path: str) -> None:
+        if path not in self._used:
+            self._used.add(path)
+            with suppress(OSError):
+                os.utime(path)
+
+    def _candidates(self, fingerprint: str) -> list[Record]:
+        """Give the records of a fingerprint, dropped ones included."""
         if not self._is_known:
-            self.look()
-        if fingerprint in self._forgotten:
-            return None
-        found = (one.find(fingerprint) for one in self._indexes.values())
-        return self._places.get(fingerprint) or next((one for one in found if one), None)
+            self.refresh()
+        found = (one.find(fingerprint) for one in list(self._indexes.values()))
+        known = [*self._records.get(fingerprint, ()), *(one for one in found if one)]
+        return [one for one in known if one.path not in self._gone]
 
-    def look(self) -> None:
-        """Take note of what is there by now, from other processes too."""
-        for path in self._paths():
-            if path in self._indexes or path == self._own_path:
-                continue
-            start = self._scanned.get(path, 0)
-            index = None if start else Index.load(path)
-            if index is not None:
-                self._indexes[path] = index
-                continue
-            with suppress(FileNotFoundError):  # another process has just taken it apart
-                for fingerprint, place in heads(path, start):
-                    self._places[fingerprint] = place
-                    start = place[1] + place[2]
-            self._scanned[path] = start
-        self._is_known = True
+    def _forget_bundle(self, path: str) -> None:
+        with self._lock:
+            self._gone.add(path)
+            self._indexes.pop(path, None)
+            self._is_known = False
 
-    def _paths(self) -> list[str]:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return []
-        return [f"{self.folder}/{name}" for name in sorted(names) if name.endswith(SUFFIX)]
+    def refresh(self) -> None:
+        """Find out which records there are by now, those of other processes included."""
+        with self._lock:
+            for path in list_bundles(self.folder):
+                if path not in self._indexes and path != self._own_path:
+                    self._read_contents(path)
+            self._is_known = True
 
-    def add(self, fingerprint: str, data: bytes) -> None:
-        """Keep a receipt, whole or not at all."""
-        record = pack_head(fingerprint, len(data)) + data
-        with self._adding:
+    def _read_contents(self, path: str) -> None:
+        start = self._scanned.get(path, 0)
+        index = None if start else Index.load(path)
+        if index is not None:
+            self._indexes[path] = index
+            return
+        with suppress(FileNotFoundError):  # another process has just removed it
+            for head, record in scan_records(path, start):
+                self._note_record(head.fingerprint, record)
+                start = record.end
+        self._scanned[path] = start
+
+    def _note_record(self, fingerprint: str, record: Record) -> None:
+        """Remember a record, before older ones of its fingerprint."""
+        self._records[fingerprint] = (record, *self._records.get(fingerprint, ()))
+
+    def add(self, fingerprint: str, receipt: bytes) -> None:
+        """Append a receipt, whole or not at all."""
+        data = pack_record(fingerprint, receipt)
+        with self._lock:
             handle, start = self._open()
             try:
-                if os.write(handle, record) != len(record):
+                if os.write(handle, data) != len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._own_path)
             except OSError:
                 os.ftruncate(handle, start)
                 raise
-            self._places[fingerprint] = (self._own_path, start + HEAD.size, len(data))
-            self._forgotten.discard(fingerprint)
+            self._note_record(fingerprint, Record(self._own_path, start, len(receipt)))
 
     def _open(self) -> tuple[int, int]:
-        """Give this process's bundle and its end, or begin one where it was taken apart."""
+        """Give this process's bundle and its end; begin another where a trim has removed it."""
         if self._own is not None:
             stat = os.fstat(self._own)
             if stat.st_nlink:
@@ -173,23 +329,13 @@ class Bundles:
         self._own = os.open(self._own_path, flags, 0o666)
         return self._own, 0
 
-    def forget(self, fingerprint: str) -> None:
-        """Find a receipt no more, in this process."""
-        self._forgotten.add(fingerprint)
-
-    def take_apart(self) -> Iterator[tuple[str, bytes, float]]:
-        """Give every receipt with the time of its last use; a bundle goes once it was given."""
-        for path in self._paths():
-            with suppress(OSError):  # another process was quicker, or holds it open
-                used = os.stat(path).st_mtime
-                for fingerprint, place in heads(path, 0):
-                    data = _read(place)
-                    if data is not None:
-                        yield fingerprint, data, used
-                with suppress(FileNotFoundError):
-                    os.unlink(path + INDEX)
-                os.unlink(path)
-        self._places, self._scanned, self._indexes, self._is_known = {}, {}, {}, False
+    def drop(self, fingerprint: str) -> None:
+        """Drop a receipt for all processes; one that is stored later is found again."""
+        for record in self._candidates(fingerprint):
+            with suppress(FileNotFoundError):
+                drop_record(record, fingerprint)
+        with self._lock:
+            self._records.pop(fingerprint, None)
 
     def close(self) -> None:
         """Close this process's bundle and leave an index of it."""
@@ -199,16 +345,24 @@ class Bundles:
         os.close(self._own)
         self._own = None
         if is_there:
-            path, places = self._own_path, self._places.items()
-            with suppress(OSError):  # where it can't be written others do without
-                Index.write(path, [one for one in places if one[1][0] == path], self._scratch)
+            with suppress(OSError):  # where it can't be written others scan the bundle
+                Index.write(self._own_path, self._own_records(), self._scratch)
+
+    def _own_records(self) -> dict[str, Record]:
+        """Give the latest record of each fingerprint in this process's bundle."""
+        with self._lock:
+            return {
+                key: one
+                for key, records in self._records.items()
+                for one in reversed(records)
+                if one.path == self._own_path
+            }
 
 
-def _read(place: Place) -> bytes | None:
-    path, start, length = place
+def list_bundles(folder: str) -> list[str]:
+    """Name the bundles in a folder."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            file.seek(start)
-            return file.read(length)
-    except OSError:
-        return None
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return [f"{folder}/{name}" for name in sorted(names) if name.endswith(SUFFIX)]

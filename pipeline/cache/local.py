@@ -1,8 +1,11 @@
-"""The cache: fingerprint to receipt, digest to bytes. Deleting any of it changes only the time.
+"""The cache of one machine: fingerprint to receipt, digest to bytes. Deleting it only costs time.
 
 Objects and receipts are named by SHA-256 and never change once they are there, so any number of
-projects and processes may share a cache. Every object is checked when it is read; a damaged one
-is set aside and treated as missing. A process that makes many results bundles their receipts.
+projects and processes may share a cache. Everything is verified when it is read; what is damaged
+is set aside and treated as missing. A process with many results keeps their receipts in a bundle.
+
+All of it is below a folder that is named by the format's version, so that versions of Cartwright
+with different formats can share a cache folder without reading one another's files.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pipeline.cache.bundle import Bundles
-from pipeline.cache.receipt import Receipt, is_inline, pack_receipt, unpack_receipt
+from pipeline.cache.receipt import Receipt, has_sound_bytes, pack_receipt, unpack_receipt
 from pipeline.disk.file import is_there, read_if_there, write_whole
 from pipeline.output import Output
 
+# The format of everything in the cache: receipts, bundles, indexes and where they are. Raise it
+# with any change to one of them, also where old files would still seem readable.
+VERSION = 2
 OBJECTS, RECEIPTS, BUNDLES = "objects", "receipts", "bundles"
 DAMAGED, SCRATCH = "damaged", "tmp"
-FEW = 64  # how many receipts of a process are files of their own
+FEW = 64  # a process keeps so many receipts as files before it begins a bundle
 
 
 class Cache:
@@ -27,22 +33,22 @@ class Cache:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.scratch = f"{folder}/{SCRATCH}"
+        self.store = f"{folder}/v{VERSION}"
+        self.scratch = f"{self.store}/{SCRATCH}"
         self.set_aside: list[str] = []
-        self.bundles = Bundles(f"{folder}/{BUNDLES}", self.scratch)
+        self.bundles = Bundles(f"{self.store}/{BUNDLES}", self.scratch)
         self._single = 0
-        self._spoiled: set[str] = set()
         self._held: dict[str, bytes] | None = None
 
     def _path(self, kind: str, digest: str) -> str:
-        return f"{self.folder}/{kind}/{digest[:2]}/{digest[2:]}"
+        return f"{self.store}/{kind}/{digest[:2]}/{digest[2:]}"
 
     def has_object(self, sha: str) -> bool:
-        """Tell whether there is an object of that name, unread."""
+        """Tell whether there is an object of that name, without reading it."""
         return os.path.exists(self._path(OBJECTS, sha))
 
     def load_object(self, sha: str) -> bytes | None:
-        """Read an object and check it; None where it is missing or was damaged."""
+        """Read and verify an object; None where it is missing or damaged."""
         if self._held is not None and sha in self._held:
             return self._held[sha]
         path = self._path(OBJECTS, sha)
@@ -53,7 +59,7 @@ class Cache:
         return None
 
     def store_object(self, sha: str, data: bytes) -> None:
-        """Keep the bytes under their digest, in place of an object that was damaged.
+        """Store bytes under their digest, also in place of a damaged object.
 
         Outputs may be made by sharing an object's blocks, so it has to be right from here on.
         """
@@ -62,13 +68,13 @@ class Cache:
             write_whole(path, data, self.scratch)
 
     def load_output(self, receipt: Receipt, one: Output) -> bytes | None:
-        """Give the bytes of an output that a receipt names, or None where they are lost."""
+        """Give the bytes of an output of a receipt, or None where they are lost."""
         data = receipt.inline.get(one.role)
         return self.load_object(one.sha) if data is None else data
 
-    def has_output(self, one: Output) -> bool:
-        """Tell whether the bytes of an output of a receipt at hand are there, unread."""
-        return is_inline(one) or self.has_object(one.sha)
+    def has_output(self, receipt: Receipt, one: Output) -> bool:
+        """Tell whether the bytes of an output of a receipt are there, without reading them."""
+        return one.role in receipt.inline or self.has_object(one.sha)
 
     def put_in_place(self, sha: str, data: bytes, path: str, scratch: str) -> None:
         """Make an output of an object: sharing its blocks where the file system can, else a copy.
@@ -79,11 +85,11 @@ class Cache:
         write_whole(path, data, scratch, self._path(OBJECTS, sha))
 
     def load_receipt(self, fingerprint: str) -> Receipt | None:
-        """Read the receipt of a fingerprint and note that it was of use."""
+        """Read and verify a receipt, with its inline bytes, and note the time of its last use."""
         path = self._path(RECEIPTS, fingerprint)
         if not is_there(path):
             return self._load_bundled(fingerprint)
-        receipt = unpack_receipt(read_if_there(path) or b"")
+        receipt = _verified(read_if_there(path) or b"")
         if receipt is None:
             self._put_aside(path, fingerprint)
             return None
@@ -95,11 +101,10 @@ class Cache:
         data = self.bundles.find(fingerprint)
         if data is None:
             return None
-        receipt = unpack_receipt(data)
+        receipt = _verified(data)
         if receipt is None:
-            self.bundles.forget(fingerprint)
-            self._spoiled.add(fingerprint)
-            write_whole(f"{self.folder}/{DAMAGED}/{fingerprint}", data, self.scratch)
+            write_whole(f"{self.store}/{DAMAGED}/{fingerprint}", data, self.scratch)
+            self.bundles.drop(fingerprint)
             self.set_aside.append(fingerprint)
         return receipt
 
@@ -107,16 +112,16 @@ class Cache:
         """Read a receipt that another process may have written a moment ago."""
         receipt = self.load_receipt(fingerprint)
         if receipt is None:
-            self.bundles.look()
+            self.bundles.refresh()
             receipt = self.load_receipt(fingerprint)
         return receipt
 
     def store_result(
         self, fingerprint: str, receipt: Receipt, outputs: Mapping[str, bytes]
     ) -> None:
-        """Keep the outputs of a node, then the receipt that names them."""
+        """Store the outputs of a node, then the receipt that names them."""
         for one in receipt.made:
-            if not is_inline(one):
+            if one.role not in receipt.inline:
                 self.store_object(one.sha, outputs[one.role])
             if self._held is not None:
                 self._held[one.sha] = outputs[one.role]
@@ -124,7 +129,7 @@ class Cache:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Keep what is stored meanwhile at hand, whatever others remove from the folder."""
+        """Keep in memory what is stored meanwhile, whatever others remove from the folder."""
         outer = self._held
         self._held = {} if outer is None else outer
         try:
@@ -133,33 +138,24 @@ class Cache:
             self._held = outer
 
     def store_receipt(self, fingerprint: str, receipt: Receipt) -> None:
-        """Keep a receipt whose outputs are here, or inside of it.
+        """Store a receipt whose outputs are inline or stored already."""
+        self.store_packed(fingerprint, pack_receipt(receipt))
 
-        It gets a file while they are few, and where it has to hide one that is damaged.
-        """
-        data = pack_receipt(receipt)
-        if self._single < FEW or fingerprint in self._spoiled:
+    def store_packed(self, fingerprint: str, data: bytes) -> None:
+        """Store a serialised receipt: in a file of its own while they are few, else in a bundle."""
+        if self._single < FEW:
             self._single += 1
             write_whole(self._path(RECEIPTS, fingerprint), data, self.scratch)
         else:
             self.bundles.add(fingerprint, data)
 
-    def unbundle(self) -> None:
-        """Make a file of every bundled receipt that has none, last used when its bundle was."""
-        for fingerprint, data, used in self.bundles.take_apart():
-            path = self._path(RECEIPTS, fingerprint)
-            if not is_there(path):
-                write_whole(path, data, self.scratch)
-                os.utime(path, (used, used))
-
     def has_receipt(self, fingerprint: str) -> bool:
-        """Tell whether there is a receipt, unread."""
+        """Tell whether there is a receipt, without verifying it."""
         return is_there(self._path(RECEIPTS, fingerprint)) or fingerprint in self.bundles
 
     def drop_receipt(self, fingerprint: str) -> None:
-        """Forget a result, so that it is encoded again."""
-        if self.bundles.find(fingerprint) is not None:
-            self.unbundle()
+        """Forget a result in all processes, so that it is encoded again."""
+        self.bundles.drop(fingerprint)
         with suppress(FileNotFoundError):
             os.unlink(self._path(RECEIPTS, fingerprint))
 
@@ -168,7 +164,12 @@ class Cache:
         self.bundles.close()
 
     def _put_aside(self, path: str, digest: str) -> None:
-        os.makedirs(f"{self.folder}/{DAMAGED}", exist_ok=True)
+        os.makedirs(f"{self.store}/{DAMAGED}", exist_ok=True)
         with suppress(FileNotFoundError):  # another process was quicker
-            os.replace(path, f"{self.folder}/{DAMAGED}/{digest}")
+            os.replace(path, f"{self.store}/{DAMAGED}/{digest}")
         self.set_aside.append(digest)
+
+
+def _verified(data: bytes) -> Receipt | None:
+    receipt = unpack_receipt(data)
+    return receipt if receipt is not None and has_sound_bytes(receipt) else None

@@ -1,29 +1,35 @@
-"""What a node produced: its outputs by role, with sizes and digests, and what it had to say.
+"""A receipt: the outputs of one run of an encoder, with its warnings and its report.
 
-Small outputs travel inside the receipt, so that a small node costs one file in the cache.
+Small outputs are inside the receipt, so that a small node costs one file in the cache. Layout:
+
+    SHA-256 of everything after it, as 64 hexadecimal digits
+    length of the table in bytes, in decimal, and a newline
+    table, as JSON: [[role, size, SHA-256, offset], ...], [warning, ...], [line of the report, ...]
+    inline bytes
+
+`offset` is where an output begins among the inline bytes, or null for one that is an object of the
+cache. Readers go by the table alone and never by INLINE_BYTES: the version that wrote a receipt
+may have drawn that line elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.output import Output
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 INLINE_BYTES = 1 << 14
 DIGITS = 64
-
-
-def is_inline(one: Output) -> bool:
-    """Tell whether the bytes of an output are kept in the receipt itself."""
-    return one.size <= INLINE_BYTES
+SHA = re.compile(r"[0-9a-f]{64}")
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Receipt(NamedTuple):
-    """All outputs of one run of an encoder, with its warnings and its report."""
+    """All outputs of one run of an encoder; `inline` has the bytes of the small ones by role."""
 
     made: tuple[Output, ...]
     warnings: tuple[str, ...] = ()
@@ -31,31 +37,82 @@ class Receipt(NamedTuple):
     inline: Mapping[str, bytes] = {}
 
 
+def is_small(size: int) -> bool:
+    """Tell whether a new receipt holds an output of this size itself."""
+    return size <= INLINE_BYTES
+
+
 def pack_receipt(receipt: Receipt) -> bytes:
-    """Serialise a receipt, its own digest first, so that a damaged one is known."""
-    facts = [
-        [[one.role, one.size, one.sha] for one in receipt.made],
-        receipt.warnings,
-        receipt.report,
-    ]
-    text = _encode(facts).encode()
-    small = (receipt.inline[one.role] for one in receipt.made if is_inline(one))
-    body = b"%d\n%b%b" % (len(text), text, b"".join(small))
+    """Serialise a receipt with the bytes of its inline outputs."""
+    rows: list[list[Any]] = []
+    parts: list[bytes] = []
+    end = 0
+    for one in receipt.made:
+        data = receipt.inline.get(one.role)
+        rows.append([one.role, one.size, one.sha, None if data is None else end])
+        if data is not None:
+            parts.append(data)
+            end += len(data)
+    text = _encode([rows, receipt.warnings, receipt.report]).encode()
+    body = b"%d\n%b%b" % (len(text), text, b"".join(parts))
     return hashlib.sha256(body).hexdigest().encode() + body
 
 
 def unpack_receipt(data: bytes) -> Receipt | None:
-    """Read a receipt, or give None for bytes that are not one."""
+    """Read a receipt; None for bytes that `pack_receipt` cannot have written."""
     body = data[DIGITS:]
     if hashlib.sha256(body).hexdigest().encode() != data[:DIGITS]:
         return None
-    count, _, rest = body.partition(b"\n")
-    end = int(count)
-    rows, warnings, report = json.loads(rest[:end])
-    made = tuple(Output(role, size, sha) for role, size, sha in rows)
-    inline = {}
-    for one in made:
-        if is_inline(one):
-            inline[one.role] = rest[end : end + one.size]
-            end += one.size
-    return Receipt(made, tuple(warnings), tuple(report), inline)
+    try:
+        return _parse(body)
+    # The digest was right, so whoever wrote this made a mistake; still it is only a damaged
+    # receipt. JSON that is nested too deeply raises the last of these.
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _parse(body: bytes) -> Receipt:
+    count, newline, rest = body.partition(b"\n")
+    if not newline or not count.isdigit() or int(count) > len(rest):
+        raise ValueError("no table")
+    text, small = rest[: int(count)], rest[int(count) :]
+    rows, warnings, report = json.loads(text.decode())
+    if not isinstance(rows, list):
+        raise TypeError("no list of outputs")
+    made: list[Output] = []
+    inline: dict[str, bytes] = {}
+    end = 0
+    for role, size, sha, offset in rows:
+        made.append(_output(role, size, sha))
+        if offset is None:
+            continue
+        if type(offset) is not int or offset != end:
+            raise ValueError("inline bytes overlap, or have gaps")
+        inline[role] = small[end : end + size]
+        end += size
+    if end != len(small) or len({one.role for one in made}) != len(made):
+        raise ValueError("too many or too few inline bytes, or a role twice")
+    return Receipt(tuple(made), _texts(warnings), _texts(report), inline)
+
+
+def _output(role: object, size: object, sha: object) -> Output:
+    if not isinstance(role, str) or type(size) is not int or not isinstance(sha, str):
+        raise TypeError("an output of other types")
+    if size < 0 or SHA.fullmatch(sha) is None:
+        raise ValueError("an output that there cannot be")
+    return Output(role, size, sha)
+
+
+def _texts(lines: object) -> tuple[str, ...]:
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise TypeError("no list of texts")
+    return tuple(lines)
+
+
+def has_sound_bytes(receipt: Receipt) -> bool:
+    """Tell whether all inline bytes have the size and the SHA-256 that their output has."""
+    return all(
+        len(data) == one.size and hashlib.sha256(data).hexdigest() == one.sha
+        for one in receipt.made
+        if (data := receipt.inline.get(one.role)) is not None
+    )

@@ -83,7 +83,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if shared is not None:
             from pipeline.build.lookup import LookUps
 
-            return LookUps(shared, tools_for(build.config).cache, executor)
+            cache = tools_for(build.config).cache
+            shared.resume(cache)
+            return LookUps(shared, cache, executor)
         if executor is not None:
             return executor
         count = cores()

@@ -302,6 +302,23 @@ def test_a_worker_needs_credentials_of_its_own(field: Field, tmp_path: Path) -> 
     assert PASSWORD not in logs + ran.out + ran.err
 
 
+def test_a_worker_needs_the_key_that_the_driver_has(field: Field, tmp_path: Path) -> None:
+    game = field.game("signed", a="text")
+    key = {"CARTWRIGHT_REMOTE_KEY": "a-key-of-many-letters"}
+    with cluster(tmp_path / "without", game.root) as crew:
+        crew.add_worker(field.environment)
+        ran = game.process(*field.words(crew), **field.environment, **key)
+        assert (ran.code, ran.built) == (1, []), ran.err
+        assert "its result has no valid signature: the worker needs the driver's key" in ran.out
+    with cluster(tmp_path / "with", game.root) as crew:
+        crew.add_worker(field.environment | key)
+        ran = game.process(*field.words(crew), **field.environment, **key)
+        assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
+    logs = "".join(log.read_text() for log in tmp_path.glob("*/*.log"))
+    assert logs
+    assert key["CARTWRIGHT_REMOTE_KEY"] not in logs + ran.out + ran.err
+
+
 def test_what_was_finished_is_kept_when_the_scheduler_goes_for_good(
     field: Field, tmp_path: Path
 ) -> None:

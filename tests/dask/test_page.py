@@ -50,7 +50,7 @@ def test_the_cluster_on_kubernetes_is_one_piece() -> None:
 
 def test_every_variable_that_the_page_names_is_one() -> None:
     known = {variable_of(key) for key in KEYS}
-    secrets = {variable_of(f"remote_{one}") for one in ("user", "password", "token")}
+    secrets = {variable_of(f"remote_{one}") for one in ("user", "password", "token", "key")}
     named = set(re.findall(r"CARTWRIGHT_[A-Z_]+", PAGE))
     assert {"CARTWRIGHT_EXECUTOR", "CARTWRIGHT_SCHEDULER", "CARTWRIGHT_CLUSTER_WAIT"} <= named
     assert named <= known | secrets

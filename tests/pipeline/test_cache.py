@@ -59,7 +59,7 @@ def test_a_damaged_object_is_set_aside_and_counts_as_missing(cache):
         file.write(b"c0ntent")
     assert cache.load_object(sha) is None
     assert not cache.has_object(sha)
-    assert os.path.exists(f"{cache.folder}/damaged/{sha}")
+    assert os.path.exists(f"{cache.store}/damaged/{sha}")
     cache.store_object(sha, content)
     assert cache.load_object(sha) == content
 
@@ -68,7 +68,7 @@ def test_a_damaged_object_is_encoded_again_with_a_warning(game):
     game.write("assets/a.txt", "a" * LARGE)
     game.doit()
     sha = hashlib.sha256(b"A" * LARGE).hexdigest()
-    game.write(f"cache/objects/{sha[:2]}/{sha[2:]}", "damaged")
+    game.write(f"cache/v2/objects/{sha[:2]}/{sha[2:]}", "damaged")
     game.remove("build")
     ran = game.doit()
     assert ran.code == 0
@@ -80,7 +80,7 @@ def test_a_damaged_object_is_encoded_again_with_a_warning(game):
 def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
     game.write("assets/a.txt", "a")
     game.doit()
-    receipts = [path for path in game.path("cache/receipts").rglob("*") if path.is_file()]
+    receipts = [path for path in game.path("cache/v2/receipts").rglob("*") if path.is_file()]
     for path in receipts:
         path.write_bytes(path.read_bytes()[:-1])
     game.remove("build")
@@ -93,10 +93,10 @@ def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
 def test_an_edited_output_never_changes_the_cache(game):
     game.write("assets/a.txt", "a" * 100_000)
     game.doit()
-    objects = game.outputs("cache/objects")
+    objects = game.outputs("cache/v2/objects")
     with open(game.path("build/toy/a.out"), "r+b") as file:
         file.write(b"edited in place")
-    assert game.outputs("cache/objects") == objects
+    assert game.outputs("cache/v2/objects") == objects
 
 
 def test_several_worktrees_share_a_cache(tmp_path, monkeypatch):
@@ -129,7 +129,7 @@ def test_processes_that_share_a_cache_do_not_disturb_one_another(tmp_path):
     ]
     assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
     assert games[0].outputs() == games[1].outputs() == games[2].outputs()
-    assert os.listdir(tmp_path / "shared" / "tmp") == []
+    assert os.listdir(tmp_path / "shared" / "v2" / "tmp") == []
 
 
 def test_switching_a_branch_back_and_forth_costs_no_encoding(game):
@@ -295,10 +295,10 @@ def test_gc_clears_old_temporary_files_of_the_project_and_leaves_young_ones(game
 def test_a_stray_folder_in_the_cache_is_left_alone(game, place):
     game.write("assets/a.txt", "a")
     game.doit()
-    game.write(f"cache/{place}/stray/file", "mine")
-    os.utime(game.path(f"cache/{place}/stray"), (LONG_AGO, LONG_AGO))
+    game.write(f"cache/v2/{place}/stray/file", "mine")
+    os.utime(game.path(f"cache/v2/{place}/stray"), (LONG_AGO, LONG_AGO))
     assert game.doit("gc", "--max-size", "0").code == 0
-    assert game.read(f"cache/{place}/stray/file") == b"mine"
+    assert game.read(f"cache/v2/{place}/stray/file") == b"mine"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pipeline.process.pool
-from pipeline.cache.bundle import heads
+from pipeline.cache.bundle import scan_records
 from tests.pipeline.game import Game
 from tests.pipeline.naive import Naive
 
@@ -239,8 +239,10 @@ def test_a_killed_build_loses_nothing_and_leaves_nothing_half_made(game, workers
 
 def receipts_in(cache: Path) -> int:
     """Count the results in a cache, each in a file of its own or in a bundle."""
-    single = sum(path.is_file() for path in (cache / "receipts").rglob("*"))
-    return single + sum(len(list(heads(str(path), 0))) for path in cache.glob("bundles/*.bundle"))
+    single = sum(path.is_file() for path in (cache / "v2/receipts").rglob("*"))
+    return single + sum(
+        len(list(scan_records(str(path)))) for path in cache.glob("v2/bundles/*.bundle")
+    )
 
 
 @pytest.mark.parametrize(("left_s", "processes"), [(0.0, [2]), (60.0, [])])

@@ -36,6 +36,16 @@ def guarded(tmp_path: Path, program: str) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the settings of whoever runs the tests out of them."""
-    for key in ("CACHE", "WRITE", "WAIT", "USER", "PASSWORD", "TOKEN"):
+    for key in (
+        "CACHE",
+        "WRITE",
+        "WAIT",
+        "PATIENCE",
+        "USER",
+        "PASSWORD",
+        "TOKEN",
+        "KEY",
+        "KEY_FILE",
+    ):
         monkeypatch.delenv(f"CARTWRIGHT_REMOTE_{key}", raising=False)
     monkeypatch.setenv("NETRC", str(tmp_path / "no-netrc"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.plan import Family, Place
-from pipeline.cache.receipt import INLINE_BYTES, Receipt, is_inline
+from pipeline.cache.receipt import INLINE_BYTES, Receipt, is_small
 from pipeline.cache.shared.action_result import (
     INLINE_TOTAL,
     BadActionError,
@@ -38,7 +38,7 @@ def sha(data: bytes) -> str:
 
 def receipt_of(outputs: dict[str, bytes], *warnings: str, report: tuple[str, ...] = ()) -> Receipt:
     made = tuple(Output(role, len(data), sha(data)) for role, data in sorted(outputs.items()))
-    inline = {one.role: outputs[one.role] for one in made if is_inline(one)}
+    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
     return Receipt(made, warnings, report, inline)
 
 

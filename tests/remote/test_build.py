@@ -93,7 +93,7 @@ def test_results_whose_receipts_are_bundled_are_shared_too(
     share(monkeypatch, server.address, write=True)
     game = new_game(tmp_path / "first", 3 * FEW)
     assert len(game.doit(*workers).built) == 3 * FEW + 4
-    assert list(game.path("cache/bundles").iterdir())
+    assert list(game.path("cache/v2/bundles").iterdir())
     other = clone(game, tmp_path / "second")
     ran = other.doit(*workers)
     assert ran.built == []

@@ -274,7 +274,10 @@ class Cluster:
         if self._shared.bring(job.fingerprint, job.outputs, tools_for(job.config).cache):
             result = restore_job(job)
         if result is None:
-            self._try_again(errand, "its result does not stay in the shared cache")
+            problem = "its result does not stay in the shared cache"
+            if self._shared.unsigned:
+                problem = "its result has no valid signature: the worker needs the driver's key"
+            self._try_again(errand, problem)
             return
         if result.outcome == RESTORED:
             result = result._replace(outcome=BUILT)

@@ -1,18 +1,21 @@
 """A node's receipt as an `ActionResult` of Bazel's remote execution protocol, and back.
 
-The bytes are the protobuf wire format, of the few fields that are used. What is read was
-written by anybody: everything about it is checked here, and nothing in it names a file.
+The bytes are the protobuf wire format, of the few fields that are used. Messages come from a
+server that anybody may have written to, so everything is checked here: size, number of fields,
+roles, digests, a seal over all of it and, with a key, a signature. Nothing in a message names a
+file. The cost of reading one is bounded by what the node's own roles can need.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from encoders.kit.plan import Place
+from encoders.kit.plan import Family, Place
 from pipeline.cache.receipt import Receipt
 from pipeline.output import Output, compare_roles
 
@@ -25,36 +28,48 @@ HASH, SIZE_BYTES = 1, 2
 WORKER = 1
 # fmt: on
 FILE_FIELDS = (PATH, DIGEST, CONTENTS)
-# Directories, links and texts by digest: we never write them, so nobody else is understood.
+# Directories, links and texts by digest: we never write them, so whoever did is not Cartwright.
 NOT_OURS = {3, 6, 8, 10, 11, 12}
 
 VARINT, BYTES, WIDTHS = 0, 2, {1: 8, 5: 4}
 VARINT_BYTES = 10
-SEAL = "cartwright-1-"
-SHA = re.compile("[0-9a-f]{64}")
-# Bytes that travel inside of the message; what goes beyond has a place of its own.
+# The seal and the signature travel as the name of the worker: servers keep that field, and those
+# that validate results require nothing of it.
+SEAL, SIGNATURE = "cartwright-1-", ".hmac-sha256-"
+DIGEST_CHARACTERS = 64
+SHA = re.compile(f"[0-9a-f]{{{DIGEST_CHARACTERS}}}")
+# Outputs beyond so many bytes in all are blobs of their own instead of part of the message.
 INLINE_TOTAL = 1 << 18
-MESSAGE_BYTES = 1 << 24
 RESULT_BYTES = 1 << 32
 ROLE_CHARACTERS = 1024
 MEMBER_CHARACTERS = 64
-TEXT_BYTES = 1 << 20
+TEXT_BYTES, TEXT_LINES = 1 << 20, 1 << 14
+MESSAGE_BYTES = 1 << 23
+MOST_MEMBERS = 1 << 14
+# An output takes this many bytes besides its role and its contents. Servers may add fields; so
+# many more than ours are passed over.
+ENTRY_BYTES, SPARE_BYTES = 128, 1 << 12
+SPARE_FIELDS, FIELDS_OF_FILE, FIELDS_OF_DIGEST, FIELDS_OF_METADATA = 64, 8, 4, 64
 
 
 class BadActionError(Exception):
-    """An answer is not a result that this node can have."""
+    """A message is not a result that this node can have."""
+
+
+class UnsignedError(BadActionError):
+    """A result has no signature, or one by another key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A receipt from elsewhere; the bytes of `inline` came with it, and have their digests."""
+    """A receipt from a server; the bytes of `inline` came with it and have their digests."""
 
     receipt: Receipt
     inline: Mapping[str, bytes]
 
 
-def pack_action(fingerprint: str, receipt: Receipt) -> bytes:
-    """Write a receipt as an ActionResult, small outputs inside."""
+def pack_action(fingerprint: str, receipt: Receipt, key: bytes = b"") -> bytes:
+    """Serialise a receipt as an ActionResult, small outputs inside, signed where there is a key."""
     inside = inlined(receipt)
     parts = [
         _field(
@@ -64,7 +79,8 @@ def pack_action(fingerprint: str, receipt: Receipt) -> bytes:
     ]
     parts.append(_field(STDOUT_RAW, _text(receipt.report)))
     parts.append(_field(STDERR_RAW, _text(receipt.warnings)))
-    worker = _field(WORKER, seal(fingerprint, receipt).encode())
+    name = seal(fingerprint, receipt) + (sign(fingerprint, receipt, key) if key else "")
+    worker = _field(WORKER, name.encode())
     return b"".join([*parts, _field(EXECUTION_METADATA, worker)])
 
 
@@ -79,10 +95,20 @@ def inlined(receipt: Receipt) -> set[str]:
 
 
 def seal(fingerprint: str, receipt: Receipt) -> str:
-    """Digest all that a result says, with its key: what was cut or mixed up does not fit."""
+    """Digest everything that a result says, with its key: cut or mixed-up messages do not fit."""
+    return SEAL + hashlib.sha256(_statement(fingerprint, receipt)).hexdigest()
+
+
+def sign(fingerprint: str, receipt: Receipt, key: bytes) -> str:
+    """Authenticate everything that a result says, with its key, for those who have the secret."""
+    statement = SIGNATURE.encode() + _statement(fingerprint, receipt)
+    return SIGNATURE + hmac.digest(key, statement, "sha256").hex()
+
+
+def _statement(fingerprint: str, receipt: Receipt) -> bytes:
+    """Write down what is sealed and signed; the digests stand for the outputs' bytes."""
     rows = [[one.role, one.size, one.sha] for one in receipt.made]
-    text = json.dumps([fingerprint, rows, receipt.warnings, receipt.report])
-    return SEAL + hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps([fingerprint, rows, receipt.warnings, receipt.report]).encode()
 
 
 def _pack_file(one: Output, contents: bytes) -> bytes:
@@ -95,7 +121,7 @@ def _text(lines: Sequence[str]) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """Write a field of bytes; protobuf leaves out what is empty."""
+    """Serialise a field of bytes; protobuf leaves out empty ones."""
     return _varint(number << 3 | BYTES) + _varint(len(data)) + data if data else b""
 
 
@@ -113,13 +139,34 @@ def _varint(value: int) -> bytes:
     return bytes((*parts, value))
 
 
-def unpack_action(data: bytes, fingerprint: str, outputs: Mapping[str, Place]) -> Action:
-    """Read an ActionResult that must be the result of this node."""
+def message_limit(outputs: Mapping[str, Place]) -> int:
+    """Return how many bytes a result with these roles can have; families make it long."""
+    size = INLINE_TOTAL + 2 * TEXT_BYTES + SPARE_BYTES
+    for role, place in outputs.items():
+        is_family = isinstance(place, Family)
+        entry = len(role.encode()) + ENTRY_BYTES + (MEMBER_CHARACTERS if is_family else 0)
+        size += entry * (MOST_MEMBERS if is_family else 1)
+    return min(size, MESSAGE_BYTES)
+
+
+def _most_files(outputs: Mapping[str, Place], message_bytes: int) -> int:
+    """Return how many outputs a message of this size can have, each with a digest at least."""
+    has_family = any(isinstance(place, Family) for place in outputs.values())
+    promised = len(outputs) + (MOST_MEMBERS if has_family else 0)
+    return min(promised, message_bytes // DIGEST_CHARACTERS)
+
+
+def unpack_action(
+    data: bytes, fingerprint: str, outputs: Mapping[str, Place], key: bytes = b""
+) -> Action:
+    """Read an ActionResult that must be the result of this node, and with a key be signed by it."""
+    if len(data) > message_limit(outputs):
+        raise BadActionError("it is too large")
     made: list[Output] = []
     inline: dict[str, bytes] = {}
     texts = {STDOUT_RAW: b"", STDERR_RAW: b""}
     worker = ""
-    for number, value in _fields(data):
+    for number, value in _fields(data, _most_files(outputs, len(data)) + SPARE_FIELDS):
         if number == OUTPUT_FILES:
             one, contents = _unpack_file(_bytes(value))
             made.append(one)
@@ -132,10 +179,19 @@ def unpack_action(data: bytes, fingerprint: str, outputs: Mapping[str, Place]) -
         elif number in NOT_OURS or (number == EXIT_CODE and value):
             raise BadActionError("it is not a result of Cartwright's")
     receipt = Receipt(tuple(made), _lines(texts[STDERR_RAW]), _lines(texts[STDOUT_RAW]))
-    if worker != seal(fingerprint, receipt):
-        raise BadActionError("its seal does not fit")
+    _check_worker(worker, fingerprint, receipt, key)
     _check_promise(receipt, outputs)
     return Action(receipt, inline)
+
+
+def _check_worker(worker: str, fingerprint: str, receipt: Receipt, key: bytes) -> None:
+    sealed, dot, signature = worker.partition(SIGNATURE)
+    if sealed != seal(fingerprint, receipt):
+        raise BadActionError("its seal does not fit")
+    if key and not hmac.compare_digest(
+        (dot + signature).encode(), sign(fingerprint, receipt, key).encode()
+    ):
+        raise UnsignedError("it has no valid signature")
 
 
 def _check_promise(receipt: Receipt, outputs: Mapping[str, Place]) -> None:
@@ -149,7 +205,8 @@ def _check_promise(receipt: Receipt, outputs: Mapping[str, Place]) -> None:
 
 
 def _unpack_file(data: bytes) -> tuple[Output, bytes]:
-    parts = {number: _bytes(value) for number, value in _fields(data) if number in FILE_FIELDS}
+    fields = _fields(data, FIELDS_OF_FILE)
+    parts = {number: _bytes(value) for number, value in fields if number in FILE_FIELDS}
     contents = parts.get(CONTENTS, b"")
     sha, size = _unpack_digest(parts.get(DIGEST, b""))
     one = Output(_checked_role(_decoded(parts.get(PATH, b""))), size, sha)
@@ -159,7 +216,7 @@ def _unpack_file(data: bytes) -> tuple[Output, bytes]:
 
 
 def _unpack_digest(data: bytes) -> tuple[str, int]:
-    parts = dict(_fields(data))
+    parts = dict(_fields(data, FIELDS_OF_DIGEST))
     sha, size = _decoded(_bytes(parts.get(HASH, b""))), parts.get(SIZE_BYTES, 0)
     if not SHA.fullmatch(sha) or not isinstance(size, int) or size > RESULT_BYTES:
         raise BadActionError("a digest is none")
@@ -171,7 +228,7 @@ def _has_digest(data: bytes, one: Output) -> bool:
 
 
 def _checked_role(role: str) -> str:
-    """Refuse a role that could be a path to somewhere else, or that no file could be named by."""
+    """Refuse a role that could lead to another folder, or that cannot be part of a file's name."""
     parts = role.split("/")
     if (
         not role.isprintable()
@@ -185,17 +242,17 @@ def _checked_role(role: str) -> str:
 
 
 def _lines(text: bytes) -> tuple[str, ...]:
-    """Take text apart into lines; it is shown to people, so nothing may steer their terminal."""
+    """Split text into lines; people see them, so control codes for terminals are refused."""
+    if len(text) > TEXT_BYTES or text.count(b"\n") > TEXT_LINES:
+        raise BadActionError("its messages are too long")
     lines = tuple(_decoded(text).split("\n")[:-1]) if text else ()
-    if len(text) > TEXT_BYTES or not all(
-        line.replace("\t", " ").isprintable() or not line for line in lines
-    ):
+    if not all(line.replace("\t", " ").isprintable() or not line for line in lines):
         raise BadActionError("its messages are not plain text")
     return lines
 
 
 def can_travel(receipt: Receipt) -> bool:
-    """Tell whether another machine would take this result."""
+    """Tell whether other machines would accept this result."""
     try:
         for one in receipt.made:
             _checked_role(one.role)
@@ -203,12 +260,15 @@ def can_travel(receipt: Receipt) -> bool:
         _lines(_text(receipt.report))
     except BadActionError:
         return False
-    return sum(one.size for one in receipt.made) <= RESULT_BYTES
+    names = sum(len(one.role.encode()) + ENTRY_BYTES for one in receipt.made)
+    is_short = names + INLINE_TOTAL + 2 * TEXT_BYTES + SPARE_BYTES <= MESSAGE_BYTES
+    is_small = sum(one.size for one in receipt.made) <= RESULT_BYTES
+    return is_short and is_small and len(receipt.made) <= MOST_MEMBERS
 
 
 def _only_text(data: bytes, wanted: int) -> str:
-    found = [_bytes(value) for number, value in _fields(data) if number == wanted]
-    return _decoded(found[0]) if len(found) == 1 else ""
+    found = [value for number, value in _fields(data, FIELDS_OF_METADATA) if number == wanted]
+    return _decoded(_bytes(found[0])) if len(found) == 1 else ""
 
 
 def _decoded(data: bytes) -> str:
@@ -224,27 +284,37 @@ def _bytes(value: int | bytes) -> bytes:
     return value
 
 
-def _fields(data: bytes) -> list[tuple[int, int | bytes]]:
-    """Give the fields of a message; those of fixed width are passed over."""
-    found: list[tuple[int, int | bytes]] = []
+def _fields(data: bytes, most: int) -> Iterator[tuple[int, int | bytes]]:
+    """Give the fields of a message without those of fixed width, and refuse more than so many.
+
+    A field may be two bytes long: without a limit, a message of a few megabytes would take
+    seconds to read. Messages in a message are read by whoever knows that they are some, three
+    levels deep and no deeper.
+    """
     at, end = 0, len(data)
-    while at < end:
+    for _ in range(most):
+        if at >= end:
+            return
         key, at = _read_varint(data, at)
         kind = key & 7
-        if kind == BYTES:
-            size, at = _read_varint(data, at)
-            found.append((key >> 3, data[at : at + size]))
-            at += size
-        elif kind == VARINT:
+        if kind == VARINT:
             value, at = _read_varint(data, at)
-            found.append((key >> 3, value))
-        elif kind in WIDTHS:
-            at += WIDTHS[kind]
-        else:
-            raise BadActionError("it is no message")
-    if at > end:
-        raise BadActionError("it is cut short")
-    return found
+            yield key >> 3, value
+            continue
+        size, at = _read_varint(data, at) if kind == BYTES else (_width(kind), at)
+        if at + size > end:
+            raise BadActionError("it is cut short")
+        if kind == BYTES:
+            yield key >> 3, data[at : at + size]
+        at += size
+    if at < end:
+        raise BadActionError("it has too many fields")
+
+
+def _width(kind: int) -> int:
+    if kind not in WIDTHS:
+        raise BadActionError("it is no message")
+    return WIDTHS[kind]
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:

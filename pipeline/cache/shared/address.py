@@ -1,7 +1,8 @@
-"""Where the shared cache is, what may be done there, and who we are to it.
+"""Where the shared cache is, what may be done there, and with which credentials.
 
-Secrets come from the environment or from netrc alone. They live in one field that no `repr`
-shows, and no message here ever quotes a value that could hold one.
+Secrets come from the environment, from netrc or from the file that the environment names as the
+key's, never from a file of the project. They live in fields that no `repr` shows, and no message
+here ever quotes a value that could hold one.
 """
 
 from __future__ import annotations
@@ -12,17 +13,25 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from pipeline.disk.file import read_file
 from pipeline.setting import SettingError, find_setting, variable_of
 
 USER, PASSWORD, TOKEN = (variable_of(f"remote_{one}") for one in ("user", "password", "token"))
+KEY, KEY_FILE = variable_of("remote_key"), variable_of("remote_key_file")
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 WAIT_SECONDS = 10.0
+LONGEST_SECONDS = 86_400.0
+LEAST_PATIENCE_SECONDS = 0.1
 PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A shared cache: its server, whether results are sent there, and how long to wait for that."""
+    """A shared cache: its server, whether results are sent there, and how long to wait.
+
+    `wait_seconds` is for uploads at the end of a run, `patience_seconds` for an answer to begin;
+    None stands for the default. Results are signed and verified where there is a `key`.
+    """
 
     scheme: str
     host: str
@@ -31,6 +40,8 @@ class Address:
     writes: bool = False
     wait_seconds: float = WAIT_SECONDS
     authorization: str = field(default="", repr=False)
+    patience_seconds: float | None = None
+    key: bytes = field(default=b"", repr=False)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -38,7 +49,7 @@ class Address:
         return f"{self.scheme}://{host}{port}{self.path}"
 
     def __reduce__(self) -> Any:
-        raise TypeError("an address holds secrets, and is never written down")
+        raise TypeError("an address holds secrets, and is never serialised")
 
 
 def find_address(root: str) -> Address | None:
@@ -49,14 +60,17 @@ def find_address(root: str) -> Address | None:
     if not isinstance(text, str):
         raise SettingError(f"{name}: an address is needed, such as http://cache.example:8080")
     parts, port = _split(name, text)
+    wait = _seconds(*find_setting(root, "remote_wait"), 0.0)
     return Address(
         parts.scheme,
         parts.hostname or "",
         port,
         parts.path.rstrip("/"),
         _is_yes(*find_setting(root, "remote_write")),
-        _seconds(*find_setting(root, "remote_wait")),
+        WAIT_SECONDS if wait is None else wait,
         _authorization(parts.hostname or ""),
+        _seconds(*find_setting(root, "remote_patience"), LEAST_PATIENCE_SECONDS),
+        _signing_key(),
     )
 
 
@@ -89,16 +103,38 @@ def _is_yes(name: str, value: object) -> bool:
     return word in YES
 
 
-def _seconds(name: str, value: object) -> float:
+def _seconds(name: str, value: object, least: float) -> float | None:
     if value is None or value == "":
-        return WAIT_SECONDS
+        return None
     try:
         seconds = float(str(value))
     except ValueError:
         seconds = -1.0
-    if isinstance(value, bool) or not 0 <= seconds <= 86_400:
-        raise SettingError(f"{name}: a number of seconds is needed, 0 to 86400")
+    if isinstance(value, bool) or not least <= seconds <= LONGEST_SECONDS:
+        raise SettingError(
+            f"{name}: a number of seconds is needed, {least:g} to {LONGEST_SECONDS:.0f}"
+        )
     return seconds
+
+
+def _signing_key() -> bytes:
+    """Find the key that results are signed with; b"" where none is set.
+
+    A key that is set and empty is an error: a secret that is missing in CI must not turn the
+    verification off.
+    """
+    text, path = os.environ.get(KEY), os.environ.get(KEY_FILE)
+    if text is not None and path is not None:
+        raise SettingError(f"{KEY}, {KEY_FILE}: set only one of them")
+    if text is None and path is None:
+        return b""
+    try:
+        key = os.fsencode(text) if text is not None else read_file(path or "")
+    except OSError as error:
+        raise SettingError(f"{KEY_FILE}: {error.strerror or 'it cannot be read'}") from None
+    if not key.strip():
+        raise SettingError(f"{KEY if path is None else KEY_FILE}: the key is empty")
+    return key.strip()
 
 
 def _authorization(host: str) -> str:

@@ -1,7 +1,11 @@
-"""When to do without a server: it owes us time, and pays back by answering quickly.
+"""Circuit breaker: stop using a server that costs too much time, for the rest of the run.
 
-Every second beyond what an answer may take is a debt, and so is every failure. A server whose
-debt grows too large is left out for the rest of the run; one that stumbles now and then is not.
+It is a leaky bucket of seconds. Time lost to slow answers, failures and wrong answers fills it, and
+every quick answer drains it a little, so occasional trouble does no harm. When it overflows the
+breaker trips for good.
+
+Users may set their patience. Waiting times are scaled by it before they are counted, so that one
+number suits a slow server.
 """
 
 from __future__ import annotations
@@ -9,41 +13,43 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-QUICK_SECONDS = 0.5
-SLOWEST_RATE = 1 << 18  # bytes a second
 PATIENCE_SECONDS = 5.0  # for an answer to begin, and for every chunk of it
+# With that patience: what an answer may take, the size of the bucket, and the cost of a failure.
+QUICK_SECONDS = 0.5
 DEBT_SECONDS = 15.0
 FAILURE_SECONDS = 3.0
+SLOWEST_RATE = 1 << 18  # bytes a second
 
 
 def allowance(size: int) -> float:
-    """Say how many seconds so many bytes may take."""
+    """Give the seconds that so many bytes may take on the way."""
     return size / SLOWEST_RATE
 
 
 class Breaker:
-    """Counts what a server costs, and parts with it for good."""
+    """Adds up the time that a server costs, and trips when it is too much."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self.reason = ""
         self.failed = 0
         self.refused = 0
         self.first_problem = ""
-        self._debt = 0.0
+        self._scale = patience_seconds / PATIENCE_SECONDS
+        self._level = 0.0
         self._lock = threading.Lock()
         self._on_trip: list[Callable[[], None]] = []
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the server is left out."""
+        """Tell whether the breaker has tripped: no request is made any more."""
         return bool(self.reason)
 
     def when_tripped(self, action: Callable[[], None]) -> None:
-        """Have something done when the server is parted with."""
+        """Add an action to be run when the breaker trips."""
         self._on_trip.append(action)
 
     def trip(self, reason: str) -> None:
-        """Leave the server out from here on; the first reason is the one that is told."""
+        """Stop using the server; the first reason is the one that the user is told."""
         with self._lock:
             if self.reason:
                 return
@@ -52,30 +58,33 @@ class Breaker:
             action()
 
     def note_answer(self, seconds: float, size: int) -> None:
-        """Note how long an answer took."""
-        self._owe(seconds - QUICK_SECONDS - allowance(size), "it is too slow")
+        """Count an answer of so many bytes for which we waited so long."""
+        lost = (seconds - allowance(size)) / self._scale - QUICK_SECONDS
+        self._fill(lost, "it is too slow")
 
     def note_failure(self, reason: str) -> None:
-        """Note that there was no answer."""
+        """Count a request without an answer."""
         with self._lock:
-            if self.reason:  # hanging up on a server makes calls fail that were under way
+            # Tripping closes the connections, which makes requests fail that were under way.
+            if self.reason:
                 return
             self.failed += 1
             self.first_problem = self.first_problem or reason
-        self._owe(FAILURE_SECONDS, reason)
+        self._fill(FAILURE_SECONDS, reason)
 
     def note_refusal(self, reason: str) -> None:
-        """Note an answer that was not used because it is wrong."""
+        """Count an answer that was not used because it is wrong."""
         with self._lock:
             if self.reason:
                 return
             self.refused += 1
             self.first_problem = self.first_problem or reason
-        self._owe(FAILURE_SECONDS, "too many answers are wrong")
+        self._fill(FAILURE_SECONDS, "too many answers are wrong")
 
-    def _owe(self, seconds: float, reason: str) -> None:
+    def _fill(self, seconds: float, reason: str) -> None:
+        """Add to the bucket, or drain it by a negative number, down to empty."""
         with self._lock:
-            self._debt = max(0.0, self._debt + seconds)
-            too_much = self._debt > DEBT_SECONDS
-        if too_much:
+            self._level = max(0.0, self._level + seconds)
+            overflows = self._level > DEBT_SECONDS
+        if overflows:
             self.trip(reason)

@@ -1,40 +1,43 @@
-"""Speaking to the server: GET, HEAD and PUT over kept connections, one for each thread.
+"""Requests to the server: GET, HEAD and PUT over kept connections, one for each thread.
 
 Nothing is followed, unpacked or believed: no redirects, no encodings, no more bytes than were
-promised, no longer than the bytes may take. Whatever goes wrong ends in a RemoteError.
+promised, no more time than the bytes may take. Whatever goes wrong ends in a RemoteError.
 """
 
 from __future__ import annotations
 
 import ssl
 import threading
-import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from socket import IPPROTO_TCP, SHUT_RDWR, TCP_NODELAY
+from time import monotonic
 
 from pipeline.cache.shared.address import Address
 from pipeline.cache.shared.breaker import PATIENCE_SECONDS, Breaker, allowance
 from pipeline.cache.shared.response import Response
+from pipeline.cache.shared.wait import TICK_SECONDS, Lag, TimedReader, Wait
 
-CONNECT_SECONDS = 3.0
+CONNECT_SHARE = 0.6  # of the patience, for a connection to be made
 CHUNK_BYTES = 1 << 20
 PIECE_BYTES = 1 << 18
-SMALL_TALK = 1 << 16  # what an answer that says no may have to say
-WATCH_SECONDS = 0.25
+REFUSAL_BYTES = 1 << 16  # how long the body of an answer may be that says no
+# Answers longer than this are read by few threads at once, so that memory stays bounded.
+LARGE_BYTES = 1 << 22
+LARGE_AT_ONCE = 4
 TOO_LATE = "it does not answer in time"
 AC, CAS = "ac", "cas"
 FINE, MISSING, NO_ACCESS = (200, 201, 202, 204), (404, 410), (401, 403, 405, 407)
 
 
 class RemoteError(Exception):
-    """The server could not be spoken to."""
+    """A request failed."""
 
 
 class UnreachableError(RemoteError):
-    """There is nobody, or nobody who answers in time."""
+    """There is no server, or none that answers in time."""
 
 
 class AccessError(RemoteError):
@@ -42,15 +45,15 @@ class AccessError(RemoteError):
 
 
 class WrongAnswerError(RemoteError):
-    """The server said something that cannot be used."""
+    """The server's answer cannot be used."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Call:
-    """A request under way: when it must be over, and the connection that it uses."""
+    """A request under way: its connection, and the time it waits for the server."""
 
-    deadline: float
     connection: HTTPConnection
+    wait: Wait
 
 
 class Client:
@@ -59,16 +62,23 @@ class Client:
     def __init__(self, address: Address, breaker: Breaker) -> None:
         self.address, self.breaker = address, breaker
         self.bytes_down = self.bytes_up = 0
-        self._mine = threading.local()
+        self._own = threading.local()
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
         self._connections: list[HTTPConnection] = []
         self._watch: threading.Thread | None = None
+        self._lag = Lag()
         self._over = threading.Event()
-        self._fields = fields_of(address)
+        self._large = threading.BoundedSemaphore(LARGE_AT_ONCE)
+        self._fields = header_fields(address)
 
     def __repr__(self) -> str:
         return f"Client({self.address})"
+
+    @property
+    def _patience(self) -> float:
+        patience = self.address.patience_seconds
+        return PATIENCE_SECONDS if patience is None else patience
 
     def get(self, kind: str, sha: str, limit: int) -> bytes | None:
         """Fetch an entry of at most so many bytes; None where there is none."""
@@ -84,27 +94,33 @@ class Client:
 
     def put(self, kind: str, sha: str, data: bytes) -> None:
         """Send an entry."""
-        if self._request("PUT", kind, sha, SMALL_TALK, data) is None:
+        if self._request("PUT", kind, sha, REFUSAL_BYTES, data) is None:
             raise AccessError("404")
         with self._lock:
             self.bytes_up += len(data)
 
     def close(self) -> None:
-        """Hang up; whoever is still waiting for an answer gets none."""
+        """Close all connections; requests under way fail."""
         self._over.set()
         with self._lock:
             connections, self._connections = self._connections, []
         in_use = [call.connection for call in list(self._calls.values())]
         for one in connections:
             hang_up(one)
-            if one not in in_use:  # else whoever uses it closes it
+            # To close a socket that another thread reads from could hand its number to a new
+            # connection; that thread closes it when it wakes.
+            if one not in in_use:
                 one.close()
 
     def _request(
         self, method: str, kind: str, sha: str, limit: int, body: bytes | None = None
     ) -> bytes | None:
-        """Make a request, once more where a kept connection turns out to be dead."""
-        kept = getattr(self._mine, "connection", None) is not None
+        """Make a request.
+
+        A server may close a kept connection at any time, which shows only when it is used again:
+        so a request that fails on a kept connection is made once more on a new one.
+        """
+        kept = getattr(self._own, "connection", None) is not None
         try:
             try:
                 return self._exchange(method, f"{kind}/{sha}", limit, body)
@@ -112,63 +128,70 @@ class Client:
                 if not kept or self._over.is_set():
                     raise
                 return self._exchange(method, f"{kind}/{sha}", limit, body)
-        except TimeoutError:
-            raise UnreachableError(TOO_LATE) from None
         except (OSError, HTTPException, ValueError) as error:
             raise RemoteError(_in_words(error)) from None
-        except AttributeError:  # its socket is gone: another thread hung up in that very moment
+        except AttributeError:  # its socket is gone: another thread has just closed it
             if not self._over.is_set():
                 raise
             raise RemoteError("the run is over") from None
 
     def _exchange(self, method: str, path: str, limit: int, body: bytes | None) -> bytes | None:
-        began = time.monotonic()
         connection = self._connection()
-        call = Call(began + PATIENCE_SECONDS + allowance(len(body or b"")), connection)
+        allowed = self._patience + allowance(len(body or b""))
+        call = Call(connection, Wait(self._lag, self._patience, allowed))
         me = threading.get_ident()
         self._calls[me] = call
         try:
-            self._reach(connection)
-            self._send(connection, method, path, body)
-            with Response(connection.sock, method=method) as response:
+            with call.wait:
+                self._reach(connection)
+            self._send(call, method, path, body)
+            reader = TimedReader(connection.sock, call.wait)
+            with Response(reader, method=method) as response:
                 response.begin()
-                data = _answer(response, method, limit, call)
+                data = self._answer(response, method, limit, call.wait)
             if response.will_close:
                 connection.close()
         except BaseException as error:
+            # Half an answer may be left in the connection, so no other request can use it.
             self._drop(connection)
-            if time.monotonic() > call.deadline and isinstance(error, OSError):
+            if isinstance(error, OSError) and call.wait.is_too_late(error):
                 raise UnreachableError(TOO_LATE) from None
             raise
         finally:
             self._calls.pop(me, None)
             if self._over.is_set():
                 self._drop(connection)
-        self.breaker.note_answer(time.monotonic() - began, len(data or body or b""))
+        self.breaker.note_answer(call.wait.seconds, len(data or body or b""))
         return data
 
-    def _send(self, connection: HTTPConnection, method: str, path: str, body: bytes | None) -> None:
-        size = f"Content-Length: {len(body)}\r\n" if body is not None else ""
-        head = f"{method} {self.address.path}/{path} HTTP/1.1\r\n{self._fields}{size}\r\n"
-        connection.sock.sendall(head.encode("ascii"))
-        view = memoryview(body or b"")
-        # Whoever refuses may hang up before all is sent; the answer says why.
-        with suppress(BrokenPipeError, ConnectionResetError):
-            while view:  # in pieces, because the socket's patience is for a whole call
-                connection.sock.sendall(view[:PIECE_BYTES])
-                view = view[PIECE_BYTES:]
-
     def _reach(self, connection: HTTPConnection) -> None:
+        """Connect, unless the connection was kept."""
         if connection.sock is None:
             try:
                 connection.connect()
+            except TimeoutError:
+                raise  # whose fault that is depends on how long we waited
             except OSError as error:
                 raise UnreachableError(_in_words(error)) from None
 
+    def _send(self, call: Call, method: str, path: str, body: bytes | None) -> None:
+        size = f"Content-Length: {len(body)}\r\n" if body is not None else ""
+        head = f"{method} {self.address.path}/{path} HTTP/1.1\r\n{self._fields}{size}\r\n"
+        with call.wait:
+            call.connection.sock.sendall(head.encode("ascii"))
+        view = memoryview(body or b"")
+        # A server that refuses may close before all is sent; its answer says why.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while view:  # in pieces, because the socket's timeout is for all that one call sends
+                with call.wait:
+                    call.connection.sock.sendall(view[:PIECE_BYTES])
+                view = view[PIECE_BYTES:]
+
     def _connection(self) -> HTTPConnection:
-        connection: HTTPConnection | None = getattr(self._mine, "connection", None)
+        """Give this thread's connection; HTTP/1.1 answers one request at a time."""
+        connection: HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None:
-            connection = self._mine.connection = self._new_connection()
+            connection = self._own.connection = self._new_connection()
             with self._lock:
                 if self._over.is_set():
                     raise RemoteError("the run is over")
@@ -181,88 +204,106 @@ class Client:
         return connection
 
     def _new_connection(self) -> HTTPConnection:
-        host, port = self.address.host, self.address.port
+        host, port, patience = self.address.host, self.address.port, self._patience
         if self.address.scheme == "http":
-            return Connection(host, port, timeout=CONNECT_SECONDS)
-        return SafeConnection(host, port, timeout=CONNECT_SECONDS, context=self._context)
+            return Connection(host, port, timeout=patience)
+        return SafeConnection(host, port, timeout=patience, context=self._context)
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
     def _drop(self, connection: HTTPConnection) -> None:
-        self._mine.connection = None
+        self._own.connection = None
         with self._lock, suppress(ValueError):
             self._connections.remove(connection)
         connection.close()
 
     def _keep_watch(self) -> None:
-        """Hang up on calls that take too long, whatever they are waiting for."""
-        while not self._over.wait(WATCH_SECONDS):
-            now = time.monotonic()
+        """Measure our own lag, and trip the breaker where a request waits for too long.
+
+        The socket's timeout ends a wait without a single byte. A server that sends a byte now and
+        then is found here, and so is a name that takes for ever to be resolved.
+        """
+        self._lag.tick(monotonic())
+        while not self._over.wait(TICK_SECONDS):
+            now = monotonic()
+            self._lag.tick(now)
             for call in list(self._calls.values()):
-                if now > call.deadline:
+                if call.wait.is_over(now):
                     self.breaker.trip(TOO_LATE)
                     hang_up(call.connection)
 
+    def _answer(self, response: HTTPResponse, method: str, limit: int, wait: Wait) -> bytes | None:
+        status = response.status
+        if status in FINE:
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise WrongAnswerError("an answer is compressed, which was not asked for")
+            return b"" if method == "HEAD" else self._body(response, limit, wait)
+        self._body(response, REFUSAL_BYTES, wait)
+        if status in MISSING:
+            return None
+        if status in NO_ACCESS:
+            raise AccessError(f"it answers {status}")
+        if 300 <= status < 400:
+            raise AccessError(f"it sends us elsewhere ({status}), and is not followed")
+        raise RemoteError(f"it answers {status}")
+
+    def _body(self, response: HTTPResponse, limit: int, wait: Wait) -> bytes:
+        """Read a body whole; while it waits for its turn, a large one is left in the socket."""
+        size = limit if response.length is None else response.length
+        with self._large if size > LARGE_BYTES else nullcontext():
+            return _read_at_most(response, limit, wait)
+
 
 class Connection(HTTPConnection):
-    """A connection that sends small requests at once, and is patient only after it stands."""
+    """A connection that sends small requests at once, and has a shorter timeout to be made."""
 
     def connect(self) -> None:
-        """Connect within the time for that."""
-        self.timeout = CONNECT_SECONDS
-        super().connect()
+        """Connect, then wait for answers with the whole patience."""
+        patience, self.timeout = self.timeout, CONNECT_SHARE * (self.timeout or 0)
+        try:
+            super().connect()
+        finally:
+            self.timeout = patience
         self.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        self.sock.settimeout(PATIENCE_SECONDS)
+        self.sock.settimeout(patience)
 
 
 class SafeConnection(HTTPSConnection):
     """The same, over TLS."""
 
     def connect(self) -> None:
-        """Connect within the time for that."""
-        self.timeout = CONNECT_SECONDS
-        super().connect()
-        self.sock.settimeout(PATIENCE_SECONDS)
+        """Connect, then wait for answers with the whole patience."""
+        patience, self.timeout = self.timeout, CONNECT_SHARE * (self.timeout or 0)
+        try:
+            super().connect()
+        finally:
+            self.timeout = patience
+        self.sock.settimeout(patience)
 
 
-def _answer(response: HTTPResponse, method: str, limit: int, call: Call) -> bytes | None:
-    status = response.status
-    if status in FINE:
-        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise WrongAnswerError("an answer is compressed, which was not asked for")
-        return b"" if method == "HEAD" else _read_at_most(response, limit, call)
-    _read_at_most(response, SMALL_TALK, call)
-    if status in MISSING:
-        return None
-    if status in NO_ACCESS:
-        raise AccessError(f"it answers {status}")
-    if 300 <= status < 400:
-        raise AccessError(f"it sends us elsewhere ({status}), and is not followed")
-    raise RemoteError(f"it answers {status}")
-
-
-def _read_at_most(response: HTTPResponse, limit: int, call: Call) -> bytes:
-    """Read an answer whole; one that is longer than it may be is cut off and refused."""
+def _read_at_most(response: HTTPResponse, limit: int, wait: Wait) -> bytes:
+    """Read a body whole; one that is longer than it may be is cut off and refused."""
     if response.length is not None and response.length > limit:
         raise WrongAnswerError("an answer is longer than it should be")
-    began, chunks, size = time.monotonic(), [], 0
+    before, chunks, size = wait.seconds, [], 0
     while chunk := response.read(min(CHUNK_BYTES, limit - size + 1)):
         size += len(chunk)
         if size > limit:
             raise WrongAnswerError("an answer is longer than it should be")
         chunks.append(chunk)
-        # Neither a trickle nor a halt in mid-stream may last.
-        by_rate = began + PATIENCE_SECONDS + allowance(size + CHUNK_BYTES)
-        by_chunk = time.monotonic() + PATIENCE_SECONDS + allowance(CHUNK_BYTES)
-        call.deadline = min(by_rate, by_chunk)
+        # Neither a trickle nor a halt in mid-stream may last: what was sent quickly earns no
+        # more than one chunk's time for the rest.
+        by_rate = before + wait.patience_seconds + allowance(size + CHUNK_BYTES)
+        by_chunk = wait.seconds + wait.patience_seconds + allowance(CHUNK_BYTES)
+        wait.allowed_seconds = min(by_rate, by_chunk)
     if response.length:
         raise WrongAnswerError("an answer is cut short")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def fields_of(address: Address) -> str:
+def header_fields(address: Address) -> str:
     """Give the header fields that every request has."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     lines = [f"Host: {host}:{address.port}", "Accept-Encoding: identity", "User-Agent: cartwright"]
@@ -272,7 +313,7 @@ def fields_of(address: Address) -> str:
 
 
 def hang_up(connection: HTTPConnection) -> None:
-    """Break a connection off that another thread may be waiting for."""
+    """Shut a connection down that another thread may be reading from, which wakes that thread."""
     with suppress(OSError, AttributeError):
         connection.sock.shutdown(SHUT_RDWR)
 

@@ -1,7 +1,7 @@
-"""The head of an answer, read quickly: a small node costs one answer, and a build has many.
+"""The head of a response, parsed quickly: a small node costs one response, a build has many.
 
-Only the fields that decide how the body is read are looked at. The body itself is read as the
-standard library does.
+Only the fields that decide how the body is read are looked at. The standard library reads the
+body.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NO_CONTENT, NOT_MODIFIED = 204, 304
 
 
 class Response(HTTPResponse):
-    """An answer of a server that speaks HTTP/1.0 or 1.1, and nothing older."""
+    """A response of HTTP/1.0 or 1.1, and nothing older."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: Any = None):
         super().__init__(sock, debuglevel, method, url)
@@ -27,7 +27,7 @@ class Response(HTTPResponse):
         """Read everything before the body."""
         minor, status = self._status_line()
         fields = self._fields()
-        while status < 200:  # the server is about to answer
+        while status < 200:  # an interim response; the real one follows
             minor, status = self._status_line()
             fields = self._fields()
         self.version, self.code, self.status, self.reason = 10 + minor, status, status, ""
@@ -69,6 +69,7 @@ class Response(HTTPResponse):
             if not colon or not line.endswith(b"\n"):
                 raise BadStatusLine("header")
             name, value = name.lower(), value.strip()
+            # Two different lengths are how one response is smuggled into another.
             if fields.setdefault(name, value) != value and name == b"content-length":
                 raise BadStatusLine("content-length")
         raise LineTooLong("header")

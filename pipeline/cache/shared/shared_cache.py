@@ -1,7 +1,7 @@
 """The shared cache: results by fingerprint and bytes by digest, on a server that others use too.
 
-What is fetched is checked and then put into the local cache, and everything else goes on from
-there. Nothing that happens here fails a build: what cannot be had is encoded.
+What is fetched is verified and stored in the local cache; the build goes on from there. Nothing
+that happens here fails a build: a result that cannot be had is encoded.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from encoders.kit.plan import Place
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import Receipt, is_inline
+from pipeline.cache.receipt import Receipt, is_small
 from pipeline.cache.shared.action_result import (
-    MESSAGE_BYTES,
     BadActionError,
+    UnsignedError,
     can_travel,
     inlined,
+    message_limit,
     pack_action,
     unpack_action,
 )
 from pipeline.cache.shared.address import Address, find_address
-from pipeline.cache.shared.breaker import Breaker
+from pipeline.cache.shared.breaker import PATIENCE_SECONDS, Breaker
 from pipeline.cache.shared.client import (
     AC,
     CAS,
@@ -32,62 +34,71 @@ from pipeline.cache.shared.client import (
     UnreachableError,
     WrongAnswerError,
 )
+from pipeline.cache.shared.pending import Pending
 from pipeline.cache.shared.upload import Uploads
 from pipeline.output import Output
 from pipeline.size import format_bytes
 
-LARGE_BYTES = 1 << 24
-LARGE_AT_ONCE = 4
 BLOB_BYTES = 1 << 32
 
 
-def open_shared(root: str) -> SharedCache | None:
-    """Give the shared cache that a project is set to use, or None."""
+def open_shared(root: str, pending: Pending | None = None) -> SharedCache | None:
+    """Open the shared cache that a project is set to use; None where it uses none."""
     address = find_address(root)
-    return SharedCache(address) if address else None
+    return SharedCache(address, pending) if address else None
 
 
 class SharedCache:
-    """A server of results; any thread may use it."""
+    """A server of results; any thread may use it.
 
-    def __init__(self, address: Address) -> None:
+    `pending` remembers between runs which results are still to be uploaded.
+    """
+
+    def __init__(self, address: Address, pending: Pending | None = None) -> None:
         self.address = address
-        self.breaker = Breaker()
+        self.breaker = Breaker(address.patience_seconds or PATIENCE_SECONDS)
         self.client = Client(address, self.breaker)
         self.breaker.when_tripped(self.client.close)
         self.nodes = 0
-        self._brought: set[str] = set()
+        self.unsigned = 0
         self.no_uploads = "" if address.writes else "it is read only"
+        self._pending, self._still_pending = pending, 0
+        self._fetched: set[str] = set()
+        self._unsendable: set[str] = set()
         self._lock = threading.Lock()
         self._uploads = Uploads(self.upload)
         self.breaker.when_tripped(self._uploads.give_up)
-        # Many large outputs at once would fill the memory.
-        self._large = threading.BoundedSemaphore(LARGE_AT_ONCE)
 
     @property
     def is_on(self) -> bool:
-        """Tell whether it is worth asking."""
+        """Tell whether requests are still made."""
         return not self.breaker.is_open
 
     @property
     def takes_uploads(self) -> bool:
-        """Tell whether results can be sent there."""
+        """Tell whether results are still sent."""
         return self.is_on and not self.no_uploads
 
     def fetch(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
-        """Bring a node's result into the local cache; tells whether it is there now."""
+        """Fetch a node's result into the local cache; return whether it is there now."""
         is_there = self.bring(fingerprint, outputs, cache)
         with self._lock:
             self.nodes += is_there
         return is_there
 
     def bring(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
-        """Do as `fetch` does, for a result that was made on behalf of this very build."""
-        data = self._get(AC, fingerprint, MESSAGE_BYTES)
+        """Fetch a result that was made for this very build, so that it is not counted as found."""
+        data = self._get(AC, fingerprint, message_limit(outputs))
         if data is None:
             return False
         try:
-            action = unpack_action(data, fingerprint, outputs)
+            action = unpack_action(data, fingerprint, outputs, self.address.key)
+        except UnsignedError:
+            # Not the server's fault: somebody without the key may send results there too. What
+            # we encode instead replaces it, signed.
+            with self._lock:
+                self.unsigned += 1
+            return False
         except BadActionError as error:
             self.breaker.note_refusal(str(error))
             return False
@@ -97,19 +108,19 @@ class SharedCache:
                 return False
         receipt = action.receipt._replace(inline=inline)
         cache.store_receipt(fingerprint, receipt)
-        self._brought.add(fingerprint)
+        self._fetched.add(fingerprint)
         return True
 
     def _bring(self, one: Output, inline: dict[str, bytes], cache: Cache) -> bool:
-        """Have an output at hand: small ones for the receipt, others as objects."""
+        """Get the bytes of an output: small ones into the receipt, others as objects."""
         data = inline.get(one.role)
         if data is None:
-            if not is_inline(one) and cache.has_object(one.sha):
+            if not is_small(one.size) and cache.has_object(one.sha):
                 return True
             data = self.blob(one.sha, one.size)
         if data is None:
             return False
-        if is_inline(one):
+        if is_small(one.size):
             inline[one.role] = data
         else:
             cache.store_object(one.sha, data)
@@ -117,23 +128,31 @@ class SharedCache:
         return True
 
     def upload(self, fingerprint: str, cache: Cache) -> bool:
-        """Send a result that the local cache has."""
+        """Send a result of the local cache; return whether the server has it now."""
         if not self.takes_uploads:
             return False
         receipt = cache.load_receipt_of_other(fingerprint)
         if receipt is None or not can_travel(receipt):
+            self._unsendable.add(fingerprint)  # it was trimmed, or others would refuse it
             return False
-        return self.publish(fingerprint, receipt, lambda one: cache.load_output(receipt, one))
+
+        def load(one: Output) -> bytes | None:
+            data = cache.load_output(receipt, one)
+            if data is None:
+                self._unsendable.add(fingerprint)
+            return data
+
+        return self.publish(fingerprint, receipt, load)
 
     def publish(
         self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
     ) -> bool:
-        """Send a result: bytes first, then what names them."""
+        """Send a result: first the bytes, then the message that names them."""
         inside = inlined(receipt)
         for one in receipt.made:
             if one.role not in inside and one.size and not self._upload_blob(one, load):
                 return False
-        return self._put(AC, fingerprint, pack_action(fingerprint, receipt))
+        return self._put(AC, fingerprint, pack_action(fingerprint, receipt, self.address.key))
 
     def _upload_blob(self, one: Output, load: Callable[[Output], bytes | None]) -> bool:
         if one.sha in self.has_blobs([one.sha]):
@@ -142,18 +161,19 @@ class SharedCache:
         return data is not None and self.put_blob(one.sha, data)
 
     def offer(self, fingerprint: str, cache: Cache) -> None:
-        """Have a result sent in the background, if the server takes any and lacks it."""
-        if self.address.writes and fingerprint not in self._brought:
+        """Queue a result for upload, if uploads are wanted and it did not come from there."""
+        if self.address.writes and fingerprint not in self._fetched:
             self._uploads.add(fingerprint, cache)
 
+    def resume(self, cache: Cache) -> None:
+        """Queue the results that earlier runs could not upload."""
+        if self._pending is not None:
+            for fingerprint in self._pending.load():
+                self.offer(fingerprint, cache)
+
     def blob(self, sha: str, size: int | None = None) -> bytes | None:
-        """Fetch bytes by their digest; None where they cannot be had, or are not those."""
-        limit = BLOB_BYTES if size is None else size
-        if size is not None and size <= LARGE_BYTES:
-            data = self._get(CAS, sha, limit)
-        else:
-            with self._large:
-                data = self._get(CAS, sha, limit)
+        """Fetch bytes by their digest; None where they cannot be had, or do not have it."""
+        data = self._get(CAS, sha, BLOB_BYTES if size is None else size)
         if data is None:
             return None
         if hashlib.sha256(data).hexdigest() != sha:
@@ -162,11 +182,11 @@ class SharedCache:
         return data
 
     def put_blob(self, sha: str, data: bytes) -> bool:
-        """Send bytes under their digest; tells whether they arrived."""
+        """Send bytes under their digest; return whether they arrived."""
         return self._put(CAS, sha, data)
 
     def has_blobs(self, shas: Iterable[str]) -> set[str]:
-        """Say which bytes the server has."""
+        """Return the digests of which the server has the bytes."""
         return {sha for sha in shas if self._has(sha)}
 
     def _has(self, sha: str) -> bool:
@@ -197,7 +217,7 @@ class SharedCache:
         try:
             self.client.put(kind, sha, data)
         except AccessError as error:
-            # Whoever may read and not write can still read.
+            # Many users may read and not write, so this does not trip the breaker.
             self.no_uploads = f"it takes none: {error}"
             return False
         except RemoteError as error:
@@ -206,7 +226,7 @@ class SharedCache:
         return True
 
     def finish(self) -> list[str]:
-        """Wait for what is still being sent, but not for long; give what there is to warn of."""
+        """Wait for uploads, but not for long; return a warning if there was any trouble."""
         not_sent = self._uploads.finish(self.address.wait_seconds)
         warning = self._warning(not_sent)
         self.close()
@@ -220,18 +240,28 @@ class SharedCache:
             parts.append(f"wrong answers refused: {breaker.refused} ({breaker.first_problem})")
         if breaker.failed and not breaker.reason:
             parts.append(f"requests failed: {breaker.failed} ({breaker.first_problem})")
+        if self.unsigned == 1:
+            parts.append("1 result without a valid signature was not used")
+        elif self.unsigned:
+            parts.append(f"{self.unsigned:,} results without a valid signature were not used")
         if not_sent:
             why = f" ({self.no_uploads})" if self.no_uploads else ""
             parts.append(f"results not uploaded: {not_sent}{why}")
         return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
 
     def summary(self) -> str:
-        """Say what the server was good for."""
+        """Say how many nodes came from the server, and what is still to be sent there."""
         down, up = format_bytes(self.client.bytes_down), format_bytes(self.client.bytes_up)
         nodes = f"{self.nodes:,} node{'' if self.nodes == 1 else 's'}"
-        return f"{nodes} from the shared cache, {down} down, {up} up"
+        waiting = f", {self._still_pending:,} still to be sent" if self._still_pending else ""
+        return f"{nodes} from the shared cache, {down} down, {up} up{waiting}"
 
     def close(self) -> None:
-        """Hang up."""
+        """Stop uploads, remember those that are left, and close all connections."""
         self._uploads.give_up()
         self.client.close()
+        if self._pending is not None and self.address.writes:
+            unsent = self._uploads.unsent()
+            left = [one for one in unsent if one not in self._unsendable]
+            with suppress(OSError):  # a full disk fails no build; the list is only a convenience
+                self._still_pending = self._pending.save(left)

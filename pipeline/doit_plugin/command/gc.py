@@ -8,7 +8,8 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.cache.trim import GRACE_S, clear_litter, trim_cache
+from pipeline.cache.local import VERSION
+from pipeline.cache.trim import GRACE_S, clear_litter, older_caches, trim_cache
 from pipeline.change.owner import adopt_ledger
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session
@@ -36,7 +37,7 @@ class Gc(PlainCommand):
     cmd_options = (opt_max_size,)
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
-        """Trim the cache and print how much was removed."""
+        """Trim the cache, and say what was removed and what is left."""
         if pos_args:
             raise InvalidCommand(f"gc takes no {pos_args[0]!r}, only --max-size")
         limit = parse_size(opt_values["max_size"])
@@ -54,7 +55,19 @@ class Gc(PlainCommand):
         files = trimmed.removed_files + cleared.removed_files
         size = format_bytes(trimmed.removed_bytes + cleared.removed_bytes)
         print(f"removed {files:,} files ({size}), kept {format_bytes(trimmed.kept_bytes)}")
+        report_older_caches(project.cache.folder)
         return 0
+
+
+def report_older_caches(folder: str) -> None:
+    """Say how large the results of older versions are, which only the user can remove."""
+    names, size = older_caches(folder)
+    if names:
+        paths = ", ".join(f"{folder}/{name}" for name in names)
+        print(
+            f"older cache (version {VERSION - 1}): {format_bytes(size)} in {paths}; "
+            "delete it unless an older Cartwright still uses it"
+        )
 
 
 def shorten_ledger(project: Project) -> None:

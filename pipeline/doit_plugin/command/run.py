@@ -139,8 +139,10 @@ def _open_shared(session: Session) -> Any:
     try:
         if not is_set(session.project.root, "remote_cache"):
             return None
+        from pipeline.cache.shared.pending import Pending
         from pipeline.cache.shared.shared_cache import open_shared
 
-        return open_shared(session.project.root)
+        project = session.project
+        return open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None
