@@ -15,18 +15,18 @@ from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
-from pipeline.state.node_table import Book, Last
 from pipeline.build.deliver import DISPLACED
+from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
+from pipeline.build.sweep import Claims, remove_output
+from pipeline.build.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
-from pipeline.plan.graph import edge_of
-from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.plan.graph import edge_of
 from pipeline.plan.planned_node import BROKEN
 from pipeline.project import PRIVATE, Project
 from pipeline.state.database import OPEN, Row
-from pipeline.build.sweep import Claims, remove_output
-from pipeline.build.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
+from pipeline.state.node_table import Book, Last
 
 FEW_REPORTS = 5
 MOST_NAPS = 10

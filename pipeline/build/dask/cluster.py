@@ -33,8 +33,8 @@ from pipeline.build.dask.parcel import Parcel
 from pipeline.build.dask.stock import Stock
 from pipeline.build.dask.worker import do_batch
 from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED
-from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.build.work import Job, Result, bench_for, do_job, restore_job
+from pipeline.cache.shared.shared_cache import SharedCache
 
 ROOM, ROOM_PER_THREAD = 512, 64
 CARRIERS = 8

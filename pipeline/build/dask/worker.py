@@ -17,7 +17,6 @@ from contextlib import suppress
 
 from distributed import get_worker
 
-from pipeline.content.code import Code, changed_since, load_function
 from pipeline.build.dask.descriptor import (
     Answer,
     Batch,
@@ -28,11 +27,12 @@ from pipeline.build.dask.descriptor import (
     own_version,
 )
 from pipeline.build.dask.parcel import unpack_parcel
+from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
+from pipeline.content.code import Code, changed_since, load_function
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
-from pipeline.build.work import encode, failure
 
 KEPT_BYTES = 1 << 28
 MOST_REASONS = 5
