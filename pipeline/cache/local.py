@@ -103,6 +103,7 @@ class Cache:
             return None
         receipt = _verified(data)
         if receipt is None:
+            # Copied before it is dropped: whoever looks for the cause finds it in either place.
             write_whole(f"{self.store}/{DAMAGED}/{fingerprint}", data, self.scratch)
             self.bundles.drop(fingerprint)
             self.set_aside.append(fingerprint)
@@ -112,6 +113,7 @@ class Cache:
         """Read a receipt that another process may have written a moment ago."""
         receipt = self.load_receipt(fingerprint)
         if receipt is None:
+            # Files are always looked for; of bundles only what was there at the last look.
             self.bundles.refresh()
             receipt = self.load_receipt(fingerprint)
         return receipt

@@ -86,6 +86,8 @@ def _parse(body: bytes) -> Receipt:
         made.append(_output(role, size, sha))
         if offset is None:
             continue
+        # The writer leaves no gaps, so there is exactly one offset that can be right; a bool is an
+        # int to Python, and not to us.
         if type(offset) is not int or offset != end:
             raise ValueError("inline bytes overlap, or have gaps")
         inline[role] = small[end : end + size]

@@ -145,6 +145,8 @@ class Trim:
         for result in sorted(self._results, key=lambda one: (one.used, one.fingerprint)):
             if self.trimmed.kept_bytes - self._dead <= self._max_bytes:
                 return
+            # Needed results are passed over wherever they are: a build in daily use may restore
+            # nothing, so that its results look as if nobody had used them for months.
             if result.fingerprint not in self._needed:
                 self._remove(result)
 
@@ -239,6 +241,7 @@ def _results(singles: Iterable[Stored], bundles: Iterable[Bundle]) -> list[Resul
         results.append(Result(stored.digest, stored.used, objects or frozenset(), stored))
         if objects is not None:
             found.add(stored.digest)
+    # The copy that was used last stays, so that the result keeps its place in the order.
     for bundle in sorted(bundles, key=lambda one: -one.used):
         for fingerprint, objects in _contents(bundle).items():
             if objects is None or fingerprint in found:

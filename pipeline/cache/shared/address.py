@@ -129,6 +129,7 @@ def _signing_key() -> bytes:
     if text is None and path is None:
         return b""
     try:
+        # As bytes, like the file: a key need not be text. Editors and `echo` add line ends.
         key = os.fsencode(text) if text is not None else read_file(path or "")
     except OSError as error:
         raise SettingError(f"{KEY_FILE}: {error.strerror or 'it cannot be read'}") from None

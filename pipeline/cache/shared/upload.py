@@ -76,6 +76,8 @@ class Uploads:
         end = monotonic() + seconds
         self._await_idle(end)
         with self._changed:
+            # Once is enough to get over a hiccup; a server that fails again is left to the next
+            # run, because the user waits for the end of this one.
             again, self._failed = ([], self._failed) if self._over else (self._failed, [])
             for fingerprint, cache in again:
                 self._enqueue(fingerprint, cache)

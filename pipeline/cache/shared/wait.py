@@ -76,6 +76,7 @@ class Wait:
         The socket's own timeout knows nothing of our lag, which may be most of it.
         """
         timed_out = isinstance(error, TimeoutError)
+        # Half, because a connection has less than the whole patience to be made.
         is_slow = self.longest_seconds > self.patience_seconds / 2
         return (timed_out and is_slow) or self.is_over(monotonic())
 
