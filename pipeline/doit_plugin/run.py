@@ -127,8 +127,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
     def select_task(self, node: Any, tasks_dict: dict[str, Any]) -> bool:
         """Tell whether to run a task; how a node stands is known without asking doit."""
-        held_up = node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task)
-        if node.task.meta is not NODE or held_up:
+        blocked = node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task)
+        if node.task.meta is not NODE or blocked:
             selected: bool = super().select_task(node, tasks_dict)
             return selected
         self.reporter.get_status(node.task)  # doit's JSON reporter takes note of tasks here
@@ -185,7 +185,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _call_workers(self, node_s: float) -> None:
         """Have workers started, for nodes that take so long; until they are up we go on alone."""
         self._coming = self._pool_of(self._cores)
-        self._coming.lends_a_hand = True
+        self._coming.driver_works_too = True
         self._coming.warm_up(node_s)
 
     def _finish(self, node: Any, answer: Any) -> None:

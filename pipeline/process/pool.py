@@ -102,7 +102,7 @@ class Pool:
     def __init__(self, size: int, root: str, farewell: Callable[[], None] | None = None) -> None:
         """Get ready for calls; `farewell` is what each worker does before it leaves."""
         self.size, self.root, self._farewell = size, root, farewell
-        self.lends_a_hand = False  # whether the driver, too, may make quick calls
+        self.driver_works_too = False  # whether the driver, too, may make quick calls
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
@@ -189,7 +189,7 @@ class Pool:
         while not self._answers:
             self._hand_out()
             by_connection = {one.connection: one for one in self._workers if one.calls}
-            if self.lends_a_hand and self._do_some(list(by_connection)):
+            if self.driver_works_too and self._do_some(list(by_connection)):
                 break
             heard = wait([*by_connection, bell] if bell else list(by_connection))
             for connection in heard:

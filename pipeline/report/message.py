@@ -1,4 +1,4 @@
-"""Speaking to people: the user's thing first, then facts, then one hint."""
+"""The text of messages: the user's thing first, then facts, then one hint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.plan.planned_node import Planned
 
 
 def describe_failure(task: str, planned: Planned | None, error: EncodeError) -> str:
-    """Lay out why a node failed; names of inputs become the paths that the user knows."""
+    """Describe why a node failed, with the paths of inputs instead of their names."""
     inputs = planned.node.inputs if planned else {}
     paths = {name: one.path for name, one in inputs.items() if isinstance(one, Source)}
     facts = {label: paths.get(value, value) for label, value in error.facts.items()}
@@ -20,11 +20,11 @@ def describe_failure(task: str, planned: Planned | None, error: EncodeError) -> 
     lines = [f"{task}  {error.problem}"]
     lines += [f"  {label:<{width}}  {value}" for label, value in facts.items()]
     text = "\n".join([*lines, error.hint] if error.hint else lines)
-    return text.encode(errors="replace").decode()  # not every text can be shown
+    return text.encode(errors="replace").decode()  # a surrogate can't be printed
 
 
 def human_bytes(count: float) -> str:
-    """Write a size as people say it."""
+    """Format a size with a decimal unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

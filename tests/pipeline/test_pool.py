@@ -174,8 +174,8 @@ def who(number):
     return number, os.getpid()
 
 
-def test_a_driver_that_lends_a_hand_makes_quick_calls_itself(pool):
-    pool._cores, pool.lends_a_hand = 2, True
+def test_a_driver_that_works_too_makes_quick_calls_itself(pool):
+    pool._cores, pool.driver_works_too = 2, True
     pool.warm_up(QUICK_S)
     answers = list(pool.map(who, [(n,) for n in range(6 * MOST)]))
     assert [number for number, _ in answers] == list(range(6 * MOST))
@@ -183,7 +183,7 @@ def test_a_driver_that_lends_a_hand_makes_quick_calls_itself(pool):
 
 
 def test_a_driver_makes_no_call_itself_that_may_kill_it(pool):
-    pool._cores, pool.lends_a_hand = 2, True
+    pool._cores, pool.driver_works_too = 2, True
     pool.warm_up(QUICK_S)
     for n in range(3 * MOST):
         pool.submit(n, die if n == 0 else double, n)
