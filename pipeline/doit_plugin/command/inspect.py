@@ -51,6 +51,7 @@ class Inspect(PlainCommand):
     doc_usage = "FILE"
     doc_description = "Exits with 1, and the reason, when the file is invalid."
     cmd_options = (opt_json, *opt_exports)
+    needs_project = False
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
         """Find the reader by content and name, and print what it decodes."""
