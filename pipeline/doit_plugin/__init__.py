@@ -1,1 +1,1 @@
-"""The side that faces doit: loader, commands, reporter. No other module knows doit."""
+"""The doit plug-in: loader, runner, reporter and commands. No other room imports doit."""

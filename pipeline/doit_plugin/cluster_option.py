@@ -1,4 +1,4 @@
-"""Who does the nodes: this process, worker processes of this machine, or a Dask cluster."""
+"""Options for where nodes are encoded: on this machine, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pipeline.session import Session
 from pipeline.setting import SettingError, find_setting, variable_of
 
 LOCAL, DASK = "local", "dask"
-PATIENCE_SECONDS = 30.0
+DEFAULT_WAIT_SECONDS = 30.0
 
 opt_executor = {
     "name": "executor",
     "long": "executor",
     "type": str,
     "default": "",
-    "help": f"who does the work: {LOCAL}, or the workers of a {DASK} cluster",
+    "help": f"where nodes are encoded: {LOCAL}, or on a {DASK} cluster",
 }
 opt_scheduler = {
     "name": "scheduler",
@@ -29,9 +29,9 @@ opt_scheduler = {
 
 
 def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
-    """Connect to a cluster, where one is asked for and there is something to build.
+    """Connect to a cluster if one is asked for and there is something to build.
 
-    Whatever is missing for that is an error of the command line.
+    A setting that is missing or wrong is an error of the command line.
     """
     try:
         address = _find_scheduler(session.project.root, executor, scheduler)
@@ -45,7 +45,7 @@ def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
 
 
 def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
-    """Say where the scheduler is; None where the work is done on this machine."""
+    """Return the address of the scheduler, or None to build on this machine."""
     name, chosen = ("--executor", executor) if executor else find_setting(root, "executor")
     if chosen in (None, "", LOCAL):
         return None
@@ -66,7 +66,7 @@ def _connect(session: Session, address: str, warnings: list[str]) -> Any:
         raise SettingError(f"{needed}: set {variable_of('remote_cache')}")
     if not session.shared.takes_uploads:
         raise SettingError(f"{needed}: set {variable_of('remote_write')}=1")
-    patience_seconds = _seconds(*find_setting(session.project.root, "cluster_wait"))
+    wait_seconds = _seconds(*find_setting(session.project.root, "cluster_wait"))
     try:
         from pipeline.build.dask.cluster import Cluster
     except ModuleNotFoundError as error:
@@ -76,16 +76,14 @@ def _connect(session: Session, address: str, warnings: list[str]) -> Any:
     from pipeline.build.dask.error import ClusterError
 
     try:
-        return Cluster(
-            address, session.shared, session.project.code.table, patience_seconds, warnings
-        )
+        return Cluster(address, session.shared, session.project.code.table, wait_seconds, warnings)
     except ClusterError as error:
         raise SettingError(str(error)) from None
 
 
 def _seconds(name: str, value: Any) -> float:
     try:
-        seconds = PATIENCE_SECONDS if value in (None, "") else float(value)
+        seconds = DEFAULT_WAIT_SECONDS if value in (None, "") else float(value)
     except (TypeError, ValueError):
         seconds = 0.0
     if not 0 < seconds <= 86_400:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getopt
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -10,9 +11,12 @@ from typing import Any
 
 from doit.cmd_base import Command
 from doit.cmdparse import CmdParse, CmdParseError
+from doit.exceptions import InvalidCommand
 
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
+
+LOADER = "cartwright"  # the name of our loader in doit.cfg
 
 
 def run_command(run: Callable[[], int]) -> int:
@@ -83,6 +87,15 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
 
 
+def find_root(folder: str) -> str | None:
+    """Return the nearest folder above that has the files of a project, or None."""
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        if all(os.path.isfile(f"{folder}/{name}") for name in ("dodo.py", "doit.cfg")):
+            return folder
+    return None
+
+
 class PlainOptions(Command):  # type: ignore[misc] # doit has no types
     """A command that describes a wrong option in one sentence."""
 
@@ -97,12 +110,24 @@ class PlainOptions(Command):  # type: ignore[misc] # doit has no types
 class PlainCommand(PlainOptions):
     """A command that takes options anywhere on its line and knows `--help`."""
 
+    needs_project = True
+
     def parse_execute(self, in_args: Sequence[str]) -> int:
         """Run the command, or show its help."""
         words = in_args[: in_args.index("--")] if "--" in in_args else in_args
         if "--help" in words or "-h" in words:
             return run_command(self._show_help)
+        if self.needs_project:
+            self._refuse_other_folders()
         return run_command(lambda: self._parse_and_run(in_args))
+
+    def _refuse_other_folders(self) -> None:
+        """Refuse to run where doit.cfg does not name our loader, since doit finds us anywhere."""
+        if self.config.get("GLOBAL", {}).get("loader") == LOADER:
+            return
+        root = find_root(os.getcwd())
+        where = f"change to {root} and run it there" if root else "doit.cfg is missing"
+        raise InvalidCommand(f"{self.name}: this is not the root of a Cartwright project; {where}")
 
     def _show_help(self) -> int:
         print(self.help())

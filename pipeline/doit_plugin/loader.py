@@ -102,7 +102,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             known |= set(self.cmd_names)
         for name in names:
             if name not in known and "*" not in name:
-                raise unknown_name(name, "task, manifest or target", known, "doit list --all")
+                raise unknown_name(name, "is no task, manifest or target", known)
 
     def _run_tasks(self, names: Sequence[str], own: References) -> list[Task]:
         session = self.session

@@ -36,10 +36,10 @@ def state_errors_as_doit_errors() -> Iterator[None]:
         raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
 
 
-def unknown_name(name: str, what: str, known: Iterable[str], where: str) -> InvalidCommand:
-    """Give the error for a name that nothing has: the nearest known one, or where to find them."""
+def unknown_name(name: str, problem: str, known: Iterable[str]) -> InvalidCommand:
+    """Make the error for a name that nothing has, with the nearest known name."""
     from pipeline.manifest.mistake import nearest
 
     near = nearest(name, known)
-    hint = f'did you mean "{near}"?' if near else f"`{where}` names them all"
-    return InvalidCommand(f'"{name}" is no {what}; {hint}')
+    hint = f'did you mean "{near}"?' if near else "`doit list --all` names them all"
+    return InvalidCommand(f'"{name}" {problem}; {hint}')

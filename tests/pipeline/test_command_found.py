@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import entry_points
 
@@ -71,6 +73,60 @@ def test_what_is_installed_is_what_the_project_says() -> None:
     found, _ = registered()
     installed = {one.name: one.value for one in entry_points(group="doit.COMMAND")}
     assert found.items() <= installed.items(), "install the project again: entry points changed"
+
+
+@pytest.mark.parametrize("command", ["explain", "gc", "watch", "cargo x --into y"])
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_command_outside_of_a_projects_root_says_so_and_leaves_nothing(
+    importing, tmp_path, command, is_inside
+):
+    folder = importing.path("assets") if is_inside else tmp_path / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    before = sorted(folder.iterdir())
+    ran = subprocess.run(
+        [sys.executable, "-m", "doit", *command.split()],
+        cwd=folder,
+        env=importing.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    where = f"change to {importing.root} and run it there" if is_inside else "doit.cfg is missing"
+    said = f"ERROR: {command.split()[0]}: this is not the root of a Cartwright project; {where}\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", said)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_inspect_runs_in_any_folder_and_leaves_nothing_there(importing):
+    importing.doit()
+    ran = subprocess.run(
+        [sys.executable, "-m", "doit", "inspect", "../build/toy/all.pack"],
+        cwd=importing.path("assets"),
+        env=importing.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 1, "a game's own targets are found in its root only"
+    assert "no target knows this kind of file" in ran.stderr
+    assert not importing.path("assets/.cartwright").exists()
+
+
+def test_another_doit_project_of_the_environment_goes_on_as_before(tmp_path):
+    (tmp_path / "dodo.py").write_text('def task_x():\n    return {"actions": ["true"]}\n')
+    for words, said in (([], ".  x"), (["list"], "x "), (["help"], "explain"), (["forget"], "x")):
+        ran = subprocess.run(
+            [sys.executable, "-m", "doit", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert said in ran.stdout + ran.stderr, words
+    assert not (tmp_path / ".cartwright").exists()
 
 
 def test_a_command_of_a_games_own_target_writes_a_manifest(importing):

@@ -53,4 +53,4 @@ def _unknown_task(session: Session, name: str) -> InvalidCommand:
     targets = session.targets()
     new = session.explain((), survey_in_parallel(session.project.root))
     known = {*targets, *targets.values(), *session.all_tasks(), *new}
-    return unknown_name(name, "task, manifest or target", known, "doit list --all")
+    return unknown_name(name, "is no task, manifest or target", known)

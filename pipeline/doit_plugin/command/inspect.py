@@ -23,7 +23,7 @@ from pipeline.report.message import describe_failure
 One = TypeVar("One")
 Found = TypeVar("Found")
 
-# What a line shows of a long text; --json has all of it.
+# How many characters of a text a line shows; --json has all of it.
 TEXT_LIMIT = 64
 EXPORTS = {
     "render": "draw it to this PNG file",
@@ -44,16 +44,17 @@ opt_exports = tuple(
 
 
 class Inspect(PlainCommand):
-    """Shows what is in a file, or why it is no such file."""
+    """Prints what is in a file, or why the file is invalid."""
 
     name = "inspect"
     doc_purpose = "decode and validate a file that a target writes, or a source"
     doc_usage = "FILE"
     doc_description = "Exits with 1, and the reason, when the file is invalid."
     cmd_options = (opt_json, *opt_exports)
+    needs_project = False
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
-        """Find the reader by content and name, and print what it gives."""
+        """Find the reader by content and name, and print what it decodes."""
         if len(pos_args) != 1:
             raise InvalidCommand("inspect takes the path of one file")
         path = pos_args[0]
@@ -98,7 +99,7 @@ def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def first_accepting(attempt: Callable[[One], Found], candidates: Sequence[One]) -> Found:
-    """Give what the first that accepts a file makes of it; if none does, raise the likeliest."""
+    """Return the result of the first candidate that accepts a file, or raise the first refusal."""
     refusals = []
     for one in candidates:
         try:
@@ -109,12 +110,12 @@ def first_accepting(attempt: Callable[[One], Found], candidates: Sequence[One]) 
 
 
 def arguments_of(reader: Reader, data: bytes, path: str) -> tuple[Any, ...]:
-    """Give what a reader's functions are called with."""
+    """Return the arguments of a reader's functions."""
     return (data, path, siblings_of(path)) if reader.needs_siblings else (data, path)
 
 
 def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str, Any]:
-    """Show what a build would learn of a source before planning, or that it is plain data."""
+    """Return the survey of a source, or that an output is plain data which nothing decodes."""
     surveys = find_surveys(path)
     if surveys:
         return first_accepting(lambda dotted: survey_with(dotted, data, path), surveys)
@@ -126,13 +127,13 @@ def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str,
 
 
 def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
-    """Survey a source."""
+    """Survey a source with one function."""
     found: Mapping[str, Any] = call(dotted, data, path)
     return found
 
 
 def siblings_of(path: str) -> Siblings:
-    """Give a function that reads files beside a file, and no others."""
+    """Return a function that reads files in the folder of a file, and no others."""
     folder = os.path.realpath(os.path.dirname(path) or ".")
 
     def read(name: str) -> bytes | None:
@@ -143,7 +144,7 @@ def siblings_of(path: str) -> Siblings:
 
 
 def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, ...]) -> None:
-    """Write what a reader exports: one file where it says, or several below a folder."""
+    """Write what a reader exports: one file at `place`, or several below that folder."""
     if option not in reader.exports:
         raise EncodeError(f"this kind of file has no --{option}", {"file": arguments[1]})
     files: Mapping[str, bytes] = load_function(reader.exports[option])(*arguments)
