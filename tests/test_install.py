@@ -16,10 +16,13 @@ import pytest
 
 from tests.pipeline.game import ROOT
 
-pytestmark = pytest.mark.skipif(
-    not (find_spec("pip") and find_spec("venv") and find_spec("setuptools")),
-    reason="needs pip, venv and setuptools",
-)
+pytestmark = [
+    pytest.mark.timeout(300),  # it compiles and installs
+    pytest.mark.skipif(
+        not (find_spec("pip") and find_spec("venv") and find_spec("setuptools")),
+        reason="needs pip, venv and setuptools",
+    ),
+]
 INSTALLED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "pipeline", "encoders")
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 

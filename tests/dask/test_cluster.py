@@ -23,6 +23,7 @@ from tests.remote.server import PASSWORD, USER, Server, free_port, installed, ru
 GATE = (ROOT / "tests/dask/gate_target.py").read_text()
 WAIT_SECONDS = 60
 NONE = "no server"
+pytestmark = pytest.mark.timeout(300)  # most tests wait for several processes, each for a while
 
 
 class Field:

@@ -19,6 +19,7 @@ from tests.encoders.rp2350_second_reader import multiset
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "docs/examples/rp2350-firmware"
 OUT = "build/rp2350"
+pytestmark = pytest.mark.timeout(300)  # compilers take their time
 PATH = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ.get("PATH", ""), str(Path.home() / ".cargo/bin")]
 )

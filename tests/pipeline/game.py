@@ -109,7 +109,7 @@ class Game:
         cmd_run.opt_outfile["default"] = out
         return arguments
 
-    def process(self, *arguments: str, within_s: int = 120, **environment: str) -> Ran:
+    def process(self, *arguments: str, within_s: int = 100, **environment: str) -> Ran:
         """Run doit in a process of its own."""
         command = [sys.executable, "-m", "doit", *arguments]
         done = subprocess.run(

@@ -366,6 +366,6 @@ def test_watch_builds_again_when_a_source_changes_and_only_what_it_concerns(buil
             pytest.fail("it was not built")
     finally:
         os.killpg(process.pid, signal.SIGINT)
-        rest = process.communicate(timeout=20)[0]
+        rest = process.communicate(timeout=60)[0]
     assert "second:" not in rest
     assert "Traceback" not in rest

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ def damage(path: Path, seed: int) -> None:
         path.write_bytes(random.Random(seed).randbytes(len(data)))
 
 
+@pytest.mark.timeout(600)  # sixty histories on a machine that has other things to do
 @given(histories, st.sampled_from([0, 2, FEW]))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_history_gives_the_bytes_of_a_naive_builder_and_encodes_no_more(history, few):

@@ -33,6 +33,7 @@ SECOND = {"a_txt": "hello there", "w_bst": "x y z"}
 THIRD = {"w_bst": "x"}  # nothing makes most of the files any more
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("start", range(1, STRIDE + 1))
 @pytest.mark.parametrize(
     ("before", "batch_s"),

@@ -182,10 +182,10 @@ def test_an_output_that_became_something_else_than_a_file_is_altered_and_replace
     village.path("build/toy/a.out").unlink()
     monkeypatch.chdir(village.root)
     make(village.path("build/toy/a.out"))
-    told = village.process("explain", "toy:a", within_s=20)
+    told = village.doit("explain", "toy:a")
     assert told.out == "toy:a  output altered: build/toy/a.out\n"
-    assert village.process("list", "-s", "--all", within_s=20).code == 0
-    ran = village.process(within_s=20)
+    assert village.doit("list", "-s", "--all").code == 0
+    ran = village.doit()
     assert (ran.code, ran.restored) == (0, ["toy:a"])
     assert village.read("build/toy/a.out") == b"HELLO"
 
@@ -196,5 +196,5 @@ def test_a_pipe_where_an_output_was_that_nothing_makes_any_more_stays(village):
     village.path("build/toy/a.out").unlink()
     os.mkfifo(village.path("build/toy/a.out"))
     village.remove("assets/a.txt")
-    ran = village.process(within_s=20)
+    ran = village.doit()
     assert "build/toy/a.out: nothing makes it any more; altered, so it stays" in ran.out

@@ -30,7 +30,7 @@ def run(game: Game, line: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=100,
     )
 
 
@@ -107,5 +107,5 @@ def test_ctrl_c_ends_a_command_that_tells_without_a_traceback(game, command):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=20)[1]
+    err = process.communicate(timeout=60)[1]
     assert (process.returncode, err) == (130, "")

@@ -272,7 +272,7 @@ def test_ctrl_c_stops_at_once_keeps_what_is_finished_and_leaves_no_process(game)
     process = start(game, "-n", "2")
     expect_soon(lambda: len(list(game.path("build").rglob("*.out"))) >= 4)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     # What a worker had finished a moment ago, the driver may not have heard of yet.
     told = r"^toy: (\d+ built, )?0 unchanged, \d+ not built(, .*)?\nstopped \("
@@ -290,7 +290,7 @@ def test_workers_leave_when_the_driver_is_killed(game):
     process = start(game, "-n", "2")
     expect_soon(lambda: list(game.path("build").rglob("*.out")))
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     expect_soon(lambda: not is_alive(process.pid))
 
 
