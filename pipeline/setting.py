@@ -11,7 +11,17 @@ from typing import Any
 from pipeline.disk.file import read_if_there
 
 PYPROJECT, TABLE = "pyproject.toml", "tool.cartwright"
-KEYS = ("remote_cache", "remote_write", "remote_wait", "executor", "scheduler", "cluster_wait")
+KEYS = (
+    "remote_cache",
+    "remote_write",
+    "remote_wait",
+    "executor",
+    "scheduler",
+    "scheduler_tls_ca",
+    "scheduler_tls_cert",
+    "scheduler_tls_key",
+    "cluster_wait",
+)
 
 
 class SettingError(Exception):
