@@ -71,8 +71,9 @@ class ClusterProcesses:
         return f"{'tls' if self.tls else 'tcp'}://127.0.0.1:{self.port}"
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
-        host = self.address.rpartition(":")[0]
-        words = ["--host", host, "--port", str(self.port), "--no-dashboard"]
+        protocol = self.address.partition(":")[0]
+        words = ["--protocol", protocol, "--host", "127.0.0.1", "--port", str(self.port)]
+        words += ["--no-dashboard"]
         return self._start("scheduler", *words, *(self.tls.options if self.tls else []))
 
     def client(self) -> Client:
