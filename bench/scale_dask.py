@@ -26,7 +26,7 @@ from engine_peer import environment, find_program
 from engine_table import columns
 from engine_tree import TARGET, Tree, write_cartwright
 
-from tests.dask.crew import Crew, cluster
+from tests.dask.cluster_processes import ClusterProcesses, running_cluster
 from tests.remote.server import Server, installed, running
 
 SMALL_NODES, SLOW_NODES, SLOW_SECONDS = 2_000, 300, 0.05
@@ -42,13 +42,19 @@ class Ground:
 
     tree: Tree
     server: Server
-    crew: Crew
+    cluster: ClusterProcesses
 
     def build(self, seed: int) -> float:
         """Build from nothing what the server does not know either; give the seconds."""
         self.tree.delete(("build", "cache", ".cartwright"))
         self.tree.write_sources(seed)
-        words = [str(find_program("doit")), "--executor", "dask", "--scheduler", self.crew.address]
+        words = [
+            str(find_program("doit")),
+            "--executor",
+            "dask",
+            "--scheduler",
+            self.cluster.address,
+        ]
         began = time.perf_counter()
         subprocess.run(
             words,
@@ -76,10 +82,10 @@ def write_tree(folder: Path, nodes: int, work: int, waits: bool = False) -> Tree
 
 def measure(tree: Tree, server: Server, folder: Path, workers: int, rounds: int) -> list[float]:
     """Build several times with so many workers of one thread each."""
-    with cluster(folder / f"{tree.folder.name}-{workers}", tree.folder) as crew:
+    with running_cluster(folder / f"{tree.folder.name}-{workers}", tree.folder) as cluster:
         for _ in range(workers):
-            crew.add_worker(access(server))
-        ground = Ground(tree, server, crew)
+            cluster.add_worker(access(server))
+        ground = Ground(tree, server, cluster)
         return [ground.build(workers * rounds + number) for number in range(rounds)]
 
 

@@ -18,6 +18,9 @@ KEYS = (
     "remote_patience",
     "executor",
     "scheduler",
+    "scheduler_tls_ca",
+    "scheduler_tls_cert",
+    "scheduler_tls_key",
     "cluster_wait",
 )
 # Projects are committed, so these are read from the environment alone.

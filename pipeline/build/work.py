@@ -41,12 +41,13 @@ def do_job(job: Job) -> Result:
     return result._replace(
         seconds=perf_counter() - began,
         cpu_seconds=thread_time() - cpu_began,
-        worker=_process_name(),
+        worker=process_name(),
     )
 
 
 @cache
-def _process_name() -> str:
+def process_name() -> str:
+    """Return how results name this process as their worker."""
     return f"process {os.getpid()}"
 
 

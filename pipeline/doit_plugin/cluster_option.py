@@ -1,16 +1,20 @@
-"""Options for where nodes are encoded: on this machine, or on the workers of a Dask cluster."""
+"""The options and settings of a Dask cluster, which does the nodes instead of this machine."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import InvalidCommand
 
 from pipeline.session import Session
 from pipeline.setting import SettingError, find_setting, variable_of
 
+if TYPE_CHECKING:
+    from pipeline.build.lookup import Waitable
+
 LOCAL, DASK = "local", "dask"
-DEFAULT_WAIT_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 
 opt_executor = {
     "name": "executor",
@@ -24,12 +28,12 @@ opt_scheduler = {
     "long": "scheduler",
     "type": str,
     "default": "",
-    "help": "the cluster's scheduler, such as tcp://host:8786",
+    "help": "the cluster's scheduler, such as tcp://host:8786 or tls://host:8786",
 }
 
 
-def make_cluster(session: Session, executor: str, scheduler: str) -> Any:
-    """Connect to a cluster if one is asked for and there is something to build.
+def make_cluster(session: Session, executor: str, scheduler: str) -> Waitable | None:
+    """Connect to a cluster, where one is asked for and there is something to build.
 
     A setting that is missing or wrong is an error of the command line.
     """
@@ -60,30 +64,45 @@ def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
     return address
 
 
-def _connect(session: Session, address: str, warnings: list[str]) -> Any:
+def _connect(session: Session, address: str, warnings: list[str]) -> Waitable:
     needed = f"the executor {DASK} needs a shared cache that it may write to"
     if session.shared is None:
         raise SettingError(f"{needed}: set {variable_of('remote_cache')}")
     if not session.shared.takes_uploads:
         raise SettingError(f"{needed}: set {variable_of('remote_write')}=1")
-    wait_seconds = _seconds(*find_setting(session.project.root, "cluster_wait"))
+    root = session.project.root
+    wait_seconds = _seconds(*find_setting(root, "cluster_wait"))
+    files = {one: _file(root, f"scheduler_tls_{one}") for one in ("ca", "cert", "key")}
     try:
         from pipeline.build.dask.cluster import Cluster
+        from pipeline.build.dask.scheduler import Scheduler, TlsFiles
     except ModuleNotFoundError as error:
         raise SettingError(
             f'the executor {DASK} needs the module {error.name}: pip install "cartwright[dask]"'
         ) from None
     from pipeline.build.dask.error import ClusterError
 
+    scheduler = Scheduler(address, wait_seconds, TlsFiles(**files))
     try:
-        return Cluster(address, session.shared, session.project.code.table, wait_seconds, warnings)
+        return Cluster(scheduler, session.shared, session.project.code.table, warnings)
     except ClusterError as error:
         raise SettingError(str(error)) from None
 
 
+def _file(root: str, key: str) -> str:
+    """Return the file that a setting names, relative to the project; "" where it is not set."""
+    name, value = find_setting(root, key)
+    if value in (None, ""):
+        return ""
+    path = os.path.join(root, os.path.expanduser(value)) if isinstance(value, str) else ""
+    if not os.path.isfile(path):
+        raise SettingError(f"{name}: no such file: {value}")
+    return path
+
+
 def _seconds(name: str, value: Any) -> float:
     try:
-        seconds = DEFAULT_WAIT_SECONDS if value in (None, "") else float(value)
+        seconds = WAIT_SECONDS if value in (None, "") else float(value)
     except (TypeError, ValueError):
         seconds = 0.0
     if not 0 < seconds <= 86_400:

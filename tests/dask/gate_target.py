@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from encoders.kit.error import EncodeError
 from encoders.kit.option import Option, Text
 from encoders.kit.plan import Kind, Node, Source, Target
 
@@ -26,6 +27,12 @@ def encode(inputs, params):
             pass
         while not os.path.exists(f"{params['gate']}/open"):
             time.sleep(0.01)
+    if data == b"slow":
+        time.sleep(0.3)
+    if data == b"bad":
+        raise EncodeError("it is bad", {"file": "source"}, "Make it good.")
+    if data == b"ugly":
+        raise EncodeError("it is \x07 ugly")
     outputs = {"data": data * 10_000}
     if data == b"loud":
         outputs["warnings"] = b"\x07 listen"

@@ -32,9 +32,9 @@ def container(role: str) -> Any:
 def test_the_commands_have_only_options_that_dask_knows() -> None:
     lines = re.findall(r"\bdask (scheduler|worker)( .*)$", PAGE, re.MULTILINE)
     lines += [(role, " ".join(container(role)["args"][2:])) for role in OPTIONS]
-    assert len(lines) == 4
+    assert len(lines) == 6
     for role, rest in lines:
-        assert set(re.findall(r"--[a-z]+", rest)) <= OPTIONS[role], rest
+        assert set(re.findall(r"--[a-z-]+", rest)) <= OPTIONS[role], rest
 
 
 def test_the_cluster_on_kubernetes_is_one_piece() -> None:
@@ -52,5 +52,9 @@ def test_every_variable_that_the_page_names_is_one() -> None:
     known = {variable_of(key) for key in KEYS}
     secrets = {variable_of(f"remote_{one}") for one in ("user", "password", "token", "key")}
     named = set(re.findall(r"CARTWRIGHT_[A-Z_]+", PAGE))
-    assert {"CARTWRIGHT_EXECUTOR", "CARTWRIGHT_SCHEDULER", "CARTWRIGHT_CLUSTER_WAIT"} <= named
+    ours = {
+        variable_of(key) for key in KEYS if key.startswith(("executor", "scheduler", "cluster"))
+    }
+    assert len(ours) == 6
+    assert ours <= named
     assert named <= known | secrets

@@ -1,1 +1,1 @@
-"""Nodes on the workers of a Dask cluster: descriptors and digests travel, bytes do not."""
+"""Builds on a Dask cluster: job descriptions and digests travel through Dask, bytes do not."""

@@ -1,15 +1,15 @@
-"""The driver's end of a Dask cluster, with the face of a pool of worker processes.
+"""The executor on a Dask cluster: the driver's end.
 
-Nodes are restored here where that is possible; the others go out in batches, once the shared
-cache has their inputs. What workers made comes back through the shared cache into the local one,
-and is put in place like anything restored. Threads carry things to and fro; the main thread alone
-decides, and raises ClusterError when there is nobody left to work with.
+Jobs that the caches have are restored here. The others go to workers in batches, once the shared
+cache has their inputs; a worker stores its results there, and the driver fetches them into the
+local cache and writes the files as for any restored job.
+
+Threads: the main thread alone decides what is sent, requeued or given up, and raises ClusterError.
+Background threads upload, send and fetch, and report to it through `_inbox`.
 """
 
 from __future__ import annotations
 
-import logging
-import pickle
 import time
 import uuid
 from collections import deque
@@ -18,203 +18,275 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from time import perf_counter, thread_time
+from typing import Any, TypeAlias
+from warnings import filterwarnings
 
-from distributed import CancelledError, Client, Future, KilledWorker
+from distributed import CancelledError, Future, KilledWorker
 
 from encoders.kit.error import EncodeError
-from pipeline.build.dask.crew import CONTACT_SECONDS, Crew
-from pipeline.build.dask.descriptor import Answer, Batch, Refusal, Reply, own_version
-from pipeline.build.dask.errand import Errand
+from pipeline.build.dask.batching import LINGER_SECONDS, Batching
+from pipeline.build.dask.compatibility import own_version
 from pipeline.build.dask.error import ClusterError
-from pipeline.build.dask.mailbox import Mailbox
-from pipeline.build.dask.pace import ROUNDS, TARGET_SECONDS, Pace
-from pipeline.build.dask.parcel import Parcel
-from pipeline.build.dask.stock import Stock
+from pipeline.build.dask.input_bundle import InputBundle
+from pipeline.build.dask.input_store import InputStore
+from pipeline.build.dask.message import (
+    Batch,
+    Failed,
+    JobReply,
+    MessageError,
+    Missing,
+    Refusal,
+    Stored,
+    WorkerName,
+    pack_batch,
+    unpack_reply,
+)
+from pipeline.build.dask.remote_job import RemoteJob
+from pipeline.build.dask.scheduler import Scheduler
+from pipeline.build.dask.wakeable_queue import WakeableQueue
 from pipeline.build.dask.worker import do_batch
-from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
+from pipeline.build.dask.workers import CONTACT_SECONDS, Workers
+from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
 from pipeline.build.job import Job, Result
-from pipeline.build.work import do_job, restore_job, tools_for
+from pipeline.build.work import do_job, process_name, restore_job, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
 
 ROOM, ROOM_PER_THREAD = 512, 64
-CARRIERS = 8
+BACKGROUND_THREADS = 8
 TICK_SECONDS = 1.0
-LINGER_SECONDS = 0.02
-RESULT_SECONDS = 30.0  # it is small, but the worker that has it may be dying
+RESULT_SECONDS = 30.0  # a reply is small, but the worker that has it may be dying
 ATTEMPTS = 3
-LOGGERS = ("distributed", "distributed.client")
 SAME_EVERYWHERE = "Install the same Cartwright on the scheduler and on every worker."
+
+# What became of a job. Beside a result: the worker refused it or died, or (None) send it again.
+Event: TypeAlias = "Result | Refusal | BaseException | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """A batch on its way, and the workers that may do it; None stands for any."""
+class SentBatch:
+    """A batch in flight, and the workers that may do it; None for any."""
 
     future: Future
-    errands: Sequence[Errand]
+    jobs: Sequence[RemoteJob]
+    batch: Batch
     workers: list[str] | None
 
 
 class Cluster:
-    """Runs jobs on the workers of a Dask cluster; answers come in the order they are ready in."""
+    """Does jobs on the workers of a Dask cluster; satisfies `Waitable` of `lookup.py`.
+
+    `code_table` returns the digests and versions that decide what an encoder does. Refused
+    workers are added to `warnings` at the end.
+    """
 
     def __init__(
         self,
-        address: str,
+        scheduler: Scheduler,
         shared: SharedCache,
-        table: Callable[[str], Mapping[str, str]],
-        patience_seconds: float,
+        code_table: Callable[[str], Mapping[str, str]],
         warnings: list[str],
     ) -> None:
-        self._client = _connect(address, patience_seconds)
-        self._crew = Crew(self._client, address, patience_seconds)
-        self._shared, self._stock, self._pace = shared, Stock(shared), Pace()
-        self._table, self._warnings = table, warnings
-        self._carriers = ThreadPoolExecutor(CARRIERS, "cartwright-carrier")
-        self._waiting: list[Errand] = []
-        self._suspects: deque[Errand] = deque()
-        self._arrivals: Mailbox[tuple[Sequence[Errand], Any]] = Mailbox()
-        self._flights: dict[str, Flight] = {}
-        self._tables: dict[str, Mapping[str, str]] = {}
-        self._waiting_since = 0.0
-        self._up = 0
-        self._is_suspect_out = self._is_over = False
-        self._next_look = 0.0
+        self._client = scheduler.connect()
+        self._workers = Workers(self._client, scheduler.address, scheduler.wait_seconds)
+        self._shared, self._inputs, self._batching = shared, InputStore(shared), Batching()
+        self._code_table, self._warnings = code_table, warnings
+        self._threads = ThreadPoolExecutor(BACKGROUND_THREADS, "cartwright-cluster")
+        self._inbox: WakeableQueue[tuple[Sequence[RemoteJob], Event]] = WakeableQueue()
+        self._pending: list[RemoteJob] = []
+        self._pending_since = 0.0
+        self._suspects: deque[RemoteJob] = deque()
+        self._is_suspect_in_flight = False
+        # Filled by background threads and emptied by several: whoever pops a batch has it.
+        self._in_flight: dict[str, SentBatch] = {}
+        self._code_tables: dict[str, dict[str, str]] = {}
+        self._unanswered = 0
+        self._next_refresh = 0.0
+        self._is_closed = False
+
+    # The executor: called by the main thread.
 
     @property
     def has_room(self) -> bool:
-        """Tell whether another job should be handed over before an answer is taken."""
-        return self._up < ROOM + ROOM_PER_THREAD * self._crew.threads
+        """Tell whether another job should be submitted before an answer is taken."""
+        return self._unanswered < ROOM + ROOM_PER_THREAD * self._workers.threads
 
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return self._up > 0
+        return self._unanswered > 0
 
-    def submit(self, key: Any, _function: Any, job: Job) -> None:
-        """Have a job done; its result will come with the key."""
-        self._tables[job.encoder] = self._table(job.encoder)
-        self._wait([Errand(key, job)])
-        self._up += 1
+    def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:  # noqa: ARG002
+        """Queue a job; workers do it in their own way, so `function` is not called."""
+        if job.encoder not in self._code_tables:
+            self._code_tables[job.encoder] = dict(self._code_table(job.encoder))
+        self._queue([RemoteJob(key, job)])
+        self._unanswered += 1
 
     def next_answer(self) -> tuple[Any, Any]:
-        """Wait for a result; raise ClusterError when none can come."""
+        """Wait for the next answer; raise ClusterError when none can come."""
         answer = self.answer_or_wake(None)
         assert answer is not None
         return answer
 
-    def answer_or_wake(self, bell: Connection | None) -> tuple[Any, Any] | None:
-        """Wait for a result; None where the bell has something to read before there is one."""
+    def answer_or_wake(self, wake: Connection | None) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where `wake` has something to read first."""
         while True:
-            self._send_out()
-            if time.monotonic() >= self._next_look:
-                self._look()
-            arrival = self._arrivals.get(LINGER_SECONDS if self._waiting else TICK_SECONDS, bell)
-            if arrival is None:
-                if bell is not None and bell.poll():
+            self._send_due()
+            if time.monotonic() >= self._next_refresh:
+                self._refresh_workers()
+            timeout = LINGER_SECONDS if self._pending else TICK_SECONDS
+            received = self._inbox.get(timeout, wake)
+            if received is None:
+                if wake is not None and wake.poll():
                     return None
                 continue
-            errands, news = arrival
-            if isinstance(news, Result):
-                self._up -= 1
-                self._is_suspect_out &= not errands[0].is_suspect
-                return errands[0].key, news
-            self._take(errands, news)
+            jobs, event = received
+            if isinstance(event, Result):
+                self._unanswered -= 1
+                self._note_returned(jobs)
+                return jobs[0].key, event
+            self._handle_undone(jobs, event)
 
-    def _take(self, errands: Sequence[Errand], news: Any) -> None:
-        """Decide about nodes that came back undone."""
-        if isinstance(news, Refusal):
-            self._crew.refuse(news)
-            self._look()
-        elif isinstance(news, KilledWorker):
-            self._suspect(errands)
+    def close(self) -> None:
+        """Disconnect from the cluster, and warn of the workers that were refused."""
+        if not self._is_closed:
+            self._warnings += self._workers.refusals()
+            self._disconnect()
+
+    def kill(self) -> None:
+        """Cancel all batches in flight, and disconnect from the cluster."""
+        # Ctrl-C may interrupt a call to the scheduler that Dask has not begun: no news to the user.
+        filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        sent, self._in_flight = self._in_flight, {}
+        with suppress(Exception):  # a scheduler that is gone drops them with our connection
+            self._client.cancel([one.future for one in sent.values()])
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._is_closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(OSError, TimeoutError):
+            self._client.close(timeout=CONTACT_SECONDS)
+
+    # Decisions: made by the main thread.
+
+    def _queue(self, jobs: Iterable[RemoteJob]) -> None:
+        if not self._pending:
+            self._pending_since = time.monotonic()
+        self._pending += jobs
+
+    def _send_due(self) -> None:
+        """Send the pending jobs when they are due, and the next suspect."""
+        # One suspect at a time, in a batch of its own: if a worker dies again, it is the culprit.
+        if self._suspects and not self._is_suspect_in_flight:
+            self._is_suspect_in_flight = True
+            self._in_background(self._dispatch, [self._suspects.popleft()])
+        if not self._pending:
             return
-        elif isinstance(news, BaseException):
-            raise news
-        self._is_suspect_out &= not errands[0].is_suspect
-        self._wait(one for one in errands if not one.is_suspect)
-        self._suspects.extendleft(one for one in errands if one.is_suspect)
+        threads, waited = self._workers.threads, time.monotonic() - self._pending_since
+        in_flight = self._unanswered - len(self._pending)
+        if self._batching.is_due(self._pending, in_flight, threads, waited):
+            pending, self._pending = self._pending, []
+            for batch in self._batching.batches(pending, self._unanswered, threads):
+                self._in_background(self._dispatch, batch)
 
-    def _suspect(self, errands: Sequence[Errand]) -> None:
-        """Try nodes that were there when workers died one by one: it need not be their fault."""
-        for one in errands:
-            self._is_suspect_out &= not one.is_suspect
+    def _refresh_workers(self) -> None:
+        """Find out which workers are there, and requeue batches whose workers are all gone."""
+        self._workers.refresh()
+        self._next_refresh = time.monotonic() + TICK_SECONDS
+        for key, sent in list(self._in_flight.items()):
+            # Without another worker allowed, the scheduler would keep such a batch for ever. It
+            # may have come back at this very moment: then the pop finds nothing.
+            if self._workers.are_gone(sent.workers) and self._in_flight.pop(key, None) is not None:
+                sent.future.cancel()
+                self._inbox.put((sent.jobs, None))
+
+    def _handle_undone(self, jobs: Sequence[RemoteJob], event: Event) -> None:
+        """Decide about jobs that came back without a result."""
+        if isinstance(event, KilledWorker):
+            self._suspect(jobs, event)
+            return
+        if isinstance(event, Refusal):
+            self._workers.refuse(event.worker.address, event.reasons)
+            self._refresh_workers()
+        elif isinstance(event, BaseException):
+            raise event
+        self._note_returned(jobs)
+        self._queue(one for one in jobs if not one.is_suspect)
+        self._suspects.extendleft(one for one in jobs if one.is_suspect)
+
+    def _note_returned(self, jobs: Sequence[RemoteJob]) -> None:
+        if jobs[0].is_suspect:  # it travels alone, so the first job tells
+            self._is_suspect_in_flight = False
+
+    def _suspect(self, jobs: Sequence[RemoteJob], death: KilledWorker) -> None:
+        """Try the jobs of a worker that died one by one: most of them are innocent."""
+        self._note_returned(jobs)
+        for one in jobs:
             one.attempts += one.is_suspect
             one.is_suspect = True
             if one.attempts < ATTEMPTS:
                 self._suspects.append(one)
             else:
+                last = getattr(death.last_worker, "address", "")
                 problem = EncodeError(
-                    "every worker that tried it died", hint="Its memory may not suffice."
+                    "every worker that tried it died",
+                    {"last worker": last} if last else {},
+                    "Its memory may not suffice.",
                 )
-                self._arrivals.put(([one], Result(FAILED, error=problem)))
+                self._inbox.put(([one], Result(FAILED, error=problem)))
 
-    def _send_out(self) -> None:
-        """Send what is waiting, when there is enough of it or workers would have nothing to do."""
-        if self._suspects and not self._is_suspect_out:
-            self._is_suspect_out = True
-            self._in_background(self._dispatch, [self._suspects.popleft()])
-        if self._waiting and self._is_time():
-            waiting, self._waiting = self._waiting, []
-            for batch in self._pace.batches(waiting, self._up, self._crew.threads):
-                self._in_background(self._dispatch, batch)
-
-    def _is_time(self) -> bool:
-        each = self._pace.expected(self._waiting[0].job.encoder)
-        full = TARGET_SECONDS * self._crew.threads
-        if len(self._waiting) * each >= full:
-            return True
-        is_enough_out = (self._up - len(self._waiting)) * each > ROUNDS * full
-        return not is_enough_out and time.monotonic() - self._waiting_since >= LINGER_SECONDS
-
-    def _wait(self, errands: Iterable[Errand]) -> None:
-        if not self._waiting:
-            self._waiting_since = time.monotonic()
-        self._waiting += errands
-
-    def _look(self) -> None:
-        """See who is there, and call back what was meant for workers that are gone."""
-        self._crew.look()
-        self._next_look = time.monotonic() + TICK_SECONDS
-        for key, flight in list(self._flights.items()):
-            if self._crew.are_gone(flight.workers) and self._flights.pop(key, None) is not None:
-                flight.future.cancel()
-                self._arrivals.put((flight.errands, None))
+    # Sending and fetching: done by background threads.
 
     def _in_background(self, function: Callable[..., None], *arguments: Any) -> None:
-        def carry() -> None:
+        def run() -> None:
             try:
                 function(*arguments)
             except Exception as error:  # the main thread raises it
-                self._arrivals.put(((), error))
+                self._inbox.put(((), error))
 
-        with suppress(RuntimeError):  # the build is over, and nobody waits for this any more
-            self._carriers.submit(carry)
+        with suppress(RuntimeError):  # the threads were shut down: nobody waits for this any more
+            self._threads.submit(run)
 
-    def _dispatch(self, errands: Sequence[Errand]) -> None:
-        ready, parcel = [], Parcel()
-        for one in errands:
+    def _dispatch(self, jobs: Sequence[RemoteJob]) -> None:
+        """Restore what the local cache has, upload the inputs of the rest, and send it."""
+        ready, bundle = [], InputBundle()
+        for one in jobs:
             if self._is_restored(one):
                 continue
-            missing = self._stock.supply(one, parcel)
-            if missing:
-                self._arrivals.put(([one], Result(MISSING_INPUTS, missing=missing)))
+            lost = self._inputs.upload_inputs(one, bundle)
+            if lost:
+                self._inbox.put(([one], Result(MISSING_INPUTS, missing=lost)))
             else:
                 ready.append(one)
         if ready:
-            self._send(ready, self._stock.put_parcel(parcel))
+            self._send(ready, self._inputs.upload_bundle(bundle))
 
-    def _is_restored(self, errand: Errand) -> bool:
-        result = None if errand.job.config.encode_again else restore_job(errand.job)
-        if result is not None:
-            self._arrivals.put(([errand], result))
-        return result is not None
+    def _is_restored(self, job: RemoteJob) -> bool:
+        if job.job.config.encode_again:
+            return False
+        began, cpu_began = perf_counter(), thread_time()
+        result = restore_job(job.job)
+        if result is None:
+            return False
+        result = result._replace(
+            seconds=perf_counter() - began,
+            cpu_seconds=thread_time() - cpu_began,
+            worker=process_name(),
+        )
+        self._inbox.put(([job], result))
+        return True
 
-    def _send(self, errands: Sequence[Errand], parcel: str | None) -> None:
-        code = {one.job.encoder: self._tables[one.job.encoder] for one in errands}
-        message = pickle.dumps(Batch(tuple(one.describe() for one in errands), code, parcel))
-        workers = self._crew.chosen()
+    def _send(self, jobs: Sequence[RemoteJob], bundle: str | None) -> None:
+        try:
+            code = {one.job.encoder: self._code_tables[one.job.encoder] for one in jobs}
+            batch = Batch(tuple(one.message() for one in jobs), code, bundle)
+            message = pack_batch(batch)
+        except (MessageError, RecursionError):
+            self._send_in_parts(jobs, bundle)
+            return
+        workers = self._workers.allowed()
         future = self._client.submit(
             do_batch,
             own_version(),
@@ -223,101 +295,101 @@ class Cluster:
             pure=False,
             workers=workers,
         )
-        self._flights[future.key] = Flight(future, errands, workers)
-        future.add_done_callback(self._land)
+        self._in_flight[future.key] = SentBatch(future, jobs, batch, workers)
+        # Last: a callback that ran before would not find the batch.
+        future.add_done_callback(self._on_done)
 
-    def _land(self, future: Future) -> None:
-        flight = self._flights.pop(future.key, None)
-        if flight is not None:
-            self._in_background(self._receive, flight)
+    def _send_in_parts(self, jobs: Sequence[RemoteJob], bundle: str | None) -> None:
+        """Send a batch that is too large in halves; do a job here that no message can hold."""
+        if len(jobs) == 1:
+            self._inbox.put((jobs, do_job(jobs[0].job)))
+            return
+        middle = len(jobs) // 2
+        self._send(jobs[:middle], bundle)
+        self._send(jobs[middle:], bundle)
 
-    def _receive(self, flight: Flight) -> None:
+    def _on_done(self, future: Future) -> None:
+        """Take a batch out of flight; Dask calls this in a thread of its own."""
+        sent = self._in_flight.pop(future.key, None)
+        if sent is not None:  # else it was cancelled
+            self._in_background(self._receive, sent)
+
+    def _receive(self, sent: SentBatch) -> None:
         try:
-            reply = flight.future.result(timeout=RESULT_SECONDS)
+            data = sent.future.result(timeout=RESULT_SECONDS)
         except (CancelledError, TimeoutError, OSError):  # the scheduler is gone, and may be back
-            self._arrivals.put((flight.errands, None))
+            self._inbox.put((sent.jobs, None))
+            return
         except KilledWorker as error:
-            self._arrivals.put((flight.errands, error))
+            self._inbox.put((sent.jobs, error))
+            return
         except Exception as error:
             problem = f"the cluster cannot take the work: {type(error).__name__}: {error}"
             raise ClusterError(f"{problem.strip()}\n{SAME_EVERYWHERE}") from None
-        else:
-            self._take_home(flight.errands, reply)
-
-    def _take_home(self, errands: Sequence[Errand], reply: Reply | Refusal) -> None:
+        try:
+            reply = unpack_reply(data, sent.batch)
+        except MessageError as error:
+            problem = f"the cluster sent a malformed reply: {error}"
+            raise ClusterError(f"{problem}\n{SAME_EVERYWHERE}") from None
         if isinstance(reply, Refusal):
-            self._arrivals.put((errands, reply))
+            self._inbox.put((sent.jobs, reply))
             return
-        for errand, answer in zip(errands, reply.answers, strict=True):
-            if answer.error is not None:
-                result = Result(FAILED, error=answer.error, traceback=answer.trace)
-                self._arrivals.put(([errand], result))
-            elif answer.stays:
-                self._arrivals.put(([errand], do_job(errand.job)))
-            elif answer.missing:
-                self._look_for(errand, answer, reply.worker)
-            else:
-                self._pace.note(errand.job.encoder, answer.seconds)
-                self._fetch(errand)
+        for job, one in zip(sent.jobs, reply.replies, strict=True):
+            self._finish(job, one, reply.worker)
 
-    def _look_for(self, errand: Errand, answer: Answer, worker: str) -> None:
-        """Find out whose fault it is that a worker did not find an input."""
-        if self._stock.is_there(answer.missing):
-            reason = "it does not find in its shared cache what the driver put there"
-            self._arrivals.put(([errand], Refusal(worker, (reason,))))
+    def _finish(self, job: RemoteJob, reply: JobReply, worker: WorkerName) -> None:
+        if isinstance(reply, Stored):
+            self._batching.note(job.job.encoder, reply.seconds)
+            self._fetch(job, reply, worker)
+        elif isinstance(reply, Failed):
+            result = Result(
+                FAILED,
+                error=reply.error(),
+                traceback=reply.traceback,
+                seconds=reply.seconds,
+                cpu_seconds=reply.cpu_seconds,
+                worker=str(worker),
+            )
+            self._inbox.put(([job], result))
+        elif isinstance(reply, Missing):
+            self._blame_for_missing(job, reply, worker)
         else:
-            self._try_again(errand, "its inputs do not stay in the shared cache")
+            self._inbox.put(([job], do_job(job.job)))
 
-    def _fetch(self, errand: Errand) -> None:
-        job = errand.final_job()
+    def _fetch(self, job: RemoteJob, reply: Stored, worker: WorkerName) -> None:
+        """Bring a result from the shared cache into the local one, and write its files."""
+        sent = job.job_as_sent()
         result = None
-        if self._shared.bring(job.fingerprint, job.outputs, tools_for(job.config).cache):
-            result = restore_job(job)
+        if self._shared.bring(sent.fingerprint, sent.outputs, tools_for(sent.config).cache):
+            result = restore_job(sent)
         if result is None:
             problem = "its result does not stay in the shared cache"
             if self._shared.unsigned:
                 problem = "its result has no valid signature: the worker needs the driver's key"
-            self._try_again(errand, problem)
+            self._try_again(job, problem)
             return
-        if result.outcome == RESTORED:
-            result = result._replace(outcome=BUILT)
-        self._arrivals.put(([errand], result))
+        if result.outcome != FAILED:
+            result = result._replace(
+                outcome=BUILT,
+                seconds=reply.seconds,
+                cpu_seconds=reply.cpu_seconds,
+                worker=str(worker),
+            )
+        self._inbox.put(([job], result))
 
-    def _try_again(self, errand: Errand, problem: str) -> None:
-        self._stock.check()
-        errand.attempts += 1
-        if errand.attempts < ATTEMPTS:
-            self._arrivals.put(([errand], None))
+    def _blame_for_missing(self, job: RemoteJob, reply: Missing, worker: WorkerName) -> None:
+        """Refuse a worker that does not find inputs which are there; upload the others again."""
+        if self._inputs.has_all(reply.digests):
+            reason = "it does not find in its shared cache what the driver put there"
+            self._inbox.put(([job], Refusal(worker, (reason,))))
+        else:
+            self._try_again(job, "its inputs do not stay in the shared cache")
+
+    def _try_again(self, job: RemoteJob, problem: str) -> None:
+        self._inputs.check()
+        job.attempts += 1
+        if job.attempts < ATTEMPTS:
+            self._inbox.put(([job], None))
         else:
             facts = {"cache": self._shared.address}
-            self._arrivals.put(([errand], Result(FAILED, error=EncodeError(problem, facts))))
-
-    def close(self) -> None:
-        """Let go of the cluster, and warn of workers that were refused."""
-        if not self._is_over:
-            self._warnings += self._crew.complaints()
-            self._let_go()
-
-    def kill(self) -> None:
-        """Call everything back, and let go of the cluster."""
-        flights, self._flights = self._flights, {}
-        with suppress(Exception):  # who cannot be told finds out when we are gone
-            self._client.cancel([flight.future for flight in flights.values()])
-        self._let_go()
-
-    def _let_go(self) -> None:
-        self._is_over = True
-        self._carriers.shutdown(wait=False, cancel_futures=True)
-        with suppress(OSError, TimeoutError):
-            self._client.close(timeout=CONTACT_SECONDS)
-
-
-def _connect(address: str, patience_seconds: float) -> Client:
-    for name in LOGGERS:  # what there is to say is said by us
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        return Client(address, timeout=patience_seconds, set_as_default=False, name="cartwright")
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(f"{address}: the scheduler cannot be reached") from error
-    except ValueError as error:
-        raise ClusterError(f"{address}: {error}") from error
+            self._inbox.put(([job], Result(FAILED, error=EncodeError(problem, facts))))

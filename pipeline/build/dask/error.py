@@ -1,5 +1,5 @@
-"""The one way in which a cluster ends a build before it is done."""
+"""The error that ends a build on a cluster; it can be imported where Dask is not installed."""
 
 
 class ClusterError(Exception):
-    """The cluster cannot do the work that is left; what was finished is kept."""
+    """The cluster cannot do the jobs that are left; finished jobs are kept."""

@@ -1,53 +1,61 @@
-"""What a Dask worker does: see whether it is fit for a batch, then encode it.
+"""The worker's end: check that this process fits the driver, then encode a batch.
 
-A worker reads inputs by digest from the shared cache, calls the encoders as any build does, and
-puts blobs first and the result that names them last, so that nothing half-made is ever seen.
-Several threads of one worker may be at it.
+A worker reads inputs by digest from the shared cache, calls encoders as any build does, and
+uploads blobs first and the result that names them last, so that nobody ever sees half of a
+result. Several threads of one worker process may run at the same time.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from time import perf_counter, thread_time
 
 from distributed import get_worker
 
-from pipeline.build.dask.descriptor import (
-    Answer,
+from pipeline.build.dask.compatibility import differences, own_version
+from pipeline.build.dask.input_bundle import unpack_bundle
+from pipeline.build.dask.message import (
     Batch,
-    Descriptor,
+    BatchReply,
+    Failed,
+    JobMessage,
+    JobReply,
+    MessageError,
+    Missing,
     Refusal,
-    Reply,
-    differences,
-    own_version,
+    Stored,
+    Unshareable,
+    WorkerName,
+    make_refusal,
+    pack_reply,
+    unpack_batch,
 )
-from pipeline.build.dask.parcel import unpack_parcel
+from pipeline.build.job import Job, Result
 from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
 from pipeline.content.code import Code, changed_since, load_function
+from pipeline.content.target_error import describe_error
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
 
-KEPT_BYTES = 1 << 28
-MOST_REASONS = 5
+KEPT_INPUT_BYTES = 1 << 28
 
 
 class UnfitError(Exception):
-    """The work cannot be done here, though another worker may do it."""
+    """The batch cannot be done by this worker, though another may do it."""
 
     def __init__(self, *reasons: str) -> None:
         self.reasons = reasons
         super().__init__(*reasons)
 
 
-class Blobs:
-    """Inputs by digest, the latest kept at hand: many nodes may read the same large scene."""
+class InputCache:
+    """Inputs by digest, the latest in memory: many jobs may read the same large scene."""
 
     def __init__(self, shared: SharedCache) -> None:
         self.shared = shared
@@ -56,11 +64,12 @@ class Blobs:
         self._lock = threading.Lock()
 
     def read(self, sha: str) -> bytes | None:
-        """Give bytes that have this digest, or None where nobody has them."""
+        """Return the bytes that have this digest; None where the shared cache lacks them."""
         with self._lock:
             if sha in self._kept:
                 self._kept.move_to_end(sha)
                 return self._kept[sha]
+        # Without the lock: two threads may fetch the same blob, but none waits for another's.
         data = self.shared.blob(sha)
         if data is not None:
             self._keep(sha, data)
@@ -71,48 +80,50 @@ class Blobs:
             if sha not in self._kept:
                 self._kept[sha] = data
                 self._size += len(data)
-            while self._size > KEPT_BYTES:
+            while self._size > KEPT_INPUT_BYTES:
                 _, dropped = self._kept.popitem(last=False)
                 self._size -= len(dropped)
 
 
 class WorkerState:
-    """What a worker process has for all its batches: its code as first seen, and the cache."""
+    """What a worker process keeps between batches: its code as first seen, and its inputs."""
 
     def __init__(self) -> None:
         prepare_process(os.getcwd())
         self.code = Code(lambda _: None, lambda *_: None)
-        self.blobs = Blobs(open_for_work())
+        self.inputs = InputCache(open_writable_cache())
         self._lock = threading.Lock()
 
     @property
     def shared(self) -> SharedCache:
-        """The shared cache. One that was given up in an earlier run is tried anew."""
+        """The shared cache; one that was given up in an earlier build is opened again."""
         with self._lock:
-            if not self.blobs.shared.takes_uploads:
-                self.blobs.shared = open_for_work()
-            return self.blobs.shared
+            if not self.inputs.shared.takes_uploads:
+                self.inputs.shared = open_writable_cache()
+            return self.inputs.shared
 
-    def texts(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
-        """Give the texts of an encoder that is what the driver's is, or refuse the work."""
+    def code_of(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the texts of an encoder's code, or raise UnfitError where it is not the driver's.
+
+        The process keeps what it once imported, so code that has changed on disk since is
+        refused even where it is the driver's now.
+        """
         with self._lock:
             reasons = differences(table, self.code.table(encoder))
             if not reasons:
-                with suppress(Exception):  # an import that fails is told of by each node
+                with suppress(Exception):  # a failing import is the failure of each job
                     load_function(encoder)
                 reasons = [
                     f"{name}: changed on disk since the worker started"
                     for name in changed_since(self.code.texts(encoder))
                 ]
             if reasons:
-                more = len(reasons) - MOST_REASONS
-                rest = [f"and {more} more"] if more > 0 else []
-                raise UnfitError(*reasons[:MOST_REASONS], *rest)
+                raise UnfitError(*reasons)
             return self.code.texts(encoder)
 
 
-def open_for_work() -> SharedCache:
-    """Open the shared cache that this worker's own surroundings name."""
+def open_writable_cache() -> SharedCache:
+    """Open the shared cache that the worker's own settings name, or raise UnfitError."""
     try:
         shared = open_shared(os.getcwd())
     except SettingError as error:
@@ -124,78 +135,100 @@ def open_for_work() -> SharedCache:
     return shared
 
 
-_places: list[WorkerState] = []
-_setting_up = threading.Lock()
+_state: WorkerState | None = None
+_state_lock = threading.Lock()
 
 
 def worker_state() -> WorkerState:
-    """Set this process up, once."""
-    with _setting_up:
-        if not _places:
-            _places.append(WorkerState())
-    return _places[0]
+    """Return the state of this process, made on the first call."""
+    global _state  # noqa: PLW0603 - a process has one state, whichever thread comes first
+    with _state_lock:
+        if _state is None:
+            _state = WorkerState()
+        return _state
 
 
-def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
-    """Do the nodes of a batch, or say why this worker is not fit for them."""
-    worker = str(get_worker().address)
+def do_batch(version: str, message: bytes) -> bytes:
+    """Do the jobs of a packed batch for a driver of this version; return a packed reply.
+
+    An exception would travel as a pickle, so whatever goes wrong here is a refusal.
+    """
+    worker = _own_name()
     try:
-        if own_version() != wanted:
-            raise UnfitError(f"cartwright: {own_version()} there, {wanted} here")
-        place = worker_state()
-        shared = place.shared
-        batch: Batch = pickle.loads(message)
-        texts = {encoder: place.texts(encoder, table) for encoder, table in batch.code.items()}
-        return Reply(worker, _do_all(place, shared, batch, texts))
+        # First, because another version may pack another kind of message.
+        if own_version() != version:
+            raise UnfitError(f"cartwright: {own_version()} there, {version} here")
+        reply: BatchReply | Refusal = BatchReply(worker, _do_all(unpack_batch(message)))
     except UnfitError as error:
-        return Refusal(worker, error.reasons)
+        reply = make_refusal(worker, error.reasons)
+    except MessageError as error:
+        reply = make_refusal(worker, [f"it cannot read the driver's message: {error}"])
+    except Exception as error:
+        reply = make_refusal(worker, [describe_error(error)])
+    return pack_reply(reply)
 
 
-def _do_all(
-    place: WorkerState, shared: SharedCache, batch: Batch, texts: Mapping[str, Mapping[str, str]]
-) -> tuple[Answer, ...]:
-    pieces: Mapping[str, bytes] = {}
-    if batch.parcel is not None:
-        data = shared.blob(batch.parcel)
+def _own_name() -> WorkerName:
+    worker = get_worker()
+    address, name = str(worker.address), str(worker.name)
+    try:
+        return WorkerName(address, name)
+    except ValueError:
+        return WorkerName(address, address)
+
+
+def _do_all(batch: Batch) -> tuple[JobReply, ...]:
+    state = worker_state()
+    shared = state.shared
+    code = {encoder: state.code_of(encoder, table) for encoder, table in batch.code.items()}
+    jobs = [one.job(code[one.encoder]) for one in batch.jobs]
+    bundled: Mapping[str, bytes] = {}
+    if batch.bundle is not None:
+        data = shared.blob(batch.bundle)
         if data is None:
             _check(shared)
-            return tuple(Answer(missing=(batch.parcel,)) for _ in batch.nodes)
-        pieces = unpack_parcel(data)
+            return tuple(Missing((batch.bundle,)) for _ in jobs)
+        bundled = unpack_bundle(data)
 
     def read(sha: str) -> bytes | None:
-        return pieces[sha] if sha in pieces else place.blobs.read(sha)
+        return bundled[sha] if sha in bundled else state.inputs.read(sha)
 
-    return tuple(_do(node, texts[node.encoder], read, shared) for node in batch.nodes)
+    pairs = zip(batch.jobs, jobs, strict=True)
+    return tuple(_do(message, job, read, shared) for message, job in pairs)
 
 
 def _do(
-    node: Descriptor,
-    texts: Mapping[str, str],
-    read: Callable[[str], bytes | None],
-    shared: SharedCache,
-) -> Answer:
-    began = time.perf_counter()
-    wanted = {name: sha for name, sha in sorted(node.inputs.items()) if sha is not None}
-    inputs = {name: read(sha) for name, sha in wanted.items()}
-    found = {name: data for name, data in inputs.items() if data is not None}
-    if len(found) < len(wanted):
+    message: JobMessage, job: Job, read: Callable[[str], bytes | None], shared: SharedCache
+) -> JobReply:
+    began, cpu_began = perf_counter(), thread_time()
+    wanted = {name: sha for name, sha in sorted(message.inputs.items()) if sha is not None}
+    inputs = {name: data for name, sha in wanted.items() if (data := read(sha)) is not None}
+    if len(inputs) < len(wanted):
         _check(shared)
-        return Answer(missing=tuple(wanted[name] for name in wanted if name not in found))
-    job = node.job(texts)
+        return Missing(tuple(sha for name, sha in wanted.items() if name not in inputs))
     try:
-        receipt, outputs = encode(job, found)
+        receipt, outputs = encode(job, inputs)
     except (Exception, SystemExit) as error:
-        result = failure(job, error)
-        return Answer(error=result.error, trace=result.traceback)
+        return _failed(failure(job, error), perf_counter() - began, thread_time() - cpu_began)
     if not can_travel(receipt):
-        return Answer(stays=True)
-    while not shared.publish(node.fingerprint, receipt, lambda one: outputs[one.role]):
+        return Unshareable()
+    while not shared.publish(job.fingerprint, receipt, lambda one: outputs[one.role]):
         _check(shared)
-    return Answer(time.perf_counter() - began)
+    return Stored(perf_counter() - began, thread_time() - cpu_began)
+
+
+def _failed(result: Result, seconds: float, cpu_seconds: float) -> JobReply:
+    error = result.error
+    assert error is not None
+    facts = dict(error.facts)
+    try:
+        return Failed(error.problem, facts, error.hint, result.traceback, seconds, cpu_seconds)
+    except ValueError:  # no message can hold it: the driver gets it by doing the job
+        return Unshareable()
 
 
 def _check(shared: SharedCache) -> None:
-    """Refuse to work when the shared cache can no longer be used from here."""
+    """Raise UnfitError when the shared cache can no longer be used from here."""
     if not shared.takes_uploads:
         reason = shared.no_uploads if shared.is_on else shared.breaker.reason
         raise UnfitError(f"shared cache {shared.address}: {reason}")

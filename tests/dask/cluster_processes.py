@@ -8,9 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from distributed import Client
+from distributed import Client, Security
 
 from tests.pipeline.game import ROOT
 from tests.remote.server import free_port
@@ -23,32 +24,72 @@ CONFIG = {
 }
 
 
-class Crew:
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The PEM files of a certificate, of its key, and of the CA that signed it."""
+
+    ca: Path
+    cert: Path
+    key: Path
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `dask scheduler` and `dask worker`."""
+        files = {"--tls-ca-file": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
+        return [word for option, file in files.items() for word in (option, str(file))]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The environment of a driver."""
+        return {
+            "CARTWRIGHT_SCHEDULER_TLS_CA": str(self.ca),
+            "CARTWRIGHT_SCHEDULER_TLS_CERT": str(self.cert),
+            "CARTWRIGHT_SCHEDULER_TLS_KEY": str(self.key),
+        }
+
+    @property
+    def security(self) -> Security:
+        return Security(
+            require_encryption=True,
+            tls_ca_file=str(self.ca),
+            tls_client_cert=str(self.cert),
+            tls_client_key=str(self.key),
+        )
+
+
+class ClusterProcesses:
     """A scheduler and the workers that a test starts, in the folder of a game."""
 
-    def __init__(self, folder: Path, game: Path) -> None:
-        self.folder, self.game = folder, game
+    def __init__(self, folder: Path, game: Path, tls: Certificate | None = None) -> None:
+        self.folder, self.game, self.tls = folder, game, tls
         self.port = free_port()
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self.start_scheduler()
 
     @property
     def address(self) -> str:
-        return f"tcp://127.0.0.1:{self.port}"
+        return f"{'tls' if self.tls else 'tcp'}://127.0.0.1:{self.port}"
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
-        return self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"
-        )
+        protocol = self.address.partition(":")[0]
+        words = ["--protocol", protocol, "--host", "127.0.0.1", "--port", str(self.port)]
+        words += ["--no-dashboard"]
+        return self._start("scheduler", *words, *(self.tls.options if self.tls else []))
+
+    def client(self) -> Client:
+        """Connect to the scheduler as soon as it is there."""
+        security = self.tls.security if self.tls else None
+        return Client(self.address, timeout=UP_SECONDS, set_as_default=False, security=security)
 
     def add_worker(
         self, environment: dict[str, str], game: Path | None = None, *options: str
     ) -> subprocess.Popen[bytes]:
         """Start a worker; it has joined when this is over."""
-        with Client(self.address, timeout=UP_SECONDS, set_as_default=False) as client:
+        secured = self.tls.options if self.tls else []
+        with self.client() as client:
             before = len(client.nthreads())
             worker = self._start(
-                *("worker", self.address, "--nthreads", "1", "--no-dashboard", *options),
+                *("worker", self.address, "--nthreads", "1", "--no-dashboard", *secured, *options),
                 environment=environment,
                 where=game,
             )
@@ -83,10 +124,13 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def cluster(folder: Path, game: Path) -> Iterator[Crew]:
+def running_cluster(
+    folder: Path, game: Path, tls: Certificate | None = None
+) -> Iterator[ClusterProcesses]:
+    """Start a scheduler, and stop it with all workers that were added."""
     folder.mkdir(parents=True, exist_ok=True)
-    crew = Crew(folder, game)
+    processes = ClusterProcesses(folder, game, tls)
     try:
-        yield crew
+        yield processes
     finally:
-        crew.stop()
+        processes.stop()

@@ -1,0 +1,48 @@
+"""Whether a worker would give the driver's bytes: the same Cartwright, code and libraries.
+
+Both ends must read messages in the same way, so the version of Cartwright counts with a digest of
+the modules that decide it; a version number alone does not change while somebody works on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+
+MODULES = (
+    "build/dask/input_bundle.py",
+    "build/dask/message.py",
+    "build/dask/worker.py",
+    "change/fingerprint.py",
+    "cache/receipt.py",
+    "build/job.py",
+    "build/work.py",
+)
+SHORT = 8  # hexadecimal digits, enough to see that two digests differ
+
+
+@cache
+def own_version() -> str:
+    """Return the version of this Cartwright, with a digest of `MODULES`."""
+    digest = hashlib.sha256()
+    for name in MODULES:
+        digest.update(files("pipeline").joinpath(name).read_bytes())
+    return f"{version('cartwright')} ({digest.hexdigest()[:SHORT]})"
+
+
+def differences(driver: Mapping[str, str], worker: Mapping[str, str]) -> list[str]:
+    """Describe each difference between the driver's code and libraries and a worker's."""
+    return [
+        f"{name}: {_shown(name, worker.get(name))} there, {_shown(name, driver.get(name))} here"
+        for name in sorted({*driver, *worker})
+        if driver.get(name) != worker.get(name)
+    ]
+
+
+def _shown(name: str, value: str | None) -> str:
+    if value is None:
+        return "absent"
+    return f"code {value[:SHORT]}" if name.partition(".")[0] == "encoders" else value
