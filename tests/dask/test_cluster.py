@@ -398,17 +398,17 @@ def test_a_worker_needs_credentials_of_its_own(setup: Setup, tmp_path: Path) -> 
     assert PASSWORD not in logs + ran.out + ran.err
 
 
-def test_a_worker_needs_the_key_that_the_driver_has(field: Field, tmp_path: Path) -> None:
-    game = field.game("signed", a="text")
+def test_a_worker_needs_the_key_that_the_driver_has(setup: Setup, tmp_path: Path) -> None:
+    game = setup.game("signed", a="text")
     key = {"CARTWRIGHT_REMOTE_KEY": "a-key-of-many-letters"}
-    with cluster(tmp_path / "without", game.root) as crew:
-        crew.add_worker(field.environment)
-        ran = game.process(*field.words(crew), **field.environment, **key)
+    with running_cluster(tmp_path / "without", game.root) as cluster:
+        cluster.add_worker(setup.environment)
+        ran = game.process(*setup.words(cluster), **setup.environment, **key)
         assert (ran.code, ran.built) == (1, []), ran.err
         assert "its result has no valid signature: the worker needs the driver's key" in ran.out
-    with cluster(tmp_path / "with", game.root) as crew:
-        crew.add_worker(field.environment | key)
-        ran = game.process(*field.words(crew), **field.environment, **key)
+    with running_cluster(tmp_path / "with", game.root) as cluster:
+        cluster.add_worker(setup.environment | key)
+        ran = game.process(*setup.words(cluster), **setup.environment, **key)
         assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
     logs = "".join(log.read_text() for log in tmp_path.glob("*/*.log"))
     assert logs
