@@ -140,8 +140,9 @@ def _simplified(
         edge = _expected_edge(corners, target_triangles, float(errors.max()))
         given = _drawn(corners, triangles, weld, _attributes(surface, corners, triangles, edge))
     left = given.triangles
+    target = min(max(target_triangles, 0), len(left))
     kernel = choose("simplify", collapse_reference)
-    kernel(left, given.place, places, given.rows, max(target_triangles, 0), reached)
+    kernel(left, given.place, places, given.rows, target, reached)
     kept = np.flatnonzero(left[:, 0] != VANISHED)
     return Simplified(given.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
 
