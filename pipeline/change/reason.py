@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.content.kernel import KERNELS
 from pipeline.manifest.mistake import show
 
 NEW = "new"
@@ -35,7 +36,7 @@ def changed_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
 
 
 def _version_step(name: str, old: str | None, new: str | None) -> str:
-    is_module = name == "encoders" or name.startswith("encoders.")
+    is_module = name in (KERNELS, "encoders") or name.startswith("encoders.")
     return name if is_module else f"{name} {old or 'absent'} -> {new or 'absent'}"
 
 

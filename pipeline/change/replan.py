@@ -14,6 +14,7 @@ import xxhash
 from encoders.kit.plan import Product
 from pipeline.build.built import Made, made_by
 from pipeline.content.code import PYTHON
+from pipeline.content.kernel import KERNELS
 from pipeline.disk.listing import differing_names, is_trusted, take_stamp
 from pipeline.manifest.mistake import ManifestError
 from pipeline.manifest.schema import overlap
@@ -159,7 +160,7 @@ def _note_manifest(draft: Draft) -> None:
         "libraries": {
             name: version
             for name, version in table.items()
-            if name not in project.code.paths and name != "python"
+            if name not in project.code.paths and name not in ("python", KERNELS)
         },
         "inputs": sorted(draft.input_folders),
         "nodes": len(draft.planned),

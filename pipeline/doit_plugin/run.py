@@ -197,11 +197,10 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.process.worker import prepare_process
 
         self._work = work
+        self.session.build.warnings += prepare_process(self.session.project.root)
         pool: Any = self.cluster
         if pool is None and self.size > 0:
             pool = self._pool_of(self.size)
-        else:
-            prepare_process(self.session.project.root)
         if self.session.shared is None:
             self._cores = cores()
             if pool is None and self._cores > 1 and len(self.session.build.dirty) > MANY:

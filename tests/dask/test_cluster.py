@@ -17,6 +17,7 @@ from distributed import Client
 
 from pipeline.build.dask.worker import UnfitError, open_for_work
 from tests.dask.crew import Crew, cluster, kill_group
+from tests.pipeline.checkout import Checkout
 from tests.pipeline.game import ROOT, Game, Ran
 from tests.remote.server import PASSWORD, USER, Server, free_port, installed, running
 
@@ -263,6 +264,23 @@ def test_unfit_workers_are_refused_by_name_and_fit_ones_do_the_work(
         ran = game.process(*field.words(crew), **field.environment)
     assert (ran.code, len(ran.built)) == (0, 9), ran.err
     assert "warning: worker tcp://127.0.0.1:" in ran.out
+
+
+def test_a_worker_with_other_kernel_sources_is_refused(field: Field, tmp_path: Path) -> None:
+    game = field.game("kernels", a="text")
+    game.write("encoders/gate.py", f"from encoders.kit.native.kernel import choose\n{GATE}")
+    checkout = Checkout(tmp_path / "checkout")
+    at_checkout = {**field.environment, "PYTHONPATH": str(checkout.root)}
+    with cluster(tmp_path / "cluster", game.root) as crew:
+        worker = crew.add_worker(at_checkout)
+        ran = game.process(*field.words(crew), **field.environment)
+        assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
+        kill_group(worker)
+        checkout.change()
+        crew.add_worker(at_checkout)
+        ran = game.process(*field.words(crew), "-a", **field.environment)
+    assert (ran.code, ran.built) == (1, []), ran.err
+    assert f"refused: native kernels: code {checkout.digest[:8]} there, code " in ran.err
 
 
 def test_a_worker_that_may_not_write_to_the_cache_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/mesh/quadric.py. */
+/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/mesh/quadric.py.
+ */
 #include "kernel.h"
 
 static void add(const double *columns, Py_ssize_t width, Py_ssize_t length,

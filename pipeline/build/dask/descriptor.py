@@ -17,6 +17,7 @@ from importlib.resources import files
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
 from pipeline.build.work import Job, Workplace
+from pipeline.content.kernel import KERNELS
 
 MEANING = (
     "build/dask/parcel.py",
@@ -121,4 +122,5 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
 def _shown(name: str, value: str | None) -> str:
     if value is None:
         return "absent"
-    return f"code {value[:SHORT]}" if name.partition(".")[0] == "encoders" else value
+    is_code = name == KERNELS or name.partition(".")[0] == "encoders"
+    return f"code {value[:SHORT]}" if is_code else value

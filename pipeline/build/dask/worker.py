@@ -7,6 +7,7 @@ Several threads of one worker may be at it.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
@@ -17,7 +18,6 @@ from contextlib import suppress
 
 from distributed import get_worker
 
-from pipeline.content.code import Code, changed_since, load_function
 from pipeline.build.dask.descriptor import (
     Answer,
     Batch,
@@ -28,11 +28,12 @@ from pipeline.build.dask.descriptor import (
     own_version,
 )
 from pipeline.build.dask.parcel import unpack_parcel
+from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
+from pipeline.content.code import Code, changed_since, load_function
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
-from pipeline.build.work import encode, failure
 
 KEPT_BYTES = 1 << 28
 MOST_REASONS = 5
@@ -80,7 +81,8 @@ class Workplace:
     """What a worker process has for all its batches: its code as first seen, and the cache."""
 
     def __init__(self) -> None:
-        prepare_process(os.getcwd())
+        for warning in prepare_process(os.getcwd()):
+            logging.getLogger(__name__).warning(warning)
         self.code = Code(lambda _: None, lambda *_: None)
         self.blobs = Blobs(open_for_work())
         self._lock = threading.Lock()
