@@ -1,17 +1,23 @@
 """Build the native kernels where a compiler is found; everything else is in pyproject.toml.
 
 The kernels must give the bytes of their Python references, so the compiler may neither fuse
-nor reorder floating-point operations. A machine without a compiler installs without them.
+nor reorder floating-point operations. A machine without a compiler installs without them. The
+digest of the sources goes into the extension, and into a wheel, which has no sources: a build
+compares the two (`pipeline/content/kernel.py`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sysconfig
 from glob import glob
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
+FOLDER = "encoders/kit/native"
 FLAGS = {
     "unix": ["-std=c99", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
     "mingw32": ["-std=c99", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"],
@@ -23,8 +29,23 @@ FLAGS = {
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
+def source_digest() -> str:
+    """Digest the names and bytes of the C sources as `pipeline/content/kernel.py` does."""
+    digest = hashlib.sha256()
+    for path in sorted(glob(f"{FOLDER}/*.[ch]"), key=os.path.basename):
+        with open(path, "rb") as file:
+            data = file.read()
+        digest.update(f"{os.path.basename(path)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
 class BuildKernels(build_ext):
     """Compile with the flags of the compiler that is there."""
+
+    def finalize_options(self) -> None:
+        """Compile always: file times do not show that a source was removed."""
+        super().finalize_options()
+        self.force = True
 
     def build_extension(self, ext: Extension) -> None:
         """Add the flags, now that the compiler is known."""
@@ -32,17 +53,32 @@ class BuildKernels(build_ext):
         super().build_extension(ext)
 
 
+class BuildModules(build_py):
+    """Copy the modules, and say which sources the kernels beside them were built from."""
+
+    def run(self) -> None:
+        """Write the digest into the build; an editable installation has the sources."""
+        super().run()
+        if not self.editable_mode:
+            path = os.path.join(self.build_lib, FOLDER, "source_digest.txt")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(source_digest() + "\n")
+
+
 setup(
     ext_modules=[
         Extension(
             "encoders.kit._native",
-            sources=sorted(glob("encoders/kit/native/*.c")),
-            depends=sorted(glob("encoders/kit/native/*.h")),
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
+            sources=sorted(glob(f"{FOLDER}/*.c")),
+            depends=sorted(glob(f"{FOLDER}/*.h")),
+            define_macros=[
+                ("CARTWRIGHT_SOURCE_DIGEST", source_digest()),
+                *([("Py_LIMITED_API", "0x030B0000")] if STABLE else []),
+            ],
             py_limited_api=STABLE,
             optional=True,
         )
     ],
-    cmdclass={"build_ext": BuildKernels},
+    cmdclass={"build_ext": BuildKernels, "build_py": BuildModules},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

@@ -11,9 +11,11 @@ import sys
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
+from pipeline.content.kernel import source_digest
 from tests.pipeline.game import ROOT
 
 pytestmark = [
@@ -24,6 +26,8 @@ pytestmark = [
     ),
 ]
 INSTALLED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "pipeline", "encoders")
+PIP = (sys.executable, "-m", "pip")
+NATIVE = "encoders/kit/native"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 
@@ -68,15 +72,23 @@ def make_venv(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment into which the repository was installed with pip."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that pip builds from the repository."""
     folder = tmp_path_factory.mktemp("install")
-    source, pip = copy_of_the_repository(folder / "source"), (sys.executable, "-m", "pip")
-    alone = ("--quiet", "--no-deps")
-    run(*pip, "wheel", *alone, "--no-build-isolation", "-w", folder, source, cwd=folder)
-    python = make_venv(folder / "venv")
+    source = copy_of_the_repository(folder / "source")
+    alone = ("--quiet", "--no-deps", "--no-build-isolation")
+    run(*PIP, "wheel", *alone, "-w", folder, source, cwd=folder)
     (wheel,) = folder.glob("*.whl")
-    run(*pip, "--python", python, "install", *alone, "--ignore-installed", wheel, cwd=folder)
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path) -> Path:
+    """The interpreter of an environment into which the repository was installed with pip."""
+    folder = wheel.parent
+    python = make_venv(folder / "venv")
+    alone = ("--quiet", "--no-deps", "--ignore-installed")
+    run(*PIP, "--python", python, "install", *alone, wheel, cwd=folder)
     return python
 
 
@@ -103,6 +115,27 @@ def test_what_runs_is_what_was_installed(python: Path, game: Path) -> None:
     say = "import pipeline, encoders; print(pipeline.__file__, encoders.__file__)"
     for file in run(python, "-c", say, cwd=game).split():
         assert Path(file).is_relative_to(python.parent.parent)
+
+
+def test_a_wheel_has_the_digest_of_the_kernel_sources_and_not_the_sources(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        names = archive.namelist()
+        digest = archive.read(f"{NATIVE}/source_digest.txt").decode()
+    assert digest == f"{source_digest(str(ROOT / NATIVE))}\n"
+    assert not [name for name in names if name.endswith((".c", ".h"))]
+
+
+def test_what_was_installed_uses_its_kernels(python: Path, game: Path) -> None:
+    say = """if True:
+        from encoders.kit.native import kernel
+        from pipeline.process.worker import prepare_process
+        print(kernel.built_extension() is not None, prepare_process("."), end=" ")
+        print(kernel.choose("bc1_encode", len) is not len)
+    """
+    found = run(python, "-c", say, cwd=game).strip()
+    if found == "False [] False":
+        pytest.skip("there is no compiler")
+    assert found == "True [] True"
 
 
 def test_a_game_builds_and_builds_again_only_what_changed(python: Path, game: Path) -> None:

@@ -15,6 +15,7 @@ from pipeline.change.evaluate import Evaluator
 from pipeline.change.fast_path import Status, changed_folders, is_same_setup
 from pipeline.change.owner import keep_files_of_broken_assets
 from pipeline.content.code import PYTHON
+from pipeline.content.kernel import KERNELS
 from pipeline.disk.file import leads_out
 from pipeline.disk.listing import (
     Listing,
@@ -294,7 +295,7 @@ def _manifest_record(plan: ManifestPlan) -> ManifestRecord:
         libraries={
             name: version
             for name, version in plan.code().items()
-            if name not in project.code.paths and name != "python"
+            if name not in project.code.paths and name not in ("python", KERNELS)
         },
         inputs=tuple(sorted(plan.input_folders)),
         node_count=len(plan.planned),

@@ -13,6 +13,7 @@ from typing import Any
 
 from encoders.kit.plan import Node, Product, Source
 from pipeline.change.evaluate import Evaluator, input_digests
+from pipeline.content.kernel import KERNELS
 from pipeline.manifest.mistake import show
 from pipeline.output import output_path
 from pipeline.state.node_record import BROKEN, BuildRecord
@@ -140,7 +141,7 @@ def _describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
 
 
 def _version_step(name: str, old: str | None, new: str | None) -> str:
-    is_module = name == "encoders" or name.startswith("encoders.")
+    is_module = name in (KERNELS, "encoders") or name.startswith("encoders.")
     return name if is_module else f"{name} {old or 'absent'} -> {new or 'absent'}"
 
 

@@ -2,7 +2,8 @@
 
 A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
 module that it imports, the packages that these lie in (Python runs them first) and the versions
-of the libraries that they import. A target's declaration stands in a module of its own, which no
+of the libraries that they import. Where one of them may use a native kernel, the C sources of the
+kernels count as well. A target's declaration stands in a module of its own, which no
 encoder imports, so an edit there builds nothing again by itself. Encoder modules are
 compiled from the very source that is digested: Python's bytecode files know a source only by
 its size and its second, and would run yesterday's code.
@@ -16,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -24,6 +25,7 @@ import xxhash
 
 from pipeline.content.module import PACKAGE, Module, is_ours, packages_of
 
+KERNEL_MODULE = "encoders.kit.native.kernel"  # every encoder that may use a kernel imports it
 DECLARATION = "target"  # the module of a target's folder that declares it
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Asking every installed distribution which modules it has takes long.
@@ -58,7 +60,13 @@ class Code:
 
     def files(self, encoder: str) -> set[str]:
         """Return the files of the table, and those that would be taken instead if they appeared."""
-        return {path for name in self._closure(encoder).asked for path in self._looked_at[name]}
+        closure = self._closure(encoder)
+        files = {path for name in closure.asked for path in self._looked_at[name]}
+        if KERNEL_MODULE not in closure.table:
+            return files
+        from pipeline.content.kernel import digest_files
+
+        return files | digest_files(os.path.dirname(self.paths[KERNEL_MODULE]))
 
     def texts(self, encoder: str) -> Mapping[str, str]:
         """Return the digests of the modules' texts that the table was made from."""
@@ -94,7 +102,16 @@ class Code:
                 waiting += module.imports
                 table[name] = module.digest
         table.update(library_versions(libraries))
+        if KERNEL_MODULE in table:
+            table |= self._kernel_sources
         return Closure(dict(sorted(table.items())), frozenset(asked))
+
+    @cached_property
+    def _kernel_sources(self) -> dict[str, str]:
+        """The sources of the native kernels, as one entry of a table."""
+        from pipeline.content.kernel import KERNELS, source_digest
+
+        return {KERNELS: source_digest(os.path.dirname(self.paths[KERNEL_MODULE]))}
 
     def _module(self, name: str) -> Module | None:
         if name not in self._modules:

@@ -78,8 +78,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         executor: Waitable | None = self.cluster
         if self.cluster is None and self.worker_count > 0:
             executor = Pool(self.worker_count, root, close_tools)
-        else:
-            prepare_process(root)
+        # With workers too: the driver warns once, whoever runs the encoders.
+        build.log.warnings += prepare_process(root)
         if shared is not None:
             from pipeline.build.lookup import LookUps
 

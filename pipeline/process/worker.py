@@ -16,8 +16,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.native.kernel import use_native
+from encoders.kit.native import kernel
 from pipeline.content.code import add_project_encoders
+from pipeline.content.kernel import kernel_warning
 from pipeline.content.target_error import describe_error
 
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
@@ -25,13 +26,22 @@ PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def prepare_process(root: str) -> None:
-    """Make a process ready to run encoders: the project's own targets, one thread per library."""
+def prepare_process(root: str) -> list[str]:
+    """Make a process ready to run encoders; return warnings about the installation.
+
+    It finds the project's own targets, starts one thread a library, and uses native kernels only
+    where they were built from the sources that are part of the key.
+    """
     for variable in SINGLE_THREADED:
         os.environ.setdefault(variable, "1")
     add_project_encoders(root)
     if os.environ.get(PURE_VARIABLE) == "1":
-        use_native(False)
+        kernel.use_native(False)
+        return []
+    warning = kernel_warning(kernel.built_extension(), os.path.dirname(kernel.__file__))
+    if warning:
+        kernel.use_native(False)
+    return [warning] if warning else []
 
 
 def _exit_with_parent() -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from pipeline.build.dask.worker import UnfitError, open_writable_cache
 from tests.dask.cluster_processes import ClusterProcesses, kill_group, running_cluster
+from tests.pipeline.checkout import Checkout
 from tests.pipeline.game import ROOT, Game, Ran
 from tests.remote.server import PASSWORD, USER, Server, free_port, installed, running
 
@@ -359,6 +360,23 @@ def test_unfit_workers_are_refused_by_name_and_fit_ones_do_the_work(
         ran = game.process(*setup.words(cluster), **setup.environment)
     assert (ran.code, len(ran.built)) == (0, 9), ran.err
     assert "warning: worker tcp://127.0.0.1:" in ran.out
+
+
+def test_a_worker_with_other_kernel_sources_is_refused(setup: Setup, tmp_path: Path) -> None:
+    game = setup.game("kernels", a="text")
+    game.write("encoders/gate.py", f"from encoders.kit.native.kernel import choose\n{GATE}")
+    checkout = Checkout(tmp_path / "checkout")
+    at_checkout = {**setup.environment, "PYTHONPATH": str(checkout.root)}
+    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+        worker = cluster.add_worker(at_checkout)
+        ran = game.process(*setup.words(cluster), **setup.environment)
+        assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
+        kill_group(worker)
+        checkout.change()
+        cluster.add_worker(at_checkout)
+        ran = game.process(*setup.words(cluster), "-a", **setup.environment)
+    assert (ran.code, ran.built) == (1, []), ran.err
+    assert f"refused: native kernels: code {checkout.digest[:8]} there, code " in ran.err
 
 
 def test_a_worker_that_may_not_write_to_the_cache_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,11 @@ def test_every_difference_is_named_with_both_sides() -> None:
     ]
 
 
+def test_other_sources_of_the_native_kernels_are_shown_as_code_is() -> None:
+    here, there = {**HERE, "native kernels": "aa" * 32}, {**HERE, "native kernels": "bb" * 32}
+    assert differences(here, there) == ["native kernels: code bbbbbbbb there, code aaaaaaaa here"]
+
+
 def test_workers_with_the_same_fault_share_a_line() -> None:
     workers = Workers(Scheduler({"a": 1, "b": 1, "c": 1, "d": 1, "e": 4}), "tcp://host", 1.0)
     for worker in "abcd":

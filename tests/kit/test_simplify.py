@@ -273,6 +273,12 @@ def test_the_kernel_simplifies_as_its_reference_does(
     assert_kernel_agrees(way, surface, 60, max_error)
 
 
+@needs_native
+@pytest.mark.parametrize("target", [-(2**70), 2**31, 2**70])
+def test_kernel_and_reference_take_any_target(target: int) -> None:
+    assert_kernel_agrees(simplify, terrain(4), target, np.inf)
+
+
 coordinates = st.integers(0, 3).map(np.float32)
 
 

@@ -132,6 +132,17 @@ def test_a_cluster_of_seventeen_vertices_is_a_mistake() -> None:
         strip_patches(np.array(fan), 17, one_patch(fan))
 
 
+@pytest.mark.parametrize("is_native", [True, False])
+def test_a_cluster_with_a_triangle_of_two_vertices_is_a_mistake(is_native: bool) -> None:
+    triangles = [[0, 1, 2], [2, 1, 2]]
+    before = use_native(is_native)
+    try:
+        with pytest.raises(ValueError, match="fewer than three vertices"):
+            strip_patches(np.array(triangles), 3, one_patch(triangles))
+    finally:
+        use_native(before)
+
+
 @pytest.mark.parametrize(
     ("entries", "place"),
     [

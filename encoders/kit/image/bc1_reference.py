@@ -306,7 +306,8 @@ def encode_blocks(texels: Bytes, table: Bytes, best: bool, blocks: Bytes) -> Non
         for start in range(0, len(where), CHUNK):
             some = where[start : start + CHUNK]
             planes = texels[some].reshape(-1, 16, 4).transpose(2, 1, 0).astype(np.int32)
-            part = Texels(np.ascontiguousarray(planes[:3]), np.minimum(planes[3], 1), steps)
+            counts = np.minimum(planes[3], 1)
+            part = Texels(np.ascontiguousarray(planes[:3] * counts), counts, steps)
             line, least = refine(part, table)
             if best:
                 line = search(part, (line, least))

@@ -148,8 +148,9 @@ def _simplified(
         values = _attributes(surface, corners, triangles, edge)
         wedges = _vertex_wedges(corners, triangles, weld, values)
     left = wedges.triangles
+    target = min(max(target_triangles, 0), len(left))
     kernel = choose("simplify", collapse_reference)
-    kernel(left, wedges.place, places, wedges.rows, max(target_triangles, 0), reached)
+    kernel(left, wedges.place, places, wedges.rows, target, reached)
     kept = np.flatnonzero(left[:, 0] != REMOVED)
     return Simplified(wedges.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
 

@@ -169,6 +169,8 @@ def _best_move(mesh: _CollapsingMesh, one: int) -> _Move | None:
         for target, pairs in spokes.items()
         if _is_consistent(pairs, len(here), is_rim)
     ]
+    # A cost that overflowed, or is no number, has no place in the order of the queue.
+    moves = [move for move in moves if move.cost < math.inf]
     for move in sorted(moves, key=lambda move: (move.cost, move.target)):
         if move.error <= mesh.max_errors[one] and _is_allowed(mesh, one, move.target, is_rim):
             return move

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.patch import Clusters
-from encoders.kit.mesh.triangle import Indices, checked_triangles
+from encoders.kit.mesh.triangle import Indices, checked_triangles, has_distinct_corners
 from encoders.kit.native.kernel import choose
 
 # The low four bits of an entry, and the positions in the window that they draw.
@@ -68,7 +68,8 @@ def strip_patches(
     if len(clusters) and int(np.diff(clusters.starts).max()) > MAX_TRIANGLES:
         raise ValueError(f"a cluster has more than {MAX_TRIANGLES} triangles")
     triangles = checked_triangles(indices, vertex_count)[clusters.order]
-    # No encoding takes more than three vertices and entries per triangle.
+    if not has_distinct_corners(triangles).all():
+        raise ValueError("a cluster has a triangle with fewer than three vertices")
     vertices = np.empty(triangles.size, np.int32)
     entries = np.empty(triangles.size, np.uint8)
     starts = np.zeros((len(triangles) + 1, 2), np.int32)

@@ -68,34 +68,60 @@ static void encode_block(const uint8_t *rgba, const bc1_table table, int best, u
     pack_block(&texels, &line, block);
 }
 
-static void encode_blocks(const Py_buffer *texels, const bc1_table table, int best,
-                          Py_buffer *blocks)
+static void encode_blocks(const uint8_t *texels, const bc1_table table, int best, uint8_t *blocks,
+                          Py_ssize_t count)
 {
-    const uint8_t *from = texels->buf;
-    uint8_t *to = blocks->buf;
-    for (Py_ssize_t i = 0; i < blocks->len / BLOCK_BYTES; i++)
-        encode_block(from + i * TEXEL_BYTES, table, best, to + i * BLOCK_BYTES);
+    for (Py_ssize_t i = 0; i < count; i++)
+        encode_block(texels + i * TEXEL_BYTES, table, best, blocks + i * BLOCK_BYTES);
 }
+
+/* Is every level of the table one of its channel's? Larger ones would overflow the errors. */
+static int are_levels(const Py_buffer *buffer)
+{
+    const bc1_table *table = buffer->buf;
+    for (int mode = 0; mode < 2; mode++)
+        for (int c = 0; c < 3; c++)
+            for (int value = 0; value < 256; value++)
+                for (int end = 0; end < 2; end++) {
+                    int level = (*table)[mode][c][value][end], top = (int)BC1_TOP[c];
+                    if (level > top) {
+                        PyErr_Format(PyExc_ValueError,
+                                     "table: [%d, %d, %d, %d] is %d, expected 0 to %d", mode, c,
+                                     value, end, level, top);
+                        return 0;
+                    }
+                }
+    return 1;
+}
+
+enum { TEXELS_IN, TABLE, BLOCKS, ARRAYS };
+enum { COUNT = -1 };
+
+static const kernel_array WANTED[ARRAYS] = {
+    {"texels", KERNEL_BYTE, KERNEL_INPUT, 2, {COUNT, TEXEL_BYTES}},
+    {"table", KERNEL_BYTE, KERNEL_INPUT, 4, {2, 3, 256, 2}},
+    {"blocks", KERNEL_BYTE, KERNEL_OUTPUT, 2, {COUNT, BLOCK_BYTES}},
+};
 
 PyObject *kernel_bc1_encode(PyObject *module, PyObject *arguments)
 {
-    Py_buffer buffers[3];
-    int best, sound;
+    PyObject *objects[ARRAYS];
+    Py_buffer buffers[ARRAYS];
+    int best;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*y*pw*:bc1_encode", &buffers[0], &buffers[1], &best,
-                          &buffers[2]))
+    if (!PyArg_ParseTuple(arguments, "OOpO:bc1_encode", &objects[TEXELS_IN], &objects[TABLE],
+                          &best, &objects[BLOCKS]) ||
+        !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    Py_ssize_t count = buffers[2].len / BLOCK_BYTES;
-    sound = kernel_expect(&buffers[2], count * BLOCK_BYTES, 1, "blocks") &&
-            kernel_expect(&buffers[0], count * TEXEL_BYTES, 1, "texels") &&
-            kernel_expect(&buffers[1], sizeof(bc1_table), 1, "table");
-    if (sound) {
+    int is_sound = are_levels(&buffers[TABLE]);
+    if (is_sound) {
         Py_BEGIN_ALLOW_THREADS
-        encode_blocks(&buffers[0], *(const bc1_table *)buffers[1].buf, best, &buffers[2]);
+        encode_blocks(buffers[TEXELS_IN].buf, *(const bc1_table *)buffers[TABLE].buf, best,
+                      buffers[BLOCKS].buf, buffers[BLOCKS].shape[0]);
         Py_END_ALLOW_THREADS
     }
-    kernel_release(buffers, 3);
-    if (!sound)
+    kernel_release(buffers, ARRAYS);
+    if (!is_sound)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -6,7 +6,7 @@
 
 enum { CHANNELS = 4, ENTRIES = 256 };
 
-/* A picture with `channels` bytes a colour; its palette by channel, channels it has not all 0. */
+/* A picture with `channels` bytes a colour; its palette by channel, zeros where it has fewer. */
 typedef struct {
     const uint8_t *colors, *mask;
     uint8_t *indices;
@@ -71,27 +71,6 @@ static void dither_rows(const picture *p, int32_t *errors)
     }
 }
 
-/* Fill in the picture from the buffers, or set ValueError. */
-static int open_picture(picture *p, const Py_buffer buffers[4])
-{
-    Py_ssize_t texels = buffers[3].len, entries = 0;
-    if (p->channels < 1 || p->channels > CHANNELS || p->width < 1 ||
-        p->width > PY_SSIZE_T_MAX / 64) {
-        PyErr_SetString(PyExc_ValueError, "shape: expected a width and 1 to 4 channels");
-        return 0;
-    }
-    p->height = texels / p->width;
-    entries = buffers[2].len / p->channels;
-    p->entries = entries > 0 && entries <= ENTRIES ? (int)entries : 1;
-    p->colors = buffers[0].buf;
-    p->mask = buffers[1].buf;
-    p->indices = buffers[3].buf;
-    return kernel_expect(&buffers[3], p->width * p->height, 1, "indices") &&
-           kernel_expect(&buffers[0], texels * p->channels, 1, "colors") &&
-           kernel_expect(&buffers[1], texels, 1, "mask") &&
-           kernel_expect(&buffers[2], (Py_ssize_t)p->entries * p->channels, 1, "palette");
-}
-
 static void spread_palette(picture *p, const uint8_t *entries)
 {
     memset(p->palette, 0, sizeof p->palette);
@@ -116,17 +95,51 @@ static int dither_picture(picture *p, const uint8_t *entries)
     return 1;
 }
 
+enum { COLORS, MASK, PALETTE, INDICES, ARRAYS };
+enum { HEIGHT = -1, WIDTH = -2, DEPTH = -3, ANY = -4 };
+
+static const kernel_array WANTED[ARRAYS] = {
+    {"colors", KERNEL_BYTE, KERNEL_INPUT, 3, {HEIGHT, WIDTH, DEPTH}},
+    {"mask", KERNEL_TRUTH, KERNEL_INPUT, 2, {HEIGHT, WIDTH}},
+    {"palette", KERNEL_BYTE, KERNEL_INPUT, 2, {ANY, DEPTH}},
+    {"indices", KERNEL_BYTE, KERNEL_OUTPUT, 2, {HEIGHT, WIDTH}},
+};
+
+/* Fill in the picture from the buffers, or set ValueError where sizes are out of range. */
+static int open_picture(picture *p, const Py_buffer *buffers, PyObject *width, PyObject *channels)
+{
+    const Py_ssize_t *shape = buffers[COLORS].shape;
+    Py_ssize_t given;
+    if (!kernel_number(channels, "shape[1]", 1, CHANNELS, &given) ||
+        !kernel_number(channels, "shape[1]", shape[2], shape[2], &given) ||
+        !kernel_number(width, "shape[0]", 1, PY_SSIZE_T_MAX / 64, &given) ||
+        !kernel_number(width, "shape[0]", shape[1], shape[1], &given) ||
+        !kernel_rows(&buffers[PALETTE], "palette", 1, ENTRIES))
+        return 0;
+    p->height = shape[0];
+    p->width = shape[1];
+    p->channels = (int)shape[2];
+    p->entries = (int)buffers[PALETTE].shape[0];
+    p->colors = buffers[COLORS].buf;
+    p->mask = buffers[MASK].buf;
+    p->indices = buffers[INDICES].buf;
+    return 1;
+}
+
 PyObject *kernel_dither(PyObject *module, PyObject *arguments)
 {
-    Py_buffer buffers[4];
+    PyObject *objects[ARRAYS], *width, *channels;
+    Py_buffer buffers[ARRAYS];
     picture p;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*(ni)w*:dither", &buffers[0], &buffers[1], &buffers[2],
-                          &p.width, &p.channels, &buffers[3]))
+    if (!PyArg_ParseTuple(arguments, "OOO(OO)O:dither", &objects[COLORS], &objects[MASK],
+                          &objects[PALETTE], &width, &channels, &objects[INDICES]) ||
+        !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    int done = open_picture(&p, buffers) && dither_picture(&p, buffers[2].buf);
-    kernel_release(buffers, 4);
-    if (!done)
+    int is_done = open_picture(&p, buffers, width, channels) &&
+                  dither_picture(&p, buffers[PALETTE].buf);
+    kernel_release(buffers, ARRAYS);
+    if (!is_done)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -1,10 +1,15 @@
-/* What every kernel shares: the list of kernels and the check of their buffers.
+/* What every kernel shares: the list of kernels and the checks of their arguments.
  *
  * A kernel is a loop that numpy cannot do well. It lives in a file of its own, takes exactly the
  * arguments of its Python reference, fills arrays that the caller has allocated, and gives the
  * same bytes as the reference: integer arithmetic, or floating-point operations in the same
- * order. It checks every buffer before it touches one and releases the interpreter's lock while
- * it works. To add one: write its file, add its line to KERNELS. Nothing else.
+ * order. To add one: write its file, add its line to KERNELS. Nothing else.
+ *
+ * A kernel trusts no argument. It checks types, shapes, sizes and every index before it reads or
+ * writes the first item, and raises ValueError with the argument's name and the value found. Only
+ * then does it release the interpreter's lock: the buffers stay exported, so nobody can free or
+ * resize them, and no pointer into them outlives the call. As with numpy, the caller must not
+ * write to the arrays from another thread meanwhile.
  */
 #ifndef CARTWRIGHT_KERNEL_H
 #define CARTWRIGHT_KERNEL_H
@@ -32,11 +37,44 @@
 KERNELS
 #undef KERNEL
 
-/* Is `buffer` exactly `count` numbers of `item_size` bytes, aligned to them? Else sets ValueError. */
-int kernel_expect(const Py_buffer *buffer, Py_ssize_t count, Py_ssize_t item_size,
-                  const char *name);
+enum { KERNEL_MOST_AXES = 4, KERNEL_MOST_TRIANGLES = INT32_MAX / 6 };
 
-/* Release `count` buffers that PyArg_ParseTuple has filled. */
+typedef enum { KERNEL_BYTE, KERNEL_TRUTH, KERNEL_INT32, KERNEL_FLOAT64 } kernel_item;
+typedef enum { KERNEL_INPUT, KERNEL_OUTPUT } kernel_use;
+
+/* An array argument. A negative number in the shape stands for any length; where a kernel's arrays
+ * have the same negative number, they have the same length. */
+typedef struct {
+    const char *name;
+    kernel_item item;
+    kernel_use use;
+    int dimensions;
+    Py_ssize_t shape[KERNEL_MOST_AXES];
+} kernel_array;
+
+/* Get the buffers of array arguments: C-contiguous, aligned, of the item type and shape wanted,
+ * and outputs writable and apart from all others. Returns 0 with an exception set and no buffer
+ * held where one is not so. */
+int kernel_open(const kernel_array *wanted, int count, PyObject *const *objects,
+                Py_buffer *buffers);
+
+/* Release `count` buffers. */
 void kernel_release(Py_buffer *buffers, int count);
+
+/* Each of the following returns 0 with ValueError set where the argument is not as wanted. */
+
+/* Read a whole number from `low` to `high`. */
+int kernel_number(PyObject *object, const char *name, Py_ssize_t low, Py_ssize_t high,
+                  Py_ssize_t *number);
+
+/* Check the length of an array along its first axis. */
+int kernel_rows(const Py_buffer *buffer, const char *name, Py_ssize_t low, Py_ssize_t high);
+
+/* Check that every index is at least 0 and below the limit. */
+int kernel_indices(const Py_buffer *buffer, const char *name, Py_ssize_t limit);
+
+/* Check that the three corners of each triangle differ; with `place`, that their places do. The
+ * indices have been checked before. */
+int kernel_distinct(const Py_buffer *triangles, const int32_t *place);
 
 #endif

@@ -2,7 +2,8 @@
 
 The one rule: a kernel and its reference take the same arguments, fill the same arrays and give
 the same bytes, so the choice changes only the time. The native ones are taken where the
-extension was built, until `use_native(False)` asks for the references.
+extension was built, until `use_native(False)` asks for the references. Whether the extension was
+built from the sources that lie here is checked by the build, which may open files.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _built_extension() -> ModuleType | None:
-    """Import the extension, or say that this installation has none."""
+def _import_extension() -> ModuleType | None:
+    """Import the extension; None where this installation has none."""
     try:
         return import_module("encoders.kit._native")
     except ImportError:
         return None
 
 
-_NATIVE = _built_extension()
+_NATIVE = _import_extension()
 _wanted = True
 
 
@@ -33,6 +34,11 @@ def use_native(wanted: bool) -> bool:
     global _wanted
     before, _wanted = _wanted, wanted
     return before
+
+
+def built_extension() -> ModuleType | None:
+    """Return the extension that the kernels are in, wanted or not; None where there is none."""
+    return _NATIVE
 
 
 def has_native(name: str) -> bool:

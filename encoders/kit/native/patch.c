@@ -37,8 +37,6 @@ typedef struct {
 
 static void pool_free(Pool *pool)
 {
-    if (pool == NULL)
-        return;
     free(pool->around);
     free(pool->start);
     free(pool->head);
@@ -305,38 +303,56 @@ static int32_t cluster(Pool *pool, int max_vertices, int max_triangles, int32_t 
     return count;
 }
 
+enum { TRIANGLES, ORDER, STARTS, ARRAYS };
+enum { COUNT = -1, ANY = -2 };
+
+static const kernel_array WANTED[ARRAYS] = {
+    {"triangles", KERNEL_INT32, KERNEL_INPUT, 2, {COUNT, 3}},
+    {"order", KERNEL_INT32, KERNEL_OUTPUT, 1, {COUNT}},
+    {"starts", KERNEL_INT32, KERNEL_OUTPUT, 1, {ANY}},
+};
+
+/* Corners that coincide would be counted twice and overflow `order`. */
+static int are_sound(const Py_buffer *buffers, Py_ssize_t vertex_count)
+{
+    Py_ssize_t count = buffers[ORDER].shape[0];
+    return kernel_rows(&buffers[TRIANGLES], "triangles", 0, KERNEL_MOST_TRIANGLES) &&
+           kernel_rows(&buffers[STARTS], "starts", count + 1, count + 1) &&
+           kernel_indices(&buffers[TRIANGLES], "triangles", vertex_count) &&
+           kernel_distinct(&buffers[TRIANGLES], NULL);
+}
+
+/* Cluster what has been checked; the limits are those of vertices and of triangles. */
+static PyObject *cluster_buffers(Py_buffer *buffers, Py_ssize_t vertex_count, int max_vertices,
+                                 int max_triangles)
+{
+    int32_t count;
+    Pool *pool = pool_new(buffers[TRIANGLES].buf, (int32_t)buffers[TRIANGLES].shape[0],
+                          (int32_t)vertex_count);
+    if (pool == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    count = cluster(pool, max_vertices, max_triangles, buffers[ORDER].buf, buffers[STARTS].buf);
+    Py_END_ALLOW_THREADS
+    pool_free(pool);
+    return PyLong_FromLong(count);
+}
+
 PyObject *kernel_cluster_patches(PyObject *module, PyObject *arguments)
 {
+    PyObject *objects[ARRAYS], *numbers[3], *result = NULL;
+    Py_buffer buffers[ARRAYS];
+    Py_ssize_t vertex_count, max_vertices, max_triangles;
     (void)module;
-    Py_buffer buffers[3];
-    int vertex_count, max_vertices, max_triangles;
-    int32_t count = 0;
-    Pool *pool = NULL;
-    PyObject *result = NULL;
-    if (!PyArg_ParseTuple(arguments, "y*iiiw*w*", &buffers[0], &vertex_count, &max_vertices,
-                          &max_triangles, &buffers[1], &buffers[2]))
+    if (!PyArg_ParseTuple(arguments, "OOOOOO:cluster_patches", &objects[TRIANGLES], &numbers[0],
+                          &numbers[1], &numbers[2], &objects[ORDER], &objects[STARTS]) ||
+        !kernel_number(numbers[0], "vertex_count", 0, INT32_MAX, &vertex_count) ||
+        !kernel_number(numbers[1], "max_vertices", 3, MAX_VERTICES, &max_vertices) ||
+        !kernel_number(numbers[2], "max_triangles", 1, WINDOW, &max_triangles) ||
+        !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    Py_ssize_t triangles = buffers[0].len / 12;
-    if (max_vertices < 3 || max_vertices > MAX_VERTICES || max_triangles < 1 ||
-        max_triangles > WINDOW || triangles > INT32_MAX / 6) {
-        PyErr_SetString(PyExc_ValueError, "a limit is out of range");
-        goto done;
-    }
-    if (!kernel_expect(&buffers[0], 3 * triangles, 4, "triangles") ||
-        !kernel_expect(&buffers[1], triangles, 4, "order") ||
-        !kernel_expect(&buffers[2], triangles + 1, 4, "starts"))
-        goto done;
-    pool = pool_new(buffers[0].buf, (int32_t)triangles, vertex_count);
-    if (pool == NULL) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    count = cluster(pool, max_vertices, max_triangles, buffers[1].buf, buffers[2].buf);
-    Py_END_ALLOW_THREADS
-    result = PyLong_FromLong(count);
-done:
-    pool_free(pool);
-    kernel_release(buffers, 3);
+    if (are_sound(buffers, vertex_count))
+        result = cluster_buffers(buffers, vertex_count, (int)max_vertices, (int)max_triangles);
+    kernel_release(buffers, ARRAYS);
     return result;
 }

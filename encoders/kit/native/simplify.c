@@ -86,12 +86,13 @@ static void fill_normals(const Mesh *mesh)
 static int mesh_fill(Mesh *mesh)
 {
     size_t places = (size_t)mesh->place_count, triangles = (size_t)mesh->triangle_count;
-    mesh->first = malloc(places * sizeof(int32_t));
-    mesh->after = malloc(3 * triangles * sizeof(int32_t));
-    mesh->mark = calloc(places, sizeof(int32_t));
-    mesh->is_alive = malloc(triangles);
-    mesh->current = malloc(places * sizeof(double));
-    mesh->normals = malloc(3 * triangles * sizeof(double));
+    /* One more than needed: some libraries answer NULL when nothing is asked for. */
+    mesh->first = malloc((places + 1) * sizeof(int32_t));
+    mesh->after = malloc((3 * triangles + 1) * sizeof(int32_t));
+    mesh->mark = calloc(places + 1, sizeof(int32_t));
+    mesh->is_alive = malloc(triangles + 1);
+    mesh->current = malloc((places + 1) * sizeof(double));
+    mesh->normals = malloc((3 * triangles + 1) * sizeof(double));
     mesh->heap_room = 2 * places + 64;
     mesh->heap = malloc(mesh->heap_room * sizeof(Entry));
     if (!mesh->first || !mesh->after || !mesh->mark || !mesh->is_alive || !mesh->current ||
@@ -201,12 +202,22 @@ static int keeps_its_side(const Mesh *mesh, int32_t corner, int32_t target)
     return !turns_over(mesh->normals + corner / 3 * 3, after);
 }
 
+/* Return a mark that no place has; when the numbers are used up, clear all marks. */
+static int32_t next_mark(Mesh *mesh)
+{
+    if (mesh->marks == INT32_MAX) {
+        memset(mesh->mark, 0, (size_t)mesh->place_count * sizeof(int32_t));
+        mesh->marks = 0;
+    }
+    return ++mesh->marks;
+}
+
 /* Count the places that are neighbours of both; at most the ring's size. */
 static int common_neighbours(Mesh *mesh, const int32_t *here, int here_count,
                              const int32_t *there, int there_count)
 {
     int common = 0;
-    int32_t near = ++mesh->marks, counted = ++mesh->marks;
+    int32_t near = next_mark(mesh), counted = next_mark(mesh);
     for (int i = 0; i < here_count; i++)
         for (int step = 1; step < 3; step++)
             mesh->mark[mesh->place[mesh->corners[corner_beside(here[i], step)]]] = near;
@@ -312,7 +323,8 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
     for (int i = 0; i < spoke_count; i++)
         if (make_move(spokes, spoke_count, i, wedge_count, is_rim, &moves[move_count])) {
             price(mesh, one, &moves[move_count]);
-            move_count += moves[move_count].error <= row[4];
+            /* A cost that overflowed, or is no number, has no place in the order of the queue. */
+            move_count += moves[move_count].error <= row[4] && moves[move_count].cost <= DBL_MAX;
         }
     while (move_count > 0) {
         int cheapest = 0;
@@ -408,7 +420,7 @@ static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
 /* Collect the neighbours of a place, each once. */
 static int neighbours(Mesh *mesh, int32_t one, int32_t *found)
 {
-    int32_t here[MAX_RING], seen = ++mesh->marks;
+    int32_t here[MAX_RING], seen = next_mark(mesh);
     int here_count = ring(mesh, one, here), count = 0;
     for (int i = 0; i < here_count; i++)
         for (int step = 1; step < 3; step++) {
@@ -469,44 +481,73 @@ static int32_t mark_vanished(const Mesh *mesh)
     return count;
 }
 
-static int expect_all(Py_buffer *buffers, const Mesh *mesh, Py_ssize_t wedges)
+enum { TRIANGLES, PLACE, PLACES, WEDGES, REACHED, ARRAYS };
+enum { COUNT = -1, WEDGE_COUNT = -2, PLACE_COUNT = -3, WEDGE_ROW = -4 };
+
+static const kernel_array WANTED[ARRAYS] = {
+    {"triangles", KERNEL_INT32, KERNEL_OUTPUT, 2, {COUNT, 3}},
+    {"place", KERNEL_INT32, KERNEL_INPUT, 1, {WEDGE_COUNT}},
+    {"places", KERNEL_FLOAT64, KERNEL_OUTPUT, 2, {PLACE_COUNT, PLACE_ROW}},
+    {"wedges", KERNEL_FLOAT64, KERNEL_OUTPUT, 2, {WEDGE_COUNT, WEDGE_ROW}},
+    {"reached", KERNEL_FLOAT64, KERNEL_OUTPUT, 1, {1}},
+};
+
+/* A row of wedges has a value and four numbers of slope for each attribute, then the quadric. */
+static int wedges_fit(const Py_buffer *wedges)
 {
-    return kernel_expect(&buffers[0], (Py_ssize_t)3 * mesh->triangle_count, 4, "triangles") &&
-           kernel_expect(&buffers[1], wedges, 4, "place") &&
-           kernel_expect(&buffers[2], (Py_ssize_t)PLACE_ROW * mesh->place_count, 8, "places") &&
-           kernel_expect(&buffers[3], wedges * mesh->wedge_row, 8, "wedges") &&
-           kernel_expect(&buffers[4], 1, 8, "reached");
+    Py_ssize_t row = wedges->shape[1];
+    if (row >= QUADRIC && (row - QUADRIC) % 5 == 0 && row <= INT32_MAX)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "wedges: rows of %zd, expected %d and 5 for each attribute",
+                 row, QUADRIC);
+    return 0;
+}
+
+/* A triangle with two corners at one place would be taken for two, and collapse onto itself. */
+static int are_sound(const Py_buffer *buffers)
+{
+    return wedges_fit(&buffers[WEDGES]) &&
+           kernel_rows(&buffers[TRIANGLES], "triangles", 0, KERNEL_MOST_TRIANGLES) &&
+           kernel_rows(&buffers[PLACES], "places", 0, INT32_MAX) &&
+           kernel_indices(&buffers[TRIANGLES], "triangles", buffers[PLACE].shape[0]) &&
+           kernel_indices(&buffers[PLACE], "place", buffers[PLACES].shape[0]) &&
+           kernel_distinct(&buffers[TRIANGLES], buffers[PLACE].buf);
+}
+
+static PyObject *simplify_buffers(Py_buffer *buffers, int32_t target)
+{
+    int has_memory;
+    int32_t count = 0;
+    Mesh mesh = {0};
+    mesh.triangle_count = (int32_t)buffers[TRIANGLES].shape[0];
+    mesh.place_count = (int32_t)buffers[PLACES].shape[0];
+    mesh.wedge_row = (int)buffers[WEDGES].shape[1];
+    mesh.attributes = (mesh.wedge_row - QUADRIC) / 5;
+    mesh.corners = buffers[TRIANGLES].buf;
+    mesh.place = buffers[PLACE].buf;
+    mesh.places = buffers[PLACES].buf;
+    mesh.wedges = buffers[WEDGES].buf;
+    Py_BEGIN_ALLOW_THREADS
+    has_memory = mesh_fill(&mesh) && simplify(&mesh, target, buffers[REACHED].buf);
+    count = has_memory ? mark_vanished(&mesh) : 0;
+    mesh_free(&mesh);
+    Py_END_ALLOW_THREADS
+    return has_memory ? PyLong_FromLong(count) : PyErr_NoMemory();
 }
 
 PyObject *kernel_simplify(PyObject *module, PyObject *arguments)
 {
+    PyObject *objects[ARRAYS], *number, *result = NULL;
+    Py_buffer buffers[ARRAYS];
+    Py_ssize_t target;
     (void)module;
-    Py_buffer buffers[5];
-    PyObject *result = NULL;
-    Mesh mesh = {0};
-    int target, has_memory;
-    int32_t count = 0;
-    if (!PyArg_ParseTuple(arguments, "w*y*w*w*iw*", &buffers[0], &buffers[1], &buffers[2],
-                          &buffers[3], &target, &buffers[4]))
+    if (!PyArg_ParseTuple(arguments, "OOOOOO:simplify", &objects[TRIANGLES], &objects[PLACE],
+                          &objects[PLACES], &objects[WEDGES], &number, &objects[REACHED]) ||
+        !kernel_number(number, "target", 0, INT32_MAX, &target) ||
+        !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    Py_ssize_t wedges = buffers[1].len / 4;
-    mesh.triangle_count = (int32_t)(buffers[0].len / 12);
-    mesh.place_count = (int32_t)(buffers[2].len / (PLACE_ROW * 8));
-    mesh.wedge_row = wedges > 0 ? (int)(buffers[3].len / 8 / wedges) : QUADRIC;
-    mesh.attributes = (mesh.wedge_row - QUADRIC) / 5;
-    if (!expect_all(buffers, &mesh, wedges))
-        goto done;
-    mesh.corners = buffers[0].buf;
-    mesh.place = buffers[1].buf;
-    mesh.places = buffers[2].buf;
-    mesh.wedges = buffers[3].buf;
-    Py_BEGIN_ALLOW_THREADS
-    has_memory = mesh_fill(&mesh) && simplify(&mesh, target, buffers[4].buf);
-    count = has_memory ? mark_vanished(&mesh) : 0;
-    Py_END_ALLOW_THREADS
-    result = has_memory ? PyLong_FromLong(count) : PyErr_NoMemory();
-done:
-    mesh_free(&mesh);
-    kernel_release(buffers, 5);
+    if (are_sound(buffers))
+        result = simplify_buffers(buffers, (int32_t)target);
+    kernel_release(buffers, ARRAYS);
     return result;
 }

@@ -272,43 +272,70 @@ static int32_t strip_all(const int32_t *triangles, const int32_t *starts, Py_ssi
     return output->count;
 }
 
-static int clusters_fit(const int32_t *starts, Py_ssize_t clusters, Py_ssize_t triangles)
+enum { TRIANGLES, CLUSTER_STARTS, VERTICES, ENTRIES, STARTS, ARRAYS };
+enum { COUNT = -1, CORNERS = -2, CLUSTERS_1 = -3, COUNT_1 = -4 };
+
+static const kernel_array WANTED[ARRAYS] = {
+    {"triangles", KERNEL_INT32, KERNEL_INPUT, 2, {COUNT, 3}},
+    {"cluster_starts", KERNEL_INT32, KERNEL_INPUT, 1, {CLUSTERS_1}},
+    {"vertices", KERNEL_INT32, KERNEL_OUTPUT, 1, {CORNERS}},
+    {"entries", KERNEL_BYTE, KERNEL_OUTPUT, 1, {CORNERS}},
+    {"starts", KERNEL_INT32, KERNEL_OUTPUT, 2, {COUNT_1, 2}},
+};
+
+/* Check that the clusters follow one another from the first triangle to the last. */
+static int clusters_fit(const Py_buffer *buffer, Py_ssize_t triangles)
 {
-    if (clusters < 0 || starts[0] != 0 || starts[clusters] != triangles)
+    const int32_t *starts = buffer->buf;
+    Py_ssize_t clusters = buffer->shape[0] - 1;
+    if (starts[0] != 0 || starts[clusters] != triangles) {
+        PyErr_Format(PyExc_ValueError, "cluster_starts: from %d to %d, expected 0 to %zd",
+                     (int)starts[0], (int)starts[clusters], triangles);
         return 0;
+    }
     for (Py_ssize_t i = 0; i < clusters; i++)
-        if (starts[i + 1] <= starts[i] || starts[i + 1] - starts[i] > MAX_TRIANGLES)
+        if (starts[i + 1] <= starts[i] || starts[i + 1] - starts[i] > MAX_TRIANGLES) {
+            PyErr_Format(PyExc_ValueError,
+                         "cluster_starts: cluster %zd from %d to %d, expected 1 to %d triangles", i,
+                         (int)starts[i], (int)starts[i + 1], MAX_TRIANGLES);
             return 0;
+        }
     return 1;
+}
+
+/* Each triangle makes at most three vertices and three entries, and each patch has one. */
+static int are_sound(const Py_buffer *buffers)
+{
+    Py_ssize_t count = buffers[TRIANGLES].shape[0];
+    return kernel_rows(&buffers[TRIANGLES], "triangles", 0, KERNEL_MOST_TRIANGLES) &&
+           kernel_rows(&buffers[VERTICES], "vertices", 3 * count, 3 * count) &&
+           kernel_rows(&buffers[STARTS], "starts", count + 1, count + 1) &&
+           kernel_rows(&buffers[CLUSTER_STARTS], "cluster_starts", 1, count + 1) &&
+           clusters_fit(&buffers[CLUSTER_STARTS], count) &&
+           kernel_distinct(&buffers[TRIANGLES], NULL);
 }
 
 PyObject *kernel_strip_patches(PyObject *module, PyObject *arguments)
 {
+    PyObject *objects[ARRAYS], *number, *result = NULL;
+    Py_buffer buffers[ARRAYS];
+    Py_ssize_t max_entries;
+    int32_t count;
     (void)module;
-    Py_buffer buffers[5];
-    int max_entries;
-    int32_t count = 0;
-    PyObject *result = NULL;
-    if (!PyArg_ParseTuple(arguments, "y*y*iw*w*w*", &buffers[0], &buffers[1], &max_entries,
-                          &buffers[2], &buffers[3], &buffers[4]))
+    if (!PyArg_ParseTuple(arguments, "OOOOOO:strip_patches", &objects[TRIANGLES],
+                          &objects[CLUSTER_STARTS], &number, &objects[VERTICES],
+                          &objects[ENTRIES], &objects[STARTS]) ||
+        !kernel_number(number, "max_entries", 3, INT32_MAX, &max_entries) ||
+        !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    Py_ssize_t triangles = buffers[0].len / 12, clusters = buffers[1].len / 4 - 1;
-    if (!kernel_expect(&buffers[0], 3 * triangles, 4, "triangles") ||
-        !kernel_expect(&buffers[1], clusters + 1, 4, "cluster_starts") ||
-        !kernel_expect(&buffers[2], 3 * triangles, 4, "vertices") ||
-        !kernel_expect(&buffers[3], 3 * triangles, 1, "entries") ||
-        !kernel_expect(&buffers[4], 2 * (triangles + 1), 4, "starts"))
-        goto done;
-    if (max_entries < 3 || !clusters_fit(buffers[1].buf, clusters, triangles)) {
-        PyErr_SetString(PyExc_ValueError, "a limit or a cluster is out of range");
-        goto done;
+    if (are_sound(buffers)) {
+        Output output = {buffers[VERTICES].buf, buffers[ENTRIES].buf, buffers[STARTS].buf, 0, 0, 0};
+        Py_BEGIN_ALLOW_THREADS
+        count = strip_all(buffers[TRIANGLES].buf, buffers[CLUSTER_STARTS].buf,
+                          buffers[CLUSTER_STARTS].shape[0] - 1, (int)max_entries, &output);
+        Py_END_ALLOW_THREADS
+        result = PyLong_FromLong(count);
     }
-    Output output = {buffers[2].buf, buffers[3].buf, buffers[4].buf, 0, 0, 0};
-    Py_BEGIN_ALLOW_THREADS
-    count = strip_all(buffers[0].buf, buffers[1].buf, clusters, max_entries, &output);
-    Py_END_ALLOW_THREADS
-    result = PyLong_FromLong(count);
-done:
-    kernel_release(buffers, 5);
+    kernel_release(buffers, ARRAYS);
     return result;
 }

@@ -12,6 +12,8 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 
+from pipeline.content.kernel import KERNELS
+
 MODULES = (
     "build/dask/input_bundle.py",
     "build/dask/message.py",
@@ -45,4 +47,5 @@ def differences(driver: Mapping[str, str], worker: Mapping[str, str]) -> list[st
 def _shown(name: str, value: str | None) -> str:
     if value is None:
         return "absent"
-    return f"code {value[:SHORT]}" if name.partition(".")[0] == "encoders" else value
+    is_code = name == KERNELS or name.partition(".")[0] == "encoders"
+    return f"code {value[:SHORT]}" if is_code else value

@@ -7,6 +7,7 @@ result. Several threads of one worker process may run at the same time.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -89,7 +90,8 @@ class WorkerState:
     """What a worker process keeps between batches: its code as first seen, and its inputs."""
 
     def __init__(self) -> None:
-        prepare_process(os.getcwd())
+        for warning in prepare_process(os.getcwd()):
+            logging.getLogger(__name__).warning(warning)
         self.code = Code(lambda _: None, lambda *_: None)
         self.inputs = InputCache(open_writable_cache())
         self._lock = threading.Lock()

@@ -1,0 +1,154 @@
+"""Calls of every native kernel with arguments that suit it, for tests that spoil them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.kit.image import bc1, dither
+from encoders.kit.mesh import collapse, patch, quadric, strip
+from encoders.kit.native import kernel
+
+Array = NDArray[Any]
+MAX_INT = 2**31 - 1
+
+
+@dataclass
+class Call:
+    """A call of a kernel: its reference, its arguments by name, and the arrays that it fills."""
+
+    kernel: str
+    reference: Callable[..., Any]
+    arguments: dict[str, Any]
+    outputs: tuple[str, ...]
+    scratch: tuple[str, ...] = ()  # what the kernel writes to as well, and its reference does not
+
+    def arrays(self) -> dict[str, Array]:
+        return {name: one for name, one in self.arguments.items() if isinstance(one, np.ndarray)}
+
+    def copy(self) -> Call:
+        arguments = {**self.arguments, **{name: one.copy() for name, one in self.arrays().items()}}
+        return Call(self.kernel, self.reference, arguments, self.outputs, self.scratch)
+
+    def run(self) -> Any:
+        return native(self.kernel)(*self.arguments.values())
+
+    def run_reference(self) -> Any:
+        return self.reference(*self.arguments.values())
+
+    def filled(self) -> dict[str, bytes]:
+        return {name: self.arguments[name].tobytes() for name in self.outputs}
+
+
+def native(name: str) -> Callable[..., Any]:
+    """Give the kernel itself."""
+
+    def absent(*arguments: Any) -> None:
+        raise AssertionError(f"{name} is not built")
+
+    return kernel.choose(name, absent)
+
+
+def grid(columns: int, rows: int) -> Array:
+    """Two triangles for each quad of a grid of (columns + 1) x (rows + 1) vertices."""
+    corner = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).reshape(-1)
+    right, below = corner + 1, corner + columns + 1
+    quads = np.stack([corner, right, below + 1, corner, below + 1, below], axis=1)
+    return quads.reshape(-1, 3).astype(np.int32)
+
+
+def bc1_encode(random: np.random.Generator) -> Call:
+    count = int(random.integers(0, 5))
+    arguments = {
+        "texels": random.integers(0, 256, (count, 64)).astype(np.uint8),
+        "table": bc1.flat_table().copy(),
+        "best": bool(random.integers(0, 16) == 0),  # its reference is slow
+        "blocks": np.zeros((count, 8), np.uint8),
+    }
+    arguments["texels"][: count // 2, 3::4] = 255
+    return Call("bc1_encode", bc1.encode_blocks, arguments, ("blocks",))
+
+
+def dither_picture(random: np.random.Generator) -> Call:
+    height, width, channels = (int(n) for n in random.integers(1, (5, 6, 5)))
+    arguments = {
+        "colors": random.integers(0, 256, (height, width, channels)).astype(np.uint8),
+        "mask": random.integers(0, 3, (height, width)).astype(np.uint8),
+        "palette": random.integers(0, 256, (int(random.integers(1, 9)), channels), np.uint8),
+        "shape": (width, channels),
+        "indices": np.zeros((height, width), np.uint8),
+    }
+    return Call("dither", dither.dither, arguments, ("indices",))
+
+
+def cluster(random: np.random.Generator) -> Call:
+    triangles = random.permutation(grid(5, 4)[: random.integers(1, 41)])
+    arguments = {
+        "triangles": triangles,
+        "vertex_count": 30,
+        "max_vertices": int(random.integers(3, 20)),
+        "max_triangles": int(random.integers(1, 40)),
+        "order": np.zeros(len(triangles), np.int32),
+        "starts": np.zeros(len(triangles) + 1, np.int32),
+    }
+    return Call("cluster_patches", patch._cluster_reference, arguments, ("order", "starts"))
+
+
+def strips(random: np.random.Generator) -> Call:
+    triangles = random.permutation(grid(5, 4)[: random.integers(1, 41)])
+    found = patch.cluster_patches(triangles, 30, int(random.integers(3, 17)))
+    triangles = triangles[found.order]
+    arguments = {
+        "triangles": triangles,
+        "cluster_starts": found.starts,
+        "max_entries": int(random.integers(3, 49)),
+        "vertices": np.zeros(triangles.size, np.int32),
+        "entries": np.zeros(triangles.size, np.uint8),
+        "starts": np.zeros((len(triangles) + 1, 2), np.int32),
+    }
+    outputs = ("vertices", "entries", "starts")
+    return Call("strip_patches", strip._strip_reference, arguments, outputs)
+
+
+def add_columns(random: np.random.Generator) -> Call:
+    width, length, each, rows = (int(n) for n in random.integers(1, (5, 8, 4, 6)))
+    arguments = {
+        "columns": random.standard_normal((width, length)),
+        "owners": random.integers(0, rows, (length, each)).astype(np.int32),
+        "sums": random.standard_normal((rows, width)),
+    }
+    return Call("add_columns", quadric._add_reference, arguments, ("sums",))
+
+
+def simplify(random: np.random.Generator) -> Call:
+    triangles = grid(5, 4)
+    wedges, attributes = 30, int(random.integers(0, 3))
+    places = random.random((wedges, 16))
+    places[:, :2] = np.stack([np.arange(wedges) % 6, np.arange(wedges) // 6], axis=1)
+    places[:, 2] *= 0.1
+    places[:, 3] = random.choice([0.0, 0.0, 1.0, 2.0], wedges)
+    places[:, 4] = random.choice([1.0, np.inf], wedges)
+    arguments = {
+        "triangles": triangles,
+        "place": np.arange(wedges, dtype=np.int32),
+        "places": places,
+        "wedges": random.random((wedges, 11 + 5 * attributes)),
+        "target": int(random.integers(0, 40)),
+        "reached": np.zeros(1),
+    }
+    outputs, scratch = ("triangles", "reached"), ("places", "wedges")
+    return Call("simplify", collapse.collapse_reference, arguments, outputs, scratch)
+
+
+CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
+    "bc1_encode": bc1_encode,
+    "dither": dither_picture,
+    "cluster_patches": cluster,
+    "strip_patches": strips,
+    "add_columns": add_columns,
+    "simplify": simplify,
+}
