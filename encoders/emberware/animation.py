@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.emberware.clip import BONE_LIMIT, FRAME_LIMIT, HALF_MAX, Floats, Transforms, pack_clip
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
@@ -24,7 +24,7 @@ SHEAR_TOLERANCE = 1e-3
 
 def encode_animation(inputs: Inputs, params: Params) -> Outputs:
     """Encode the one clip of the one skin that the model has."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     clip, skin = decode_clip(gltf, 0), decode_skin(gltf, 0)
     facts: dict[str, object] = {"file": gltf.name, "clip": clip.name}
     check_bones(skin, facts)

@@ -1,4 +1,4 @@
-"""Which meshes, which skin and which clips of a glTF file an entry means, by names or numbers.
+"""Which meshes, which skin and which clips of a model an entry means, by names or numbers.
 
 The rule: a name that the file does not have is an error that lists those it has, and so is a
 choice that would leave something out in silence.
@@ -24,11 +24,6 @@ class Model:
     asset: Asset
     survey: Mapping[str, Any]
     asks_all: bool
-
-    def buffers(self) -> list[str]:
-        """Return the files beside it that hold its data; images are assets of their own."""
-        images = {image["uri"] for image in self.survey["images"]}
-        return [uri for uri in self.survey["refs"] if uri not in images]
 
     def find(self, key: str, wanted: object) -> int:
         """Return the number of a named or numbered mesh, skin or clip."""

@@ -1,4 +1,4 @@
-"""`.ewzmesh`: interleaved vertices and 16-bit indices, from glTF or OBJ.
+"""`.ewzmesh`: interleaved vertices and 16-bit indices, from any model.
 
 Files are always indexed, because a ROM draws nothing of a mesh that is not. Axes, winding and v
 are glTF's own; OBJ has v upwards, so it is turned over unless the manifest says not to.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.emberware.shape import Shape, Wish, keep_influences, make_shape
 from encoders.emberware.vertex import (
     FLAG_NAMES,
@@ -33,7 +33,7 @@ from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
 from encoders.kit.source.gltf.scene import place_primitives
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.source.gltf.world import join_primitives
-from encoders.kit.source.obj.decode import decode_obj
+from encoders.kit.source.model import open_model
 
 JOINT_LIMIT = 256
 
@@ -49,7 +49,7 @@ HEADER = Layout("Mesh header", 12,
 
 def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of a glTF model as one."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     primitives = model_primitives(gltf, placed=bool(params["placed"]))
     parts = tuple(Part() for _ in primitives)
     mesh = keep_influences(join_primitives(gltf, primitives, parts), gltf.warn)
@@ -58,13 +58,13 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     return {"file": pack_mesh(shape), WARNINGS: "\n".join(gltf.warnings).encode()}
 
 
-def encode_obj_mesh(inputs: Inputs, params: Params) -> Outputs:
-    """Encode an OBJ file."""
+def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a model that has a mesh alone."""
     name = str(params["source"])
-    obj = decode_obj(inputs["model"], name)
-    warnings = dict.fromkeys(obj.warnings)
-    wish = Wish(_format(params), _flips(params, obj.mesh), bool(params["weld"]))
-    shape = make_shape(obj.mesh, wish, warnings.setdefault, name)
+    model = open_model(inputs, name, with_materials=False)
+    warnings = dict.fromkeys(model.warnings)
+    wish = Wish(_format(params), _flips(params, model.mesh), bool(params["weld"]))
+    shape = make_shape(model.mesh, wish, warnings.setdefault, name)
     return {"file": pack_mesh(shape), WARNINGS: "\n".join(warnings).encode()}
 
 

@@ -16,8 +16,8 @@ from encoders.kit.source.gltf.subset import write_subset
 REFERENCE = "ref/"
 
 
-def open_model(inputs: Inputs, params: Params) -> Gltf:
-    """Open the model among the inputs, which the user calls `params["source"]`."""
+def open_part(inputs: Inputs, params: Params) -> Gltf:
+    """Open the model or the part among the inputs, which the user calls `params["source"]`."""
     resources = {
         name.removeprefix(REFERENCE): data
         for name, data in inputs.items()
@@ -28,7 +28,7 @@ def open_model(inputs: Inputs, params: Params) -> Gltf:
 
 def encode_parts(inputs: Inputs, params: Params) -> Outputs:
     """Cut a model into the parts that its nodes are made from, by role."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     parts: Any = params["parts"]
     outputs = {role: write_subset(gltf, **part) for role, part in parts.items()}
     return outputs | {WARNINGS: "\n".join(gltf.warnings).encode()}

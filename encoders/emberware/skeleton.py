@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.emberware.clip import BONE_LIMIT
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import F32, U32, Const
@@ -40,7 +40,7 @@ MATRIX = Layout("Inverse bind matrix", 48,
 
 def encode_skeleton(inputs: Inputs, params: Params) -> Outputs:
     """Encode the one skin that the model has."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     skin = decode_skin(gltf, 0)
     if len(skin.joints) > BONE_LIMIT:
         extra = skin.joint_names[BONE_LIMIT] or f"joint {BONE_LIMIT}"

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from encoders.emberware.qoa import SLICE_SAMPLES, Samples, pack_qoa, unpack_qoa
+from encoders.kit.audio.sound import convert_rate, mix_to_mono, quantise_pcm16
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U8, U32, Const
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.wav.decode import convert_rate, decode_wav, mix_to_mono, quantise_pcm16
+from encoders.kit.source.sound import open_sound
 
 RATE = 22050
 SAMPLE_BYTES = 2
@@ -31,8 +32,8 @@ HEADER = Layout("Sound header", 8,
 
 
 def encode_sound(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a WAV as a loose file, and as the samples of a ROM."""
-    sound = decode_wav(inputs["sound"], str(params["source"]))
+    """Encode a sound as a loose file, and as the samples of a ROM."""
+    sound = open_sound(inputs["sound"], str(params["source"]))
     warnings = []
     if sound.samples.shape[1] > 1:
         warnings.append("stereo was mixed to one channel")

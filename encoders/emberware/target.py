@@ -25,6 +25,12 @@ from encoders.kit.plan import (
     Table,
     Target,
 )
+from encoders.kit.source.registry import (
+    gltf_suffixes,
+    image_suffixes,
+    model_suffixes,
+    sound_suffixes,
+)
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
 SAFE_ID = Text(
@@ -116,9 +122,6 @@ def _game_files(game: Params) -> dict[str, Source | Product]:
     return found | {f"screenshot/{i}": Source(str(one)) for i, one in enumerate(screenshots)}
 
 
-# This module runs before every encoder below it, so that it declares and calls nothing: what
-# could have an effect on them would have to count as their code.
-MODELS = (".glb", ".gltf")
 PREFIXES = (".ewz", ".ewzx", ".nczx")
 MADE = {kind: tuple(f"{prefix}{kind}" for prefix in PREFIXES) for kind in ("mesh", "skel", "anim")}
 LOOSE: dict[str, tuple[str, dict[str, str]]] = {
@@ -147,14 +150,14 @@ LOOSE_READERS = tuple(
 )
 TARGET = Target(
     kinds={
-        "mesh": Kind((*MODELS, ".obj", *MADE["mesh"]), MESH_OPTIONS),
-        "skeleton": Kind((*MODELS, ".fbx", *MADE["skel"]), {"skin": SKIN}),
-        "animation": Kind((*MODELS, ".fbx", *MADE["anim"]), ANIMATION_OPTIONS),
+        "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
+        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN}),
+        "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
         "texture": Kind(
-            (".png", ".jpg", ".jpeg"),
+            image_suffixes(),
             {"format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored")},
         ),
-        "sound": Kind((".wav",)),
+        "sound": Kind(sound_suffixes()),
         "data": Kind((ANY,)),
     },
     plan=plan_asset,

@@ -17,7 +17,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U16
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.image import open_image
 
 SIDE_LIMIT = 65535
 # What graphics cards usually take.
@@ -33,9 +33,9 @@ HEADER = Layout("Texture header", 4,
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a PNG or JPEG."""
+    """Encode an image."""
     name = str(params["source"])
-    image = decode_image(inputs["image"], name)
+    image = open_image(inputs["image"], name)
     height, width = image.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": f"{SIDE_LIMIT} a side"}

@@ -9,7 +9,7 @@ from encoders.kac.scene import Scene, build_scene, select_file
 from encoders.kac.split import split_scene
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.model import decode_model
+from encoders.kit.source.model import open_model
 
 SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several files.'
 
@@ -17,7 +17,7 @@ SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several f
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     """Encode one model as `kac`, or as `kac/0`, `kac/1` ... where one file can't hold it."""
     source = str(params["source"])
-    scene, warnings = build_scene(decode_model(inputs, source), params)
+    scene, warnings = build_scene(open_model(inputs, source), params)
     outputs = {WARNINGS: "\n".join(warnings).encode()} if warnings else {}
     if params["overflow"] == "error":
         kac = select_file(scene, np.arange(len(scene.material)))

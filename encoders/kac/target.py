@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from encoders.kit.option import Choice, Flag, Number, Option
-from encoders.kit.plan import Asset, Family, Kind, Node, Place, Reader, Settings, Source, Surveys
+from encoders.kit.plan import Asset, Family, Kind, Node, Place, Reader, Settings, Surveys
 from encoders.kit.plan import Target as Declaration
-from encoders.kit.source.reference import follow_references
+from encoders.kit.source.outline import outline_model
+from encoders.kit.source.registry import model_suffixes
+from encoders.kit.source.source_input import plan_inputs
 
 # The maps of a material that a KAC file can show.
 SLOTS = ("alpha", "base_color")
@@ -44,23 +46,26 @@ OPTIONS = {
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan one node for a model: everything that it refers to goes into its file."""
+    """Plan one node for a model: every image that its triangles show goes into its file."""
     del settings
-    paths = follow_references(asset.source, surveys, SLOTS)
+    outline = outline_model(asset.source, surveys)
+    images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
+    files = plan_inputs(asset.name, [*outline.files, *images])
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":
         place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
+    yield from files.nodes
     yield Node(
         asset.name,
         "encoders.kac.mesh:encode_mesh",
-        {path: Source(path) for path in paths},
+        files.inputs,
         {"source": asset.source, **asset.options},
         {"kac": place},
     )
 
 
 TARGET = Declaration(
-    kinds={"mesh": Kind((".obj", ".gltf", ".glb"), OPTIONS)},
+    kinds={"mesh": Kind(model_suffixes(), OPTIONS)},
     plan=plan,
     readers=(
         Reader(

@@ -7,7 +7,6 @@ file or a constant is called follows from the source's path alone, and no two ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from encoders.kit.option import Choice, Flag, Number, Option
 from encoders.kit.plan import (
@@ -24,7 +23,9 @@ from encoders.kit.plan import (
     Surveys,
     Target,
 )
-from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.outline import outline_model
+from encoders.kit.source.registry import image_suffixes, model_suffixes
+from encoders.kit.source.source_input import plan_inputs
 from encoders.rp2350.module import FILE
 from encoders.rp2350.name import file_base, identify_asset, refuse_collisions
 
@@ -32,7 +33,7 @@ INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 
 TEXTURE = Kind(
-    (".png",),
+    image_suffixes(),
     {
         "format": Option(
             Choice(("rgba4444", "bc1", "auto")),
@@ -49,7 +50,7 @@ TEXTURE = Kind(
     },
 )
 MESH = Kind(
-    (".obj", ".gltf", ".glb"),
+    model_suffixes(),
     {
         "patch_size": Option(Number(3, 16, whole=True), 16, "the most vertices in a patch"),
         "entry_limit": Option(Number(3, 48, whole=True), 48, "the most strip entries in a patch"),
@@ -63,7 +64,7 @@ MESH = Kind(
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan the one node of a texture or a mesh."""
+    """Plan the node of a texture or a mesh, and one that converts the mesh where that is needed."""
     del settings
     if not asset.kinds:  # the manifest asks for a kind that the file has not
         return []
@@ -71,7 +72,8 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     params = {"identifier": identifier, "source": asset.source, **asset.options}
     if asset.kind == "texture":
         return [_texture_node(asset, params)]
-    inputs = {"source": Source(asset.source), **_buffers(asset, surveys)}
+    # Images and materials hold no geometry.
+    files = plan_inputs(asset.name, (asset.source, *outline_model(asset.source, surveys).buffers))
     base = file_base(identifier)
     outputs: dict[str, Place] = {
         "descriptor": f"{base}.rs",
@@ -79,7 +81,8 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
         "data": Family(f"{base}_patch", ".bin"),
         INCLUDES: None,
     }
-    return [Node(asset.name, "encoders.rp2350.mesh:encode_mesh", inputs, params, outputs)]
+    node = Node(asset.name, "encoders.rp2350.mesh:encode_mesh", files.inputs, params, outputs)
+    return [*files.nodes, node]
 
 
 def _texture_node(asset: Asset, params: Params) -> Node:
@@ -96,19 +99,6 @@ def _texture_node(asset: Asset, params: Params) -> Node:
     return Node(asset.name, "encoders.rp2350.texture:encode_texture", inputs, params, outputs)
 
 
-def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
-    """Name the files that hold a glTF's geometry; images and OBJ materials are not needed."""
-    if asset.source.lower().endswith(".obj"):
-        return {}
-    survey: Any = surveys[asset.source]
-    images = {image["uri"] for image in survey["images"]}
-    return {
-        f"ref/{uri}": Source(resolve_reference(asset.source, uri))
-        for uri in survey["refs"]
-        if uri not in images
-    }
-
-
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
     """Plan `mod.rs`, which includes what each node says that it made."""
     made = [asset for asset in assets if asset.kinds]
@@ -117,6 +107,7 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
     inputs = {
         f"{kinds[node.name]}/{node.params['identifier']}": Product(node.name, INCLUDES)
         for node in nodes
+        if INCLUDES in node.outputs
     }
     params = {"source_root": settings.source_root}
     outputs: dict[str, Place] = {"module": FILE}

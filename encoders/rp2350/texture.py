@@ -1,4 +1,4 @@
-"""Textures: a PNG to RGBA4444 or BC1 blocks, with its mip chain where one is asked for.
+"""Textures: an image to RGBA4444 or BC1 blocks, with its mip chain where one is asked for.
 
 Texels keep their row order and their numbers; nothing is ever resized but for mip levels. The one
 rule: every level is whole 4x4 blocks, so a level smaller than a block repeats its edge texels.
@@ -20,7 +20,7 @@ from encoders.kit.image.resize import resize_colour
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U16, U32
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.png.decode import decode_png
+from encoders.kit.source.image import open_image
 from encoders.rp2350.name import file_base
 from encoders.rp2350.wrapper import TextureWrapper
 
@@ -40,9 +40,9 @@ TEXTURE_MEMORY_BYTES = 768 * 1024
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a PNG as a wrapper and its data."""
+    """Encode an image as a wrapper and its data."""
     source = str(params["source"])
-    image = decode_png(inputs["source"], source)
+    image = open_image(inputs["source"], source)
     height, width = image.shape[:2]
     check_size(width, height, source)
     chosen = choose_format(image, str(params["format"]))

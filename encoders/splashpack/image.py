@@ -1,4 +1,4 @@
-"""Images that lie inside a glTF file, one by one.
+"""Images that lie inside a model, one by one.
 
 Each texture then reads its own image alone: an edit elsewhere in the file leaves it as it was.
 """
@@ -9,14 +9,11 @@ from typing import Any, cast
 
 from encoders.kit.plan import Inputs, Outputs, Params
 from encoders.kit.source.gltf.image import image_source
-from encoders.kit.source.gltf.source import decode_gltf
-from encoders.kit.source.model import find_resources
+from encoders.kit.source.gltf.source import open_gltf
 
 
 def encode_images(inputs: Inputs, params: Params) -> Outputs:
     """Give the encoded images of these numbers, each as `image<number>`."""
-    source = str(params["source"])
-    gltf = decode_gltf(inputs[source], source)
-    gltf.resources = find_resources(gltf, inputs)
+    gltf = open_gltf(inputs, str(params["source"]))
     numbers = cast(list[Any], params["images"])
     return {f"image{number}": image_source(gltf, number).data for number in numbers}

@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
-from encoders.kit.source.reference import resolve_reference
-from encoders.splashpack.reading import Reading, image_in
+from encoders.kit.source.outline import Outline, outline_model
+from encoders.kit.source.source_input import plan_inputs
+from encoders.splashpack.reading import Reading, read_images
 
+# The maps of a material that a texture is made from.
+SLOTS = ("base_color", "alpha")
 DEFAULT = {"bpp": 8, "dither": False}
 Input = Source | Product
 
@@ -45,33 +47,37 @@ class Scene:
     missing: dict[str, list[str]] = field(default_factory=dict)
     readings: set[Reading] = field(default_factory=set)
     inside: dict[str, Inside] = field(default_factory=dict)
+    conversions: list[Node] = field(default_factory=list)
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan every node of a scene, those that others stand on first."""
     scene = Scene()
     for source in asset.sources:
-        _add_source(scene, source, surveys)
+        _add_source(scene, source, asset.name, surveys)
     there = [one for one in sorted(scene.readings) if _is_there(one, scene, surveys)]
     images = _image_nodes(asset, scene, there)
     textures = _texture_nodes(asset, scene, there, images, settings)
     meshes = [*_mesh_nodes(asset, scene)]
+    yield from scene.conversions
     yield from images.values()
     yield from textures.values()
     yield from meshes
     yield from _joining_nodes(asset, textures, meshes, settings)
 
 
-def _add_source(scene: Scene, source: str, surveys: Surveys) -> None:
+def _add_source(scene: Scene, source: str, asset: str, surveys: Surveys) -> None:
     """Follow a source to its files and to the images of its materials."""
-    is_obj = source.lower().endswith(".obj")
-    found = _obj_readings if is_obj else _gltf_readings
-    files, readings = found(scene, source, surveys)
-    scene.files[source] = {path: Source(path) for path in files}
+    outline = outline_model(source, surveys)
+    files = plan_inputs(asset, outline.files)
+    readings = _readings(outline)
+    inside = {one.name: one for one in outline.images(SLOTS) if one.is_inside}
+    scene.inside |= {name: Inside(source, one.number, one.label) for name, one in inside.items()}
     names = {name for one in readings for name in (one.color, one.alpha) if name}
-    missing = [name for name in sorted(names - scene.inside.keys()) if not _has(surveys, name)]
+    missing = [name for name in sorted(names - inside.keys()) if not _has(surveys, name)]
     # An absent image is an input, so that its coming is noticed.
-    scene.files[source] |= {path: Source(path) for path in missing}
+    scene.files[source] = files.inputs | {path: Source(path) for path in missing}
+    scene.conversions += files.nodes
     scene.missing[source] = missing
     scene.readings |= readings
 
@@ -83,41 +89,16 @@ def _has(surveys: Surveys, path: str) -> bool:
         return True
 
 
-def _obj_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
-    del scene
-    survey: Any = surveys[source]
-    used = set(survey["materials"])
-    files, readings = [source], set()
-    for library in survey["refs"]:
-        path = resolve_reference(source, library)
-        files.append(path)
-        looks: Any = surveys[path]["looks"] if path in surveys else []
-        for look in looks:
-            if look["material"] in used:
-                color, alpha = (
-                    resolve_reference(path, look[slot]) if look[slot] else ""
-                    for slot in ("color", "alpha")
-                )
-                readings.add(Reading(color, "" if alpha == color else alpha, look["shown"]))
-    return files, readings
-
-
-def _gltf_readings(scene: Scene, source: str, surveys: Surveys) -> tuple[list[str], set[Reading]]:
-    survey: Any = surveys[source]
-    images = survey["images"]
-    uris = {image["uri"] for image in images}
-    files = [source, *(resolve_reference(source, r) for r in survey["refs"] if r not in uris)]
-    readings = set()
-    for look in survey["looks"]:
-        number = look["image"]
-        image = images[number]
-        if image["uri"]:
-            name = resolve_reference(source, image["uri"])
-        else:
-            name = image_in(source, number)
-            scene.inside[name] = Inside(source, number, image["name"])
-        readings.add(Reading(name, "", look["shown"]))
-    return files, readings
+def _readings(outline: Outline) -> set[Reading]:
+    """Find the ways in which triangles of a source read images."""
+    found: set[Reading] = set()
+    for number in outline.shown_materials():
+        material = outline.materials[number]
+        images = {slot: one.name for slot, one in material.images.items()}
+        mode, cutoff = material.alpha_mode, material.alpha_cutoff
+        reading = read_images(images, mode, cutoff, material.alpha)
+        found |= {reading} if reading else set()
+    return found
 
 
 def _is_there(reading: Reading, scene: Scene, surveys: Surveys) -> bool:

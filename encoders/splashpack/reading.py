@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from encoders.kit.source.material import AlphaMode, Material, Slot
+from encoders.kit.source.material import AlphaMode
 
 HALF = 128
 NEVER = 256
@@ -38,17 +38,14 @@ class Reading:
         return self.color or self.alpha
 
 
-def image_in(source: str, number: int) -> str:
-    """Name an image that lies inside a source."""
-    return f"{source}, images[{number}]"
-
-
-def read_images(images: Mapping[Slot, str], material: Material) -> Reading | None:
+def read_images(
+    images: Mapping[str, str], mode: AlphaMode, cutoff: float, alpha_factor: float
+) -> Reading | None:
     """Give the reading of a material whose images, by slot, are called so."""
     color, alpha = images.get("base_color", ""), images.get("alpha", "")
     if not color and not alpha:
         return None
-    threshold = shown_from(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
+    threshold = shown_from(mode, cutoff, alpha_factor)
     # Exporters name an image again for its own alpha.
     return Reading(color, "" if alpha == color else alpha, threshold)
 

@@ -36,8 +36,10 @@ def are_cut_off(shares: npt.NDArray[np.float64], *, is_linear: bool) -> bool:
 
 def reading_of(model: Model, material: Material) -> Reading | None:
     """Tell how a material reads its images, if it has any."""
-    images = {slot: model.image_name(material, slot) for slot in SLOTS if slot in material.textures}
-    return read_images(images, material)
+    images: dict[str, str] = {
+        slot: model.image_name(material, slot) for slot in SLOTS if slot in material.textures
+    }
+    return read_images(images, material.alpha_mode, material.alpha_cutoff, material.rgba[3])
 
 
 def texture_of(material: Material) -> Texture:

@@ -14,6 +14,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
+from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.grid import Box, Grid, Span, assign, auto_size, places_of, tile_name
 from encoders.untold.origin import Origin, Thing, survey_origin
 from encoders.untold.picture import Request, embedded_name, image_stem
@@ -122,13 +123,14 @@ class _Planner:
                 "objects": [[thing.key, _flat(spans)] for thing, spans in placed],
                 "tiles": list(tiles),
                 "materials": len(origin.materials),
-                "names": list(origin.names),
+                "material_keys": list(origin.keys),
                 "images": sorted(origin.embedded),
                 "shows_emissive": self.options["format_version"] != 1,
             }
-            inputs = {path: Source(path) for path in origin.files}
+            files = plan_inputs(self.asset.name, origin.files)
+            yield from files.nodes
             name = self._read_name(number)
-            yield Node(name, "encoders.untold.read:encode_source", inputs, params, outputs)
+            yield Node(name, "encoders.untold.read:encode_source", files.inputs, params, outputs)
 
     def _tiles(self) -> list[tuple[str, list[Thing]]]:
         return sorted(self.tiles.items())
@@ -168,11 +170,11 @@ class _Planner:
                     return Product(self._read_name(number), f"image_{index}")
         return Source(image)
 
-    def _named_in(self, image: str) -> tuple[str, str, str]:
+    def _named_in(self, image: str) -> tuple[str, str, str, str]:
         for origin in self.origins:
             if image in origin.named_in:
                 return (origin.path, *origin.named_in[image])
-        return ("", "", "")
+        return ("", "", "", "")
 
     def tile_nodes(self) -> Iterable[Node]:
         """Plan for each tile the node that puts it together, and one for each of its levels."""

@@ -14,8 +14,7 @@ import msgspec
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.gltf.image import image_source
-from encoders.kit.source.model import Model, decode_model
+from encoders.kit.source.model import Model, open_model
 from encoders.untold.geometry import Group, build_groups
 from encoders.untold.grid import tile_name
 from encoders.untold.part import Shape, describe_parts
@@ -30,12 +29,13 @@ SHARED = "shared"
 def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Give the pieces of each tile, each material as data, and the images inside of the source."""
     known: Any = params
-    model = decode_model(inputs, known["source"])
+    model = open_model(inputs, known["source"])
     groups, warnings = build_groups(model)
     spans = dict(known["objects"])
     slicer = Slicer(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[Piece]] = {name: [] for name in known["tiles"]}
-    numbers = _material_numbers(model, known["names"])
+    # The plan's number of each of the model's materials.
+    numbers = [known["material_keys"].index(key) for key in model.material_keys]
     for group in _with_parts(groups, spans, slicer):
         for tile, piece in _pieces(group, spans, slicer, numbers, model):
             tiles[tile].append(piece)
@@ -90,13 +90,6 @@ def _pieces(
     return [(tile_name(place), part) for place, part in slicer.slices(piece, flat)]
 
 
-def _material_numbers(model: Model, names: list[str]) -> list[int]:
-    """Give the plan's number of each of the model's materials: by name in OBJ files."""
-    if model.gltf is not None:
-        return list(range(len(model.mesh.materials)))
-    return [names.index(material.name) for material in model.mesh.materials]
-
-
 def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
     """Give each material as JSON; one that no triangle uses is no bytes."""
     found = dict.fromkeys((f"material_{number}" for number in range(count)), b"")
@@ -127,5 +120,5 @@ def _unplaced(
 
 
 def _image(model: Model, index: int) -> bytes:
-    assert model.gltf is not None
-    return image_source(model.gltf, index).data
+    assert model.inner_image is not None
+    return model.inner_image(index)

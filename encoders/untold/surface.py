@@ -39,7 +39,6 @@ UNUSED: tuple[Slot, ...] = (
 
 def describe_material(model: Model, material: Material) -> dict[str, Any]:
     """Give a material as the plain value that tiles take it in; `slots` are textures by key."""
-    is_mtl = material.file.lower().endswith(".mtl")
     images = {str(slot): image_key(model, material, slot) for slot in material.textures}
     red, green, blue, alpha = material.rgba
     if max(red, green, blue) < LEAST_COLOR:
@@ -48,13 +47,13 @@ def describe_material(model: Model, material: Material) -> dict[str, Any]:
         "name": material.name,
         "alpha_mode": ALPHA_MODES[material.alpha_mode],
         "base_color_factor": [red, green, blue, alpha],
-        "emissive_factor": list(_emissive(material)),
+        "emissive_factor": list(material.emissive),
         "normal_scale": _strength(material, "normal"),
         "metallic_factor": _factor(material, "metallic", NO_METAL),
         "roughness_factor": _factor(material, "roughness", HALF_ROUGH),
         "occlusion_strength": _strength(material, "occlusion"),
         "alpha_cutoff": material.alpha_cutoff,
-        "is_alpha_in_image": is_mtl and material.alpha_mode == "mask",
+        "is_alpha_in_image": not material.has_alpha_mode and material.alpha_mode == "mask",
         "slots": {slot: request.key for slot, request in sorted(requests_of(images).items())},
     }
 
@@ -73,14 +72,6 @@ def _factor(material: Material, slot: Slot, default: float) -> float:
     if given is not None:
         return given
     return 1.0 if slot in material.textures else default
-
-
-def _emissive(material: Material) -> tuple[float, float, float]:
-    """Give the light; an MTL file may give a map alone, which then counts in full."""
-    is_mtl = material.file.lower().endswith(".mtl")
-    if is_mtl and "emissive" in material.textures and not any(material.emissive):
-        return (1.0, 1.0, 1.0)
-    return material.emissive
 
 
 def _strength(material: Material, slot: Slot) -> float:
@@ -103,7 +94,7 @@ def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
         lost.append("is double-sided, which the format cannot say")
     if material.unlit:
         lost.append("is unlit, which the format cannot say")
-    if any(_emissive(material)) and not shows_emissive:
+    if any(material.emissive) and not shows_emissive:
         lost.append("is emissive, which newer engines ignore in format version 1")
     lost += [f"has a {slot} map, which was ignored" for slot in UNUSED if slot in material.textures]
     main = uv_texture(material)

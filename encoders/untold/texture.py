@@ -18,9 +18,10 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.image.survey import image_format
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.content import image_format
+from encoders.kit.source.image import open_image
 from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
+from encoders.kit.source.reference import texture_not_found
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,
@@ -39,15 +40,6 @@ FLAGS = {
     "normal": NORMAL_MAP,
     "emissive": EMISSIVE | SRGB,
     "occlusion": OCCLUSION,
-}
-# What an artist has to look for in an MTL file.
-SPELLINGS = {
-    "base_color": "map_Kd",
-    "normal": "norm",
-    "emissive": "map_Ke",
-    "metallic": "map_Pm",
-    "roughness": "map_Pr",
-    "occlusion": "the map",
 }
 
 
@@ -84,7 +76,7 @@ def _losses(inputs: Inputs, known: Any) -> list[str]:
     lost = [
         f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
         for name, content in inputs.items()
-        if image_format(content, name) == "png" and _depth(content, name) == 16
+        if image_format(content, name).name == "PNG" and _depth(content, name) == 16
     ]
     if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
         lost.append(f"{known['alpha']}: resized to the size of {known['image']}")
@@ -92,15 +84,8 @@ def _losses(inputs: Inputs, known: Any) -> list[str]:
 
 
 def _missing(known: Any) -> EncodeError:
-    image, asset, material, place = known["missing"]
-    is_mtl = asset.lower().endswith(".obj")
-    word = "map_d" if image == known["alpha"] else SPELLINGS[known["kind"]]
-    what = f"`{word}`" if is_mtl else "the texture"
-    return EncodeError(
-        "texture not found",
-        {"asset": f'{asset}, material "{material}"', "file": image, "named in": place},
-        f"Add the image, or take {what} out of the material.",
-    )
+    image, asset, material, place, keyword = known["missing"]
+    return texture_not_found(f'{asset}, material "{material}"', image, place, keyword)
 
 
 def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
@@ -109,13 +94,14 @@ def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
     if alpha:
         picture = _with_alpha(inputs, image, alpha)
         return "png", _png(picture), picture
-    picture = decode_image(inputs[image], image)
+    picture = open_image(inputs[image], image)
     if kind in GREY:
         grey = np.ascontiguousarray(picture[..., known["channel"]])
         return "png", _png(grey), _grey_picture(grey)
-    if image_format(inputs[image], image) == "jpeg":
+    form = image_format(inputs[image], image).name
+    if form == "JPEG":
         return "jpg", inputs[image], picture
-    is_loadable = _is_loadable(inputs[image], image)
+    is_loadable = form == "PNG" and _is_loadable(inputs[image], image)
     return "png", inputs[image] if is_loadable else _png(picture), picture
 
 
@@ -139,12 +125,12 @@ def _grey_picture(grey: npt.NDArray[np.uint8]) -> Rgba8:
 
 def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
     """Put an alpha map into the alpha of an image, or of a white one."""
-    cover = _cover(decode_image(inputs[alpha], alpha))
+    cover = _cover(open_image(inputs[alpha], alpha))
     if not image:
         picture = np.full((*cover.shape, 4), 255, np.uint8)
         picture[..., 3] = cover
         return picture
-    picture = decode_image(inputs[image], image).copy()
+    picture = open_image(inputs[image], image).copy()
     height, width = picture.shape[:2]
     share = resize_colour(_grey_picture(cover), width, height)[..., 0].astype(np.uint32)
     picture[..., 3] = (picture[..., 3] * share + 127) // 255
@@ -161,7 +147,7 @@ def _cover(image: Rgba8) -> npt.NDArray[np.uint8]:
 
 
 def _sizes_differ(inputs: Inputs, known: Any) -> bool:
-    shapes = {decode_image(inputs[known[one]], known[one]).shape for one in ("image", "alpha")}
+    shapes = {open_image(inputs[known[one]], known[one]).shape for one in ("image", "alpha")}
     return len(shapes) > 1
 
 

@@ -15,18 +15,19 @@ from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
-from pipeline.state.node_table import Book, Last
 from pipeline.build.deliver import DISPLACED
+from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
+from pipeline.build.sweep import Claims, remove_output
+from pipeline.build.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
-from pipeline.plan.graph import edge_of
-from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED, UNCHANGED
+from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.plan.graph import edge_of
 from pipeline.plan.planned_node import BROKEN
 from pipeline.project import PRIVATE, Project
 from pipeline.state.database import OPEN, Row
-from pipeline.build.sweep import Claims, remove_output
-from pipeline.build.work import Input, Job, Result, Workplace, bench_for, clear_bench, do_job
+from pipeline.state.node_table import Book, Last
 
 FEW_REPORTS = 5
 MOST_NAPS = 10
@@ -62,7 +63,7 @@ class Build:
         self.warnings: list[str] = []
         self.displaced: list[str] = []
         self.reports: dict[str, tuple[str, ...]] = {}
-        self._noted_code: set[str] = set()
+        self._noted_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
         self._claims: Claims | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
@@ -136,18 +137,19 @@ class Build:
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
         project, fixed = self.project, self.evaluator.fixed(node)
-        stem = task.partition(":")[0]
+        stem, suffixes = task.partition(":")[0], project.code.suffixes_read(node)
         return Job(
             task=task,
             encoder=node.encoder,
-            code=project.code.texts(node.encoder),
+            code=project.code.texts(node.encoder, suffixes),
             params=node.params,
             inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
             at=self.workplace,
-            code_digest=self.evaluator.code_digest(node.encoder),
+            code_digest=self.evaluator.code_digest(node),
+            suffixes=suffixes,
             known=tuple(self._files_before(task)),
         )
 
@@ -244,11 +246,12 @@ class Build:
     def _note_code(self, task: str) -> None:
         planned = self.book.planned(task)
         assert planned is not None
-        encoder = planned.node.encoder
-        if encoder not in self._noted_code:
-            key = self.evaluator.code_digest(encoder)
-            self.project.state.set_facts("code", {key: self.project.code.table(encoder)})
-            self._noted_code.add(encoder)
+        node, code = planned.node, self.project.code
+        called = node.encoder, code.suffixes_read(node)
+        if called not in self._noted_code:
+            key = self.evaluator.code_digest(node)
+            self.project.state.set_facts("code", {key: code.table(*called)})
+            self._noted_code.add(called)
 
     def _mark_readers(self, row: Row, last: Last) -> None:
         """Mark what reads this node's products as dirty, where these are not what they were."""

@@ -15,21 +15,21 @@ from typing import NamedTuple, TypeVar
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Params, Place
-from pipeline.process.isolate import call_apart, is_apart, refuse_changed_code
-from pipeline.content.target_error import bug_in
 from pipeline.build.built import Output, freeze_built, placed
-from pipeline.cache.local import Cache
-from pipeline.content.code import load_function, loaded_texts
 from pipeline.build.deliver import deliver
-from pipeline.disk.file import read_if_there
-from pipeline.change.fingerprint import fingerprint
-from pipeline.state.ledger import Ledger
 from pipeline.build.outcome import BUILT, FAILED, RESTORED, STARVED
+from pipeline.build.purity import pure
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import Made, Receipt
+from pipeline.change.fingerprint import fingerprint
+from pipeline.content.code import Suffixes, load_function, loaded_texts
+from pipeline.content.target_error import bug_in
+from pipeline.disk.file import read_if_there
 from pipeline.disk.listing import Stamp
 from pipeline.plan.place import broken_promise
-from pipeline.build.purity import pure
-from pipeline.cache.receipt import Made, Receipt
+from pipeline.process.isolate import call_apart, is_apart, refuse_changed_code
 from pipeline.process.worker import plain_error
+from pipeline.state.ledger import Ledger
 
 Outputs = tuple[Output, ...]
 
@@ -70,6 +70,7 @@ class Job(NamedTuple):
     fingerprint: str
     at: Workplace
     code_digest: str = ""
+    suffixes: Suffixes = ()  # of the sources that decide which code the encoder runs
     known: tuple[str, ...] = ()  # the files that the node is known to have made
     is_fetched: bool = False  # its receipt has just been written, perhaps by another process
 

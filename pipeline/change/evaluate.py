@@ -15,7 +15,7 @@ import xxhash
 from encoders.kit.plan import Family, Node, Source
 from pipeline.build.built import Made
 from pipeline.change.fingerprint import digest_code, fingerprint, fixed_part
-from pipeline.content.code import Code
+from pipeline.content.code import Code, Suffixes
 from pipeline.disk.file import read_if_there
 from pipeline.plan.place import place_of
 from pipeline.plan.planned_node import BROKEN
@@ -51,26 +51,28 @@ class Evaluator:
 
     def __init__(self, root: str, code: Code, source_sha: Callable[[str], str | None]) -> None:
         self._root, self._code, self.source_sha = root, code, source_sha
-        self._digests: dict[str, str] = {}
+        self._digests: dict[tuple[str, Suffixes], str] = {}
         self._fixed: dict[bytes, str] = {}
 
-    def code_digest(self, encoder: str) -> str:
-        """Digest the code and the libraries of an encoder."""
-        if encoder not in self._digests:
-            self._digests[encoder] = digest_code(self._code.table(encoder))
-        return self._digests[encoder]
+    def code_digest(self, node: Node) -> str:
+        """Digest the code and the libraries that a node runs."""
+        key = node.encoder, self._code.suffixes_read(node)
+        if key not in self._digests:
+            self._digests[key] = digest_code(self._code.table(*key))
+        return self._digests[key]
 
-    def code_table(self, encoder: str) -> Mapping[str, str]:
-        """Give the code and the libraries of an encoder, by name."""
-        return self._code.table(encoder)
+    def code_table(self, node: Node) -> Mapping[str, str]:
+        """Give the code and the libraries that a node runs, by name."""
+        return self._code.table(node.encoder, self._code.suffixes_read(node))
 
     def fixed(self, node: Node) -> str:
         """Digest what a node's fingerprint has beside its inputs, once for all nodes alike."""
         families = [type(place) is Family for place in node.outputs.values()]
-        record = freeze([node.encoder, node.params, list(node.outputs), families])
+        suffixes = self._code.suffixes_read(node)
+        record = freeze([node.encoder, suffixes, node.params, list(node.outputs), families])
         alike = xxhash.xxh3_128_digest(record)
         if alike not in self._fixed:
-            self._fixed[alike] = fixed_part(node, self.code_digest(node.encoder))
+            self._fixed[alike] = fixed_part(node, self.code_digest(node))
         return self._fixed[alike]
 
     def fingerprint(self, node: Node, made: Callable[[str], Made | None]) -> str | None:

@@ -63,10 +63,10 @@ class Why:
             return None
         if node.encoder != built["encoder"]:
             return Reason(CODE, f"{built['encoder']} -> {node.encoder}")
-        if self.evaluator.code_digest(node.encoder) == built["code"]:
+        if self.evaluator.code_digest(node) == built["code"]:
             return None
         old = self.book.state.fact("code", built["code"]) or {}
-        return changed_code(old, self.evaluator.code_table(node.encoder))
+        return changed_code(old, self.evaluator.code_table(node))
 
     def _option(self, _: str, node: Node, built: dict[str, Any]) -> Reason | None:
         if node.encoder == BROKEN:

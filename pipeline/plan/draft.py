@@ -14,7 +14,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Kind, Source, Target
-from encoders.kit.source.survey import SURVEYS
+from encoders.kit.source.registry import survey_functions
 from pipeline.content.code import target_module, target_names
 from pipeline.content.target_error import place_of_error, words_of
 from pipeline.disk.file import leads_out
@@ -155,20 +155,23 @@ class Draft:
     def code(self) -> dict[str, str]:
         """Give all code and libraries that decide the plan or its nodes."""
         table: dict[str, str] = {}
-        for dotted in sorted(self._functions()):
-            table |= self.project.code.table(dotted)
+        for dotted, suffixes in sorted(self._functions()):
+            table |= self.project.code.table(dotted, suffixes)
         return table
 
     def code_files(self) -> set[str]:
         """Name the files that decide all this, with those that would if they were there."""
-        return {path for one in self._functions() for path in self.project.code.files(one)}
+        return {path for one in self._functions() for path in self.project.code.files(*one)}
 
-    def _functions(self) -> set[str]:
-        encoders = {one.node.encoder for one in self.planned.values()} - {BROKEN}
-        surveys = {**SURVEYS, **self.target.surveys}
-        suffixes = {suffix_of(path) for path in self.surveys}
-        used = {surveys[suffix] for suffix in suffixes if suffix in surveys}
-        return {f"{target_module(self.manifest.target)}:TARGET", *encoders, *used}
+    def _functions(self) -> set[tuple[str, tuple[str, ...]]]:
+        """Name all functions called, each with the suffixes of the sources it is called with."""
+        nodes = (one.node for one in self.planned.values() if one.node.encoder != BROKEN)
+        encoders = {(node.encoder, self.project.code.suffixes_read(node)) for node in nodes}
+        surveys = {**survey_functions(), **self.target.surveys}
+        suffixes = sorted({suffix_of(path) for path in self.surveys})
+        used = {(surveys[suffix], (suffix,)) for suffix in suffixes if suffix in surveys}
+        target = f"{target_module(self.manifest.target)}:TARGET"
+        return {(target, tuple(suffixes)), *encoders, *used}
 
 
 class TargetError(Exception):

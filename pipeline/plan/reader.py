@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from encoders.kit.plan import Reader, Target
-from encoders.kit.source.survey import SURVEYS
+from encoders.kit.source.registry import survey_functions
 from pipeline.change.find_task import path_in
 from pipeline.content.code import target_names
 from pipeline.plan.draft import TargetError, load_target
@@ -72,5 +72,8 @@ def _fits(reader: Reader, path: str) -> bool:
 def find_surveys(path: str) -> list[str]:
     """Name the functions that survey a source of this kind, the kit's first."""
     suffix = os.path.splitext(path)[1].lower()
-    found = [SURVEYS.get(suffix), *(target.surveys.get(suffix) for _, target in targets())]
+    found = [
+        survey_functions().get(suffix),
+        *(target.surveys.get(suffix) for _, target in targets()),
+    ]
     return list(dict.fromkeys(one for one in found if one))

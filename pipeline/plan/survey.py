@@ -14,7 +14,7 @@ import xxhash
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.survey import SURVEYS
+from encoders.kit.source.registry import survey_functions
 from pipeline.content.code import Code
 from pipeline.content.source import Sources
 from pipeline.content.target_error import bug_in
@@ -103,13 +103,13 @@ class Surveyor:
         self._tree, self._sources, self._state = tree, sources, state
         self._code, self._in_parallel = code, in_parallel
         self._new: dict[str, Any] = {}
-        self._keys: dict[str, str] = {}
+        self._keys: dict[tuple[str, tuple[str, ...]], str] = {}
         self._of: dict[str, str] = {}
         self._used: set[str] = set()
 
     def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyBook:
         """Survey the paths and all that they lead to; `own` adds to the kit's surveys."""
-        functions = {**SURVEYS, **own}
+        functions = {**survey_functions(), **own}
         found: dict[str, Survey | EncodeError] = {}
         waiting = sorted(set(paths))
         while waiting:
@@ -151,7 +151,7 @@ class Surveyor:
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
         for path, result in zip(missing, results, strict=True):
-            self._new[self._key(missing[path][2], result["of"])] = result
+            self._new[self._key(path, missing[path][2], result["of"])] = result
             self._of[path] = result["of"]
             found[path] = _opened(result)
         return found
@@ -171,11 +171,12 @@ class Surveyor:
             found[path] = error
             return []
 
-    def _key(self, dotted: str, digest: str) -> str:
-        if dotted not in self._keys:
-            table = canonical(self._code.table(dotted))
-            self._keys[dotted] = xxhash.xxh3_64_hexdigest(table)
-        return f"{self._keys[dotted]}:{digest}"
+    def _key(self, path: str, dotted: str, digest: str) -> str:
+        code = dotted, (suffix_of(path),)
+        if code not in self._keys:
+            table = canonical(self._code.table(*code))
+            self._keys[code] = xxhash.xxh3_64_hexdigest(table)
+        return f"{self._keys[code]}:{digest}"
 
     def surveyed_content(self, path: str) -> str:
         """Give the digest of what was surveyed; the file may have been saved since it was read."""
@@ -184,7 +185,7 @@ class Surveyor:
 
     def _remembered(self, path: str, dotted: str) -> Any:
         digest = self._sources.digest(path)
-        key = self._key(dotted, digest.xxh if digest else "")
+        key = self._key(path, dotted, digest.xxh if digest else "")
         self._used.add(key)
         return self._new.get(key) or self._state.fact("survey", key)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.emberware.loose import encode_loose_mesh
-from encoders.emberware.mesh import encode_model_mesh, encode_obj_mesh, unpack_mesh
+from encoders.emberware.mesh import encode_mesh, encode_model_mesh, unpack_mesh
 from encoders.emberware.mesh_export import export_obj
 from encoders.emberware.model import encode_parts
 from encoders.emberware.vertex import Vertices, format_name, pack_vertices, share_weights, stride_of
@@ -41,7 +41,7 @@ def encode(model: bytes, meshes=(0,), skin=None, placed=True, **options) -> dict
 def encode_obj(text: bytes, **options) -> dict[str, bytes]:
     params = {"source": "a.obj", "vertex_format": "auto", "flip_v": "auto", "weld": True} | options
     with pure():
-        return encode_obj_mesh({"model": text}, params)
+        return encode_mesh({"a.obj": text}, params)
 
 
 def test_a_vertex_has_known_bytes() -> None:

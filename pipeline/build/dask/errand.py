@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.build.dask.descriptor import Descriptor
-from pipeline.change.fingerprint import fingerprint
 from pipeline.build.work import Job
+from pipeline.change.fingerprint import fingerprint
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +37,7 @@ class Errand:
         return Descriptor(
             task=job.task,
             encoder=job.encoder,
+            suffixes=job.suffixes,
             params=job.params,
             inputs=self.digests,
             outputs=job.outputs,

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pipeline.build.dask.errand import Errand
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.parcel import Parcel
-from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.build.work import bench_for, read_input
+from pipeline.cache.shared.shared_cache import SharedCache
 
 WORTH_ASKING_BYTES = 1 << 16  # what is smaller is sent as quickly as asked for
 
