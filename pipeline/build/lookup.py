@@ -17,10 +17,10 @@ from multiprocessing.connection import wait
 from queue import SimpleQueue
 from typing import Any
 
-from pipeline.cache.local import Cache
-from pipeline.process.pool import Pool
-from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.build.work import Job
+from pipeline.cache.local import Cache
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.process.pool import Pool
 
 AT_ONCE = 32
 # More nodes are let in than are looked up at once, so that there is always a next one.

@@ -19,10 +19,10 @@ from pipeline.build.built import files_of
 from pipeline.change.evaluate import Evaluator
 from pipeline.disk.file import read_if_there, remove_empty_folders
 from pipeline.plan.graph import claims_of
-from pipeline.state.ledger import Ledger
 from pipeline.plan.planned_node import unpack_planned
 from pipeline.project import Project
 from pipeline.state.database import OPEN, State
+from pipeline.state.ledger import Ledger
 
 
 def adopt_ledger(project: Project, ledger: Ledger) -> None:

@@ -17,15 +17,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Corners, Floats, Mesh, Part
-from encoders.kit.mesh.polygon import (
-    EAR_WORK_LIMIT,
-    area_vectors,
-    clip_ears,
-    cut_quads,
-    fan,
-    find_folded,
-    flatten,
-)
+from encoders.kit.mesh.polygon import EarWorkError, triangulate
 from encoders.kit.source.material import Material
 from encoders.kit.source.obj.block import (
     Block,
@@ -189,31 +181,14 @@ class State:
 def _triangulate(
     block: Block, sizes: Integers, vertices: Floats, rows: Corners
 ) -> tuple[Integers, Integers]:
-    """Cut faces into triangles: the corners of each, and its face."""
-    corners, face = fan(sizes)
-    many = np.flatnonzero(sizes[face] > 3)
-    if not len(many):
-        return corners, face
-    areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
-    folded, normals = find_folded(areas, face[many])
-    starts = np.searchsorted(face, folded)
-    is_quad = sizes[folded] == 4
-    cut_quads(corners, starts[is_quad])
-    _check_work(block, sizes, folded[~is_quad])
-    for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
-        polygon = corners[start, 0] + np.arange(sizes[number])
-        points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
-        corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
-    return corners, face
-
-
-def _check_work(block: Block, sizes: Integers, folded: Integers) -> None:
-    """Refuse a file whose concave faces would take too long."""
-    is_over = np.cumsum(sizes[folded] ** 2) > EAR_WORK_LIMIT
-    if is_over.any():
-        row = int(folded[np.argmax(is_over)])
-        facts: dict[str, object] = {"corners": sizes[row]}
-        raise block.error(row, "too many corners in concave faces", facts, TRIANGULATE_HINT)
+    """Cut faces into triangles, refusing a file whose concave faces would take too long."""
+    try:
+        return triangulate(sizes, vertices, rows)
+    except EarWorkError as error:
+        facts: dict[str, object] = {"corners": sizes[error.polygon]}
+        raise block.error(
+            error.polygon, "too many corners in concave faces", facts, TRIANGULATE_HINT
+        ) from error
 
 
 def _used(table: Sequence[T], numbers: Corners) -> tuple[tuple[T, ...], Corners]:
