@@ -36,6 +36,7 @@ from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
 from pipeline.build.job import Job, Result
 from pipeline.build.work import do_job, restore_job, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.content.code import Suffixes
 
 ROOM, ROOM_PER_THREAD = 512, 64
 CARRIERS = 8
@@ -63,7 +64,7 @@ class Cluster:
         self,
         address: str,
         shared: SharedCache,
-        table: Callable[[str], Mapping[str, str]],
+        table: Callable[[str, Suffixes], Mapping[str, str]],
         patience_seconds: float,
         warnings: list[str],
     ) -> None:
@@ -76,7 +77,7 @@ class Cluster:
         self._suspects: deque[Errand] = deque()
         self._arrivals: Mailbox[tuple[Sequence[Errand], Any]] = Mailbox()
         self._flights: dict[str, Flight] = {}
-        self._tables: dict[str, Mapping[str, str]] = {}
+        self._tables: dict[tuple[str, Suffixes], Mapping[str, str]] = {}
         self._waiting_since = 0.0
         self._up = 0
         self._is_suspect_out = self._is_over = False
@@ -94,7 +95,7 @@ class Cluster:
 
     def submit(self, key: Any, _function: Any, job: Job) -> None:
         """Have a job done; its result will come with the key."""
-        self._tables[job.encoder] = self._table(job.encoder)
+        self._tables[job.encoder, job.suffixes] = self._table(job.encoder, job.suffixes)
         self._wait([Errand(key, job)])
         self._up += 1
 
@@ -212,7 +213,8 @@ class Cluster:
         return result is not None
 
     def _send(self, errands: Sequence[Errand], parcel: str | None) -> None:
-        code = {one.job.encoder: self._tables[one.job.encoder] for one in errands}
+        called = {(one.job.encoder, one.job.suffixes) for one in errands}
+        code = {one: self._tables[one] for one in sorted(called)}
         message = pickle.dumps(Batch(tuple(one.describe() for one in errands), code, parcel))
         workers = self._crew.chosen()
         future = self._client.submit(

@@ -17,6 +17,7 @@ from importlib.resources import files
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
 from pipeline.build.job import Job, RunConfig
+from pipeline.content.code import Suffixes
 
 MEANING = (
     "build/dask/parcel.py",
@@ -36,6 +37,7 @@ class Descriptor:
 
     task: str
     encoder: str
+    suffixes: Suffixes
     params: Params
     inputs: Mapping[str, str | None]
     outputs: Mapping[str, Place]
@@ -66,7 +68,7 @@ class Batch:
     """
 
     nodes: tuple[Descriptor, ...]
-    code: Mapping[str, Mapping[str, str]]
+    code: Mapping[tuple[str, Suffixes], Mapping[str, str]]
     parcel: str | None
 
 

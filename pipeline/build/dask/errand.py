@@ -37,6 +37,7 @@ class Errand:
         return Descriptor(
             task=job.task,
             encoder=job.encoder,
+            suffixes=job.suffixes,
             params=job.params,
             inputs=self.digests,
             outputs=job.outputs,

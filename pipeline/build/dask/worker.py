@@ -30,7 +30,7 @@ from pipeline.build.dask.parcel import unpack_parcel
 from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
-from pipeline.content.code import Code, changed_since, load_function
+from pipeline.content.code import Code, Suffixes, changed_since, load_function
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
 
@@ -93,22 +93,24 @@ class WorkerState:
                 self.blobs.shared = open_for_work()
             return self.blobs.shared
 
-    def texts(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
+    def texts(
+        self, encoder: str, suffixes: Suffixes, table: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """Give the texts of an encoder that is what the driver's is, or refuse the work."""
         with self._lock:
-            reasons = differences(table, self.code.table(encoder))
+            reasons = differences(table, self.code.table(encoder, suffixes))
             if not reasons:
                 with suppress(Exception):  # an import that fails is told of by each node
                     load_function(encoder)
                 reasons = [
                     f"{name}: changed on disk since the worker started"
-                    for name in changed_since(self.code.texts(encoder))
+                    for name in changed_since(self.code.texts(encoder, suffixes))
                 ]
             if reasons:
                 more = len(reasons) - MOST_REASONS
                 rest = [f"and {more} more"] if more > 0 else []
                 raise UnfitError(*reasons[:MOST_REASONS], *rest)
-            return self.code.texts(encoder)
+            return self.code.texts(encoder, suffixes)
 
 
 def open_for_work() -> SharedCache:
@@ -145,14 +147,17 @@ def do_batch(wanted: str, message: bytes) -> Reply | Refusal:
         place = worker_state()
         shared = place.shared
         batch: Batch = pickle.loads(message)
-        texts = {encoder: place.texts(encoder, table) for encoder, table in batch.code.items()}
+        texts = {called: place.texts(*called, table) for called, table in batch.code.items()}
         return Reply(worker, _do_all(place, shared, batch, texts))
     except UnfitError as error:
         return Refusal(worker, error.reasons)
 
 
 def _do_all(
-    place: WorkerState, shared: SharedCache, batch: Batch, texts: Mapping[str, Mapping[str, str]]
+    place: WorkerState,
+    shared: SharedCache,
+    batch: Batch,
+    texts: Mapping[tuple[str, Suffixes], Mapping[str, str]],
 ) -> tuple[Answer, ...]:
     pieces: Mapping[str, bytes] = {}
     if batch.parcel is not None:
@@ -165,7 +170,10 @@ def _do_all(
     def read(sha: str) -> bytes | None:
         return pieces[sha] if sha in pieces else place.blobs.read(sha)
 
-    return tuple(_do(node, texts[node.encoder], read, shared) for node in batch.nodes)
+    def do(node: Descriptor) -> Answer:
+        return _do(node, texts[node.encoder, node.suffixes], read, shared)
+
+    return tuple(map(do, batch.nodes))
 
 
 def _do(
