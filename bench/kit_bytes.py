@@ -26,7 +26,7 @@ from encoders.kit.image.rectangle_packing import Item, PageKind, pack_rectangles
 from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U16, U32, Bits
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.image import open_image
 
 # fmt: off
 MATERIAL = Layout("KAC 1.0 MATE material", 6,
@@ -100,7 +100,7 @@ def measure_images() -> list[Result]:
                 return np.asarray(opened.convert("RGBA"))
 
         results.append(
-            (name, best(lambda data=data: decode_image(data, "x"), 3), "Pillow", best(by_pillow, 3))
+            (name, best(lambda data=data: open_image(data, "x"), 3), "Pillow", best(by_pillow, 3))
         )
     return results
 

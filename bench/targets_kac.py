@@ -17,9 +17,9 @@ from encoders.kac.kac_mesh import build_mesh, select_file
 from encoders.kac.node_mesh import encode_mesh
 from encoders.kac.split import split_mesh
 from encoders.kac.target import OPTIONS
-from encoders.kit.source.model import decode_model
+from encoders.kit.source.image import open_image
+from encoders.kit.source.model import open_model
 from encoders.kit.source.obj.survey import survey_obj
-from encoders.kit.source.picture import decode_image
 
 SIDE = 142  # 40,328 triangles
 GOAL_SECONDS = 1.0
@@ -56,14 +56,14 @@ def measure(work: Callable[[], object]) -> float:
 
 def take_apart() -> None:
     inputs = make_inputs(SIDE, 1024)
-    model = decode_model(inputs, "sheet.obj")
+    model = open_model(inputs, "sheet.obj")
     mesh, _ = build_mesh(model, PARAMS)
     triangles = np.arange(len(mesh.material))
     whole = measure(lambda: encode_mesh(inputs, PARAMS))
     steps = {
         "whole encoder": lambda: encode_mesh(inputs, PARAMS),
-        "  read OBJ and MTL": lambda: decode_model(inputs, "sheet.obj"),
-        "  read PNG": lambda: decode_image(inputs["sheet.png"], "sheet.png"),
+        "  read OBJ and MTL": lambda: open_model(inputs, "sheet.obj"),
+        "  read PNG": lambda: open_image(inputs["sheet.png"], "sheet.png"),
         "  build (with PNG)": lambda: build_mesh(model, PARAMS),
         "  select": lambda: select_file(mesh, triangles),
         "survey, once a change": lambda: survey_obj(inputs["sheet.obj"], "sheet.obj"),
@@ -82,9 +82,9 @@ def grow() -> None:
     for side in (71, 142, 284, 568):
         inputs, count = make_inputs(side, 64), 2 * side * side
         params = {**PARAMS, "overflow": "split"}
-        read = measure(lambda inputs=inputs: decode_model(inputs, "sheet.obj"))
+        read = measure(lambda inputs=inputs: open_model(inputs, "sheet.obj"))
         whole = measure(lambda inputs=inputs, params=params: encode_mesh(inputs, params))
-        mesh, _ = build_mesh(decode_model(inputs, "sheet.obj"), params)
+        mesh, _ = build_mesh(open_model(inputs, "sheet.obj"), params)
         split = measure(lambda mesh=mesh: split_mesh(mesh))
         each = [seconds / count * 1e6 for seconds in (read, whole - read, split)]
         row = f"{count:12,}{each[0]:10.2f}{each[1]:12.2f}{each[2]:10.2f}"

@@ -140,7 +140,7 @@ def measure_split() -> None:
             seconds <= most,
         )
     obj = sphere_obj(100, 50)
-    outputs, seconds = timed(lambda: encode_mesh({"source": obj}, MESH))
+    outputs, seconds = timed(lambda: encode_mesh({"x.obj": obj}, MESH))
     row(f"sphere, OBJ to {len(outputs) - 4:,} files", f"{seconds:.3f} s", "", "")
 
 

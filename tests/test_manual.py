@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from encoders.kit.source.registry import FORMATS
 from pipeline.plan.target import load_target
 from tests.pipeline.game import ROOT, Game
 
@@ -46,3 +47,12 @@ def test_the_example_builds_and_later_entries_win(tmp_path: Path) -> None:
     assert game.process().built == ["kac:meshes/barrel", "kac:meshes/crate"]
     game.write("manifests/kac.toml", example[1].replace('"smooth"', '"auto"'))
     assert game.process().built == ["kac:meshes/crate"]
+
+
+def test_every_source_format_has_a_row_with_its_suffixes() -> None:
+    rows = (ROOT / "docs/sources.md").read_text(encoding="utf-8").splitlines()
+    for one in FORMATS:
+        suffixes = ", ".join(f"`{suffix}`" for suffix in sorted(one.suffixes))
+        (row,) = [row for row in rows if row.startswith(f"| {one.name} | {suffixes} | ")]
+        assert not one.extra or f"cartwright[{one.extra}]" in row
+    assert sum(row.startswith("| ") for row in rows) == len(FORMATS) + 2

@@ -17,6 +17,7 @@ from encoders.emberware.profile import KIND_LISTS
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Imported
 from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.registry import is_gltf
 
 # The kind of each `[[assets.*]]` section; `keyframes` and `animations` mean the same.
 SECTIONS = {section: kind for kind, section in KIND_LISTS.items()} | {"animations": "animation"}
@@ -24,7 +25,6 @@ TEXTS = ("id", "title", "author", "version", "description")
 KEPT = (*TEXTS, "tags", "render_mode", "tick_rate", "max_players")
 # Keys of `[game]` that only the newer console knows.
 NEWER_KEYS = ("compress_textures", "tick_rate", "max_players")
-MODELS = (".glb", ".gltf")
 TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
 # Keys of an entry that select clips or name them, and our options for them.
 CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
@@ -119,11 +119,11 @@ def _entry(row: object, kind: str, where: str, name: str) -> Entry:
     if not isinstance(row, dict) or not isinstance(row.get("path"), str):
         raise EncodeError(f"[[{where}]] has an entry without a `path`", {"file": name})
     source = resolve_reference(name, row["path"])
-    stem, suffix = posixpath.splitext(posixpath.basename(source))
+    stem = posixpath.splitext(posixpath.basename(source))[0]
     # Our manifests take these characters for a glob; theirs do not.
     if set("*?[") & set(source):
         raise EncodeError("path would be taken for a pattern", {"file": name, "path": source})
-    is_clip = kind == "animation" and suffix.lower() in MODELS
+    is_clip = kind == "animation" and is_gltf(source)
     options = _clip_options(row) if is_clip else {}
     return Entry(source, str(row.get("id") or stem), [kind], options)
 

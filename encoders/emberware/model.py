@@ -8,8 +8,8 @@ from encoders.kit.source.gltf.source import Gltf, decode_gltf
 REFERENCE = "ref/"
 
 
-def open_model(inputs: Inputs, params: Params) -> Gltf:
-    """Parse the input "model", which the user knows as `params["source"]`."""
+def open_part(inputs: Inputs, params: Params) -> Gltf:
+    """Parse the input "model", a whole model or a part; its name is `params["source"]`."""
     resources = {
         name.removeprefix(REFERENCE): data
         for name, data in inputs.items()

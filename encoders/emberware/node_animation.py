@@ -17,7 +17,7 @@ from encoders.emberware.format.clip import (
     Transforms,
     pack_clip,
 )
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
@@ -31,7 +31,7 @@ SHEAR_TOLERANCE = 1e-3
 
 def encode_animation(inputs: Inputs, params: Params) -> Outputs:
     """Encode the model's only clip for the joints of its only skin."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     clip, skin = decode_clip(gltf, 0), decode_skin(gltf, 0)
     facts: dict[str, object] = {"file": gltf.name, "clip": clip.name}
     # A clip always has all joints of its skin: for a missing one the shader would read the matrix

@@ -1,4 +1,4 @@
-"""The mesh nodes: a glTF model or an OBJ file as `.ewzmesh`.
+"""The mesh nodes: a model of any format as `.ewzmesh`.
 
 Axes, winding and v are those of glTF. OBJ files have v = 0 at the bottom, so their v is flipped
 unless the manifest's `flip_v` says otherwise.
@@ -13,7 +13,7 @@ import numpy as np
 from encoders.emberware.ember_mesh import MeshOptions, build_mesh, keep_influences
 from encoders.emberware.format.mesh import pack_mesh
 from encoders.emberware.format.vertex import FLAG_NAMES
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
@@ -22,7 +22,7 @@ from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
 from encoders.kit.source.gltf.scene import place_primitives
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.source.gltf.world import join_primitives
-from encoders.kit.source.obj.decode import decode_obj
+from encoders.kit.source.model import open_model
 
 # Joint numbers are bytes.
 JOINT_LIMIT = 256
@@ -30,7 +30,7 @@ JOINT_LIMIT = 256
 
 def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of a glTF model as one mesh."""
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     primitives = model_primitives(gltf, placed=bool(params["placed"]))
     parts = tuple(Part() for _ in primitives)
     mesh = keep_influences(join_primitives(gltf, primitives, parts), gltf.warn)
@@ -39,13 +39,13 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     return {"file": pack_mesh(built), WARNINGS: "\n".join(gltf.warnings).encode()}
 
 
-def encode_obj_mesh(inputs: Inputs, params: Params) -> Outputs:
-    """Encode an OBJ file."""
+def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a model of a format that has meshes only, such as OBJ."""
     name = str(params["source"])
-    obj = decode_obj(inputs["model"], name)
-    warnings = dict.fromkeys(obj.warnings)
-    options = MeshOptions(_vertex_format(params), _flips_v(params, obj.mesh), bool(params["weld"]))
-    built = build_mesh(obj.mesh, options, warnings.setdefault, name)
+    model = open_model(inputs, name, with_materials=False)
+    mesh, warnings = model.mesh, dict.fromkeys(model.warnings)
+    options = MeshOptions(_vertex_format(params), _flips_v(params, mesh), bool(params["weld"]))
+    built = build_mesh(mesh, options, warnings.setdefault, name)
     return {"file": pack_mesh(built), WARNINGS: "\n".join(warnings).encode()}
 
 

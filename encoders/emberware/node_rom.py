@@ -22,10 +22,11 @@ from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MA
 from encoders.emberware.rom_budget import check_budget
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.image.survey import image_format
+from encoders.kit.source.content import image_format
 
 TICK_RATES = (30, 60, 120)
 WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
+PICTURE_FORMATS = ("PNG", "JPEG")
 TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1}
 # Keys of `[game]` that only layouts with netplay hold, and their defaults.
 NETPLAY = {"tick_rate": 60, "max_players": 4, "netplay": True}
@@ -111,7 +112,10 @@ def _picture(inputs: Inputs, role: str, name: str | None) -> bytes | None:
     data = inputs.get(role)
     if data is None:
         raise EncodeError("picture not found", {"file": name}, "Add it, or mend it in [game].")
-    image_format(data, name)
+    form = image_format(data, name).name
+    if form not in PICTURE_FORMATS:
+        facts = {"file": name, "found": form, "allowed": ", ".join(PICTURE_FORMATS)}
+        raise EncodeError("picture is of a format that the console does not show", facts)
     return data
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.emberware.format.clip import BONE_LIMIT
 from encoders.emberware.format.skeleton import pack_skeleton
-from encoders.emberware.model import open_model
+from encoders.emberware.model import open_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.skin import decode_skin
@@ -15,7 +15,7 @@ def encode_skeleton(inputs: Inputs, params: Params) -> Outputs:
 
     The limit is that of a clip, not the console's own 256: no clip could move the last bone.
     """
-    gltf = open_model(inputs, params)
+    gltf = open_part(inputs, params)
     skin = decode_skin(gltf, 0)
     if len(skin.joints) > BONE_LIMIT:
         extra = skin.joint_names[BONE_LIMIT] or f"joint {BONE_LIMIT}"

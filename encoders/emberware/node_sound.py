@@ -1,15 +1,16 @@
-"""The sound node: a WAV file as `.ewzsnd`, and as the plain samples that a ROM holds."""
+"""The sound node: a sound file as `.ewzsnd`, and as the plain samples that a ROM holds."""
 
 from __future__ import annotations
 
 from encoders.emberware.format.sound import RATE, pack_sound
+from encoders.kit.audio.sound import convert_rate, mix_to_mono, quantise_pcm16
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.wav.decode import convert_rate, decode_wav, mix_to_mono, quantise_pcm16
+from encoders.kit.source.sound import open_sound
 
 
 def encode_sound(inputs: Inputs, params: Params) -> Outputs:
     """Encode a sound; samples that are already 16-bit mono at 22,050 Hz are kept exactly."""
-    sound = decode_wav(inputs["sound"], str(params["source"]))
+    sound = open_sound(inputs["sound"], str(params["source"]))
     warnings = []
     if sound.samples.shape[1] > 1:
         warnings.append("stereo was mixed to one channel")

@@ -1,4 +1,4 @@
-"""The texture node: a PNG or JPEG as `.ewztex`."""
+"""The texture node: a picture as `.ewztex`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from encoders.emberware.codec.bc7 import compress_bc7
 from encoders.emberware.format.texture import BC7, SIDE_LIMIT, pack_texture
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.image import open_image
 
 # The largest side that most graphics cards take.
 USUAL_LIMIT = 8192
@@ -15,7 +15,7 @@ USUAL_LIMIT = 8192
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode a picture as RGBA8 or BC7."""
     name = str(params["source"])
-    image = decode_image(inputs["image"], name)
+    image = open_image(inputs["image"], name)
     height, width = image.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": f"{SIDE_LIMIT} a side"}

@@ -21,15 +21,11 @@ from encoders.emberware.selection import (
 from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
+from encoders.kit.source.outline import outline_model
 from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.registry import is_gltf, is_model
+from encoders.kit.source.source_input import plan_inputs
 
-# The kinds that a model can give, and the encoder that splits it into parts.
-GLTF = (("mesh", "skeleton", "animation"), "node_parts:encode_parts")
-MODELS = {
-    ".glb": GLTF,
-    ".gltf": GLTF,
-    ".fbx": (("skeleton", "animation"), "node_fbx_parts:encode_fbx_parts"),
-}
 # Encoders of kinds that are made from a whole file without a survey, and the role of the input.
 SINGLE = {
     "texture": ("node_texture:encode_texture", "image"),
@@ -60,19 +56,21 @@ FILES = ("wasm", "thumbnail", "screenshots")
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
     """Plan the nodes of one asset."""
-    suffix = posixpath.splitext(asset.source)[1].lower()
     planner = Planner(asset, PROFILES[str(settings.options["profile"])].suffix)
+    file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
     for kind in asset.kinds:
         if kind in SINGLE:
             encoder, role = SINGLE[kind]
-            yield planner.single(kind, encoder, role, many=len(asset.kinds) > 1)
-    if suffix in MODELS and kinds:
-        yield from planner.model(kinds, surveys[asset.source], suffix)
-        return
-    for kind in kinds:
-        encoder, role = ("node_mesh:encode_obj_mesh", "model") if suffix == ".obj" else ("", "data")
-        yield planner.single(kind, encoder or LOOSE[kind], role, many=len(asset.kinds) > 1)
+            yield planner.single(kind, encoder, {role: file})
+    if kinds and is_gltf(asset.source):
+        yield from planner.model(kinds, surveys[asset.source])
+    elif kinds and is_model(asset.source):  # of a format that has meshes only
+        buffers = outline_model(asset.source, surveys).buffers
+        inputs = {path: Source(path) for path in (asset.source, *buffers)}
+        yield planner.single("mesh", "node_mesh:encode_mesh", inputs)
+    else:
+        yield from (planner.single(kind, LOOSE[kind], {"data": file}) for kind in kinds)
 
 
 def escape(text: str) -> str:
@@ -100,22 +98,21 @@ class Planner:
         # A ROM holds the plain samples, not the compressed file.
         return files | {"samples": None} if kind == "sound" else files
 
-    def single(self, kind: str, encoder: str, role: str, many: bool) -> Node:
-        """Plan a node that reads one whole file."""
+    def single(self, kind: str, encoder: str, inputs: Mapping[str, Source]) -> Node:
+        """Plan a node that reads whole files."""
         asset = self.asset
         return Node(
-            f"{asset.name}.{kind}" if many else asset.name,
+            f"{asset.name}.{kind}" if len(asset.kinds) > 1 else asset.name,
             f"encoders.emberware.{encoder}",
-            {role: Source(asset.source)},
+            inputs,
             self.params(kind, asset.id),
             self.outputs(kind, asset.id),
         )
 
-    def model(self, kinds: Sequence[str], survey: Mapping[str, Any], suffix: str) -> Iterator[Node]:
+    def model(self, kinds: Sequence[str], survey: Mapping[str, Any]) -> Iterator[Node]:
         """Plan a model: a node that splits it into parts, and one node for each part."""
         asset = self.asset
-        possible, splitter = MODELS[suffix]
-        model = SurveyedModel(asset, survey, asks_all=all(kind in kinds for kind in possible))
+        model = SurveyedModel(asset, survey, asks_all=all(kind in kinds for kind in PARTS))
         parts: dict[str, Any] = {}
         nodes: list[Node] = []
         for kind in kinds:
@@ -125,12 +122,14 @@ class Planner:
                 nodes.append(self._part_node(kind, part))
         if not nodes:
             raise EncodeError("model holds nothing to make", {"file": asset.source})
-        inputs: dict[str, Source | Product] = {"model": Source(asset.source)}
-        for uri in model.buffers():
+        files = plan_inputs(asset.name, [asset.source])
+        inputs = {"model": files.inputs[asset.source]}
+        for uri in survey["buffers"]:
             inputs[f"ref/{uri}"] = Source(resolve_reference(asset.source, uri))
+        yield from files.nodes
         yield Node(
             f"{asset.name}.parts",
-            f"encoders.emberware.{splitter}",
+            "encoders.emberware.node_parts:encode_parts",
             inputs,
             {"source": asset.source, "parts": parts},
             dict.fromkeys(parts),

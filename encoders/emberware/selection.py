@@ -29,11 +29,6 @@ class SurveyedModel:
     survey: Mapping[str, Any]
     asks_all: bool
 
-    def buffers(self) -> list[str]:
-        """Return the URIs of the buffer files; images are assets of their own."""
-        images = {image["uri"] for image in self.survey["images"]}
-        return [uri for uri in self.survey["refs"] if uri not in images]
-
     def find(self, key: str, wanted: object) -> int:
         """Return the index of a mesh, skin or clip given by name or index."""
         names = [one["name"] for one in self.survey[key]]

@@ -9,6 +9,12 @@ from encoders.emberware.plan import plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Importer, Kind, Reader, Table, Target
+from encoders.kit.source.registry import (
+    gltf_suffixes,
+    image_suffixes,
+    model_suffixes,
+    sound_suffixes,
+)
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
 # The ROM's file name, so it has to be valid on every file system.
@@ -62,7 +68,6 @@ GAME = {
     "screenshots": Option(Several(PATH), [], "PNGs or JPEGs"),
     "rom_limit_mib": Option(Number(1, 512, whole=True), ROM_LIMIT_MIB, "how large the ROM may be"),
 }
-MODELS = (".glb", ".gltf")
 PREFIXES = (".ewz", ".ewzx", ".nczx")
 # Sources that are already in the console's format.
 MADE = {kind: tuple(f"{prefix}{kind}" for prefix in PREFIXES) for kind in ("mesh", "skel", "anim")}
@@ -90,14 +95,14 @@ LOOSE_READERS = tuple(
 )
 TARGET = Target(
     kinds={
-        "mesh": Kind((*MODELS, ".obj", *MADE["mesh"]), MESH_OPTIONS),
-        "skeleton": Kind((*MODELS, ".fbx", *MADE["skel"]), {"skin": SKIN}),
-        "animation": Kind((*MODELS, ".fbx", *MADE["anim"]), ANIMATION_OPTIONS),
+        "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
+        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN}),
+        "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
         "texture": Kind(
-            (".png", ".jpg", ".jpeg"),
+            image_suffixes(),
             {"format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored")},
         ),
-        "sound": Kind((".wav",)),
+        "sound": Kind(sound_suffixes()),
         "data": Kind((ANY,)),
     },
     plan=plan_asset,

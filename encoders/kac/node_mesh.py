@@ -10,7 +10,7 @@ from encoders.kac.split import split_mesh
 from encoders.kac.writer import pack_kac
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.model import decode_model
+from encoders.kit.source.model import open_model
 
 SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several files.'
 
@@ -18,7 +18,7 @@ SPLIT_HINT = 'Simplify the model, or set `overflow = "split"` to write several f
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     """Encode a model as `kac`, or as `kac/0`, `kac/1`, ... where one file cannot hold it."""
     source = str(params["source"])
-    mesh, warnings = build_mesh(decode_model(inputs, source), params)
+    mesh, warnings = build_mesh(open_model(inputs, source), params)
     outputs = {WARNINGS: "\n".join(warnings).encode()} if warnings else {}
     if params["overflow"] == "error":
         kac = select_file(mesh, np.arange(len(mesh.material)))

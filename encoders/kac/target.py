@@ -13,11 +13,12 @@ from encoders.kit.plan import (
     Place,
     Reader,
     Settings,
-    Source,
     Surveys,
     Target,
 )
-from encoders.kit.source.reference import follow_references
+from encoders.kit.source.outline import outline_model
+from encoders.kit.source.registry import model_suffixes
+from encoders.kit.source.source_input import plan_inputs
 
 # The texture slots of a material that a KAC file can hold.
 SLOTS = ("alpha", "base_color")
@@ -54,23 +55,26 @@ OPTIONS = {
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan the one node of a model; it reads everything that the model refers to."""
+    """Plan the node of a model; it reads the images that the model's triangles show."""
     del settings
-    paths = follow_references(asset.source, surveys, SLOTS)
+    outline = outline_model(asset.source, surveys)
+    images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
+    files = plan_inputs(asset.name, [*outline.files, *images])
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":
         place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
+    yield from files.nodes
     yield Node(
         asset.name,
         "encoders.kac.node_mesh:encode_mesh",
-        {path: Source(path) for path in paths},
+        files.inputs,
         {"source": asset.source, **asset.options},
         {"kac": place},
     )
 
 
 TARGET = Target(
-    kinds={"mesh": Kind((".obj", ".gltf", ".glb"), OPTIONS)},
+    kinds={"mesh": Kind(model_suffixes(), OPTIONS)},
     plan=plan,
     readers=(
         Reader(

@@ -19,9 +19,9 @@ from encoders.kit.image.mip import full_level_count, mips_from_base
 from encoders.kit.image.pixel import Rgba8, round_bits
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.option import Value
+from encoders.kit.source.image import open_image
 from encoders.kit.source.material import Material, Slot
 from encoders.kit.source.model import Model
-from encoders.kit.source.picture import decode_image
 
 # Kelpo's Glide back end rejects textures of one texel.
 MIN_SIDE = 2
@@ -116,7 +116,7 @@ def _decode(model: Model, material: Material, use: TextureUse) -> Rgba8:
     """Decode the two images of a use into one picture."""
     images: tuple[tuple[Slot, str], ...] = (("base_color", use.color), ("alpha", use.alpha))
     color, alpha = (
-        decode_image(model.image_data(material, slot), name) if name else None
+        open_image(model.image_data(material, slot), name) if name else None
         for slot, name in images
     )
     return join_alpha(color, alpha)

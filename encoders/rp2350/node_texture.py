@@ -1,4 +1,4 @@
-"""The texture node: a PNG as RGBA4444 or BC1 blocks, with mip levels where the manifest asks.
+"""The texture node: an image as RGBA4444 or BC1 blocks, with mip levels where the manifest asks.
 
 A picture of a size that the hardware cannot address is refused, never resized.
 """
@@ -13,7 +13,7 @@ from encoders.kit.image.mip import mips_from_previous, square_level_count
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.png.decode import decode_png
+from encoders.kit.source.image import open_image
 from encoders.rp2350.format import TEXTURE_MEMORY_BYTES
 from encoders.rp2350.identifier import file_base
 from encoders.rp2350.rust_writer import TextureWrapper
@@ -21,9 +21,9 @@ from encoders.rp2350.texture_data import check_size, pack_bc1, pack_rgba4444
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a PNG as data and the Rust wrapper that describes it."""
+    """Encode an image as data and the Rust wrapper that describes it."""
     source = str(params["source"])
-    image = decode_png(inputs["source"], source)
+    image = open_image(inputs["source"], source)
     height, width = image.shape[:2]
     check_size(width, height, source)
     chosen = choose_format(image, str(params["format"]))

@@ -7,7 +7,6 @@ files and constants follow from the source's path alone; two assets with one nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from encoders.kit.option import Choice, Flag, Number, Option
 from encoders.kit.plan import (
@@ -24,7 +23,9 @@ from encoders.kit.plan import (
     Surveys,
     Target,
 )
-from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.outline import outline_model
+from encoders.kit.source.registry import image_suffixes, model_suffixes
+from encoders.kit.source.source_input import plan_inputs
 from encoders.rp2350.identifier import (
     MODULE_FILE,
     file_base,
@@ -37,7 +38,7 @@ INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 
 TEXTURE = Kind(
-    (".png",),
+    image_suffixes(),
     {
         "format": Option(
             Choice(("rgba4444", "bc1", "auto")),
@@ -54,7 +55,7 @@ TEXTURE = Kind(
     },
 )
 MESH = Kind(
-    (".obj", ".gltf", ".glb"),
+    model_suffixes(),
     {
         "patch_size": Option(Number(3, 16, whole=True), 16, "the most vertices in a patch"),
         "entry_limit": Option(Number(3, 48, whole=True), 48, "the most strip entries in a patch"),
@@ -68,7 +69,7 @@ MESH = Kind(
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
-    """Plan the one node of a texture or a mesh."""
+    """Plan the node of a texture or a mesh, and one that converts the mesh where that is needed."""
     del settings
     if not asset.kinds:  # the manifest asks for a kind that the file does not have
         return []
@@ -76,7 +77,8 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     params = {"identifier": identifier, "source": asset.source, **asset.options}
     if asset.kind == "texture":
         return [_texture_node(asset, params)]
-    inputs = {"source": Source(asset.source), **_buffers(asset, surveys)}
+    # Images and materials hold no geometry.
+    files = plan_inputs(asset.name, (asset.source, *outline_model(asset.source, surveys).buffers))
     base = file_base(identifier)
     outputs: dict[str, Place] = {
         "descriptor": f"{base}.rs",
@@ -84,7 +86,8 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
         "data": Family(f"{base}_patch", ".bin"),
         INCLUDES: None,
     }
-    return [Node(asset.name, "encoders.rp2350.node_mesh:encode_mesh", inputs, params, outputs)]
+    node = Node(asset.name, "encoders.rp2350.node_mesh:encode_mesh", files.inputs, params, outputs)
+    return [*files.nodes, node]
 
 
 def _texture_node(asset: Asset, params: Params) -> Node:
@@ -101,19 +104,6 @@ def _texture_node(asset: Asset, params: Params) -> Node:
     return Node(asset.name, "encoders.rp2350.node_texture:encode_texture", inputs, params, outputs)
 
 
-def _buffers(asset: Asset, surveys: Surveys) -> dict[str, Source]:
-    """Return the buffer files of a glTF model; images and OBJ materials are not needed."""
-    if asset.source.lower().endswith(".obj"):
-        return {}
-    survey: Any = surveys[asset.source]
-    images = {image["uri"] for image in survey["images"]}
-    return {
-        f"ref/{uri}": Source(resolve_reference(asset.source, uri))
-        for uri in survey["refs"]
-        if uri not in images
-    }
-
-
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
     """Plan `mod.rs`, which reads the list of wrapper files of every node."""
     made = [asset for asset in assets if asset.kinds]
@@ -122,6 +112,7 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
     inputs = {
         f"{kinds[node.name]}/{node.params['identifier']}": Product(node.name, INCLUDES)
         for node in nodes
+        if INCLUDES in node.outputs
     }
     params = {"source_root": settings.source_root}
     outputs: dict[str, Place] = {"module": MODULE_FILE}

@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.mesh import Attribute, weld
 from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.triangle import Indices, has_distinct_corners
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
-from encoders.kit.source.gltf.source import decode_gltf
-from encoders.kit.source.gltf.world import decode_world
-from encoders.kit.source.obj.decode import decode_obj
+from encoders.kit.source.model import open_model
 
 Floats = npt.NDArray[np.float32]
 
@@ -40,9 +38,10 @@ class VertexMesh:
 
 
 def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
-    """Decode an OBJ, glTF or GLB file."""
+    """Decode a model of any format."""
     source = str(params["source"])
-    mesh, warnings = _decode_source(inputs, source)
+    model = open_model(inputs, source, with_materials=False)
+    mesh, warnings = model.mesh, list(model.warnings)
     if params["generate_normals"]:
         mesh = fill_normals(mesh)
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
@@ -63,20 +62,6 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
         uv[:, 1] = np.float32(1) - uv[:, 1]
     position, normal = mesh.position.at(corners), _values(mesh.normal, corners, 3)
     return VertexMesh(position, normal, uv, triangles, tuple(warnings))
-
-
-def _decode_source(inputs: Inputs, source: str) -> tuple[Mesh, list[str]]:
-    if source.lower().endswith(".obj"):
-        obj = decode_obj(inputs["source"], source)
-        return obj.mesh, list(obj.warnings)
-    resources = {
-        name.removeprefix("ref/"): data for name, data in inputs.items() if name != "source"
-    }
-    gltf = decode_gltf(inputs["source"], source, resources)
-    mesh = decode_world(gltf)
-    if not mesh.triangle_count:
-        raise EncodeError("no triangles in the scene", {"file": source})
-    return mesh, list(gltf.warnings)
 
 
 def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -> list[str]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from encoders.kit.image.srgb import linear_of
 from encoders.kit.source.material import Material, Sampler, Slot, Texture
 from encoders.kit.source.model import Model
-from encoders.splashpack.texture_request import TextureRequest, request_texture
+from encoders.splashpack.texture_request import TextureRequest, alpha_threshold, request_texture
 
 NEUTRAL = 128
 SLOTS: tuple[Slot, ...] = ("base_color", "alpha")
@@ -36,8 +36,11 @@ def exceeds_tints(shares: npt.NDArray[np.float64], *, is_linear: bool) -> bool:
 
 def texture_request_of(model: Model, material: Material) -> TextureRequest | None:
     """Return the texture request of a material, or None if it has no image."""
-    images = {slot: model.image_name(material, slot) for slot in SLOTS if slot in material.textures}
-    return request_texture(images, material)
+    images: dict[str, str] = {
+        slot: model.image_name(material, slot) for slot in SLOTS if slot in material.textures
+    }
+    alpha = material.alpha_mode, material.alpha_cutoff, material.rgba[3]
+    return request_texture(images, alpha_threshold(*alpha))
 
 
 def texture_of(material: Material) -> Texture:

@@ -18,7 +18,7 @@ from encoders.kit.image.indexed import pack_indices
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.image import open_image
 from encoders.splashpack.texture_size import TextureSize
 
 # The sides of a texture page, and the largest value of a texel coordinate plus one.
@@ -61,8 +61,8 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
 
 def _decode(inputs: Inputs, params: Params) -> Rgba8:
     """Decode the images of a texture, and combine colour and alpha."""
-    color = decode_image(inputs["color"], str(params["color"])) if "color" in inputs else None
-    alpha = decode_image(inputs["alpha"], str(params["alpha"])) if "alpha" in inputs else None
+    color = open_image(inputs["color"], str(params["color"])) if "color" in inputs else None
+    alpha = open_image(inputs["alpha"], str(params["alpha"])) if "alpha" in inputs else None
     return join_alpha(color, alpha)
 
 

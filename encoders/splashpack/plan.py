@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.option import Value
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
-from encoders.kit.source.reference import resolve_reference
-from encoders.splashpack.texture_request import TextureRequest, embedded_name
+from encoders.kit.source.outline import Outline, outline_model
+from encoders.kit.source.source_input import plan_inputs
+from encoders.splashpack.texture_request import TextureRequest, alpha_threshold, request_texture
 
+# The maps of a material that a texture is made from.
+SLOTS = ("base_color", "alpha")
 DEFAULT = {"bpp": 8, "dither": False}
 Input = Source | Product
 
@@ -48,33 +50,39 @@ class SceneInputs:
     missing: dict[str, list[str]] = field(default_factory=dict)
     requests: set[TextureRequest] = field(default_factory=set)
     embedded: dict[str, EmbeddedImage] = field(default_factory=dict)
+    conversions: list[Node] = field(default_factory=list)
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan all nodes of a scene, each after those that it reads."""
     scene = SceneInputs()
     for source in asset.sources:
-        _add_source(scene, source, surveys)
+        _add_source(scene, source, asset.name, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)
     textures = _texture_nodes(asset, scene, existing, images, settings)
     meshes = [*_mesh_nodes(asset, scene)]
+    yield from scene.conversions
     yield from images.values()
     yield from textures.values()
     yield from meshes
     yield from _scene_nodes(asset, textures, meshes, settings)
 
 
-def _add_source(scene: SceneInputs, source: str, surveys: Surveys) -> None:
+def _add_source(scene: SceneInputs, source: str, asset: str, surveys: Surveys) -> None:
     """Add the files of a source and the texture requests of its materials."""
-    is_obj = source.lower().endswith(".obj")
-    found = _obj_requests if is_obj else _gltf_requests
-    files, requests = found(scene, source, surveys)
-    scene.files[source] = {path: Source(path) for path in files}
+    outline = outline_model(source, surveys)
+    files = plan_inputs(asset, outline.files)
+    requests = _requests(outline)
+    inside = {one.name: one for one in outline.images(SLOTS) if one.is_inside}
+    scene.embedded |= {
+        name: EmbeddedImage(source, one.number, one.label) for name, one in inside.items()
+    }
     names = {name for one in requests for name in (one.color, one.alpha) if name}
-    missing = [name for name in sorted(names - scene.embedded.keys()) if not _has(surveys, name)]
+    missing = [name for name in sorted(names - inside.keys()) if not _has(surveys, name)]
     # A missing image is an input as well, so that the node is rebuilt when the file appears.
-    scene.files[source] |= {path: Source(path) for path in missing}
+    scene.files[source] = files.inputs | {path: Source(path) for path in missing}
+    scene.conversions += files.nodes
     scene.missing[source] = missing
     scene.requests |= requests
 
@@ -86,45 +94,16 @@ def _has(surveys: Surveys, path: str) -> bool:
         return True
 
 
-def _obj_requests(
-    scene: SceneInputs, source: str, surveys: Surveys
-) -> tuple[list[str], set[TextureRequest]]:
-    del scene
-    survey: Any = surveys[source]
-    used = set(survey["materials"])
-    files, requests = [source], set()
-    for library in survey["refs"]:
-        path = resolve_reference(source, library)
-        files.append(path)
-        looks: Any = surveys[path]["looks"] if path in surveys else []
-        for look in looks:
-            if look["material"] in used:
-                color, alpha = (
-                    resolve_reference(path, look[slot]) if look[slot] else ""
-                    for slot in ("color", "alpha")
-                )
-                requests.add(TextureRequest(color, "" if alpha == color else alpha, look["shown"]))
-    return files, requests
-
-
-def _gltf_requests(
-    scene: SceneInputs, source: str, surveys: Surveys
-) -> tuple[list[str], set[TextureRequest]]:
-    survey: Any = surveys[source]
-    images = survey["images"]
-    uris = {image["uri"] for image in images}
-    files = [source, *(resolve_reference(source, r) for r in survey["refs"] if r not in uris)]
-    requests = set()
-    for look in survey["looks"]:
-        number = look["image"]
-        image = images[number]
-        if image["uri"]:
-            name = resolve_reference(source, image["uri"])
-        else:
-            name = embedded_name(source, number)
-            scene.embedded[name] = EmbeddedImage(source, number, image["name"])
-        requests.add(TextureRequest(name, "", look["shown"]))
-    return files, requests
+def _requests(outline: Outline) -> set[TextureRequest]:
+    """Return the texture requests of the materials that triangles use."""
+    found: set[TextureRequest] = set()
+    for number in outline.shown_materials():
+        material = outline.materials[number]
+        images = {slot: one.name for slot, one in material.images.items()}
+        alpha = material.alpha_mode, material.alpha_cutoff, material.alpha
+        request = request_texture(images, alpha_threshold(*alpha))
+        found |= {request} if request else set()
+    return found
 
 
 def _exists(request: TextureRequest, scene: SceneInputs, surveys: Surveys) -> bool:

@@ -12,11 +12,12 @@ from typing import cast
 from encoders.kit.error import EncodeError
 from encoders.kit.option import Choice, Flag, Number, Option, Several, Text
 from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
+from encoders.kit.source.registry import model_suffixes
 from encoders.splashpack.plan import plan_scene
 
 RECTANGLE = Several(Number(0, 1024, whole=True), 4, 4)
 SCENE = Kind(
-    (".obj", ".gltf", ".glb"),
+    model_suffixes(),
     {
         "scale": Option(
             Number(0.001, 1_000_000), 100, "how many units of the source make 1.0 on the console"
@@ -84,11 +85,6 @@ TARGET = Target(
     plan=plan,
     link=link,
     tables={"vram": VRAM, "texture": TEXTURE},
-    surveys={
-        ".mtl": "encoders.splashpack.survey:survey_mtl",
-        ".gltf": "encoders.splashpack.survey:survey_gltf",
-        ".glb": "encoders.splashpack.survey:survey_gltf",
-    },
     readers=(
         Reader(
             ".splashpack",

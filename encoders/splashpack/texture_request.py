@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from encoders.kit.source.material import AlphaMode, Material, Slot
+from encoders.kit.source.material import AlphaMode
 
 # Alpha thresholds of blended materials, and of those that show nothing.
 HALF = 128
@@ -21,7 +21,8 @@ NEVER = 256
 class TextureRequest:
     """An image, perhaps another one for its alpha, and the alpha from which a texel is shown.
 
-    Images are named by their path, or by `embedded_name`; an empty name is no image.
+    Images are named by their path, or as the decoded model names those inside of it; an empty name
+    is no image.
     """
 
     color: str
@@ -39,17 +40,11 @@ class TextureRequest:
         return self.color or self.alpha
 
 
-def embedded_name(source: str, number: int) -> str:
-    """Return the name of an image inside a source."""
-    return f"{source}, images[{number}]"
-
-
-def request_texture(images: Mapping[Slot, str], material: Material) -> TextureRequest | None:
+def request_texture(images: Mapping[str, str], threshold: int) -> TextureRequest | None:
     """Return the request of a material whose slots have these images, or None without images."""
     color, alpha = images.get("base_color", ""), images.get("alpha", "")
     if not color and not alpha:
         return None
-    threshold = alpha_threshold(material.alpha_mode, material.alpha_cutoff, material.rgba[3])
     # Exporters name an image again for its own alpha.
     return TextureRequest(color, "" if alpha == color else alpha, threshold)
 

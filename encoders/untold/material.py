@@ -41,7 +41,6 @@ UNUSED: tuple[Slot, ...] = (
 
 def describe_material(model: Model, material: Material) -> dict[str, Any]:
     """Return a material as JSON values; `slots` are texture requests by their keys."""
-    is_mtl = material.file.lower().endswith(".mtl")
     images = {str(slot): image_key(model, material, slot) for slot in material.textures}
     red, green, blue, alpha = material.rgba
     if max(red, green, blue) < LEAST_COLOR:
@@ -50,14 +49,14 @@ def describe_material(model: Model, material: Material) -> dict[str, Any]:
         "name": material.name,
         "alpha_mode": ALPHA_MODES[material.alpha_mode],
         "base_color_factor": [red, green, blue, alpha],
-        "emissive_factor": list(_emissive(material)),
+        "emissive_factor": list(material.emissive),
         "normal_scale": _strength(material, "normal"),
         "metallic_factor": _factor(material, "metallic", NO_METAL),
         "roughness_factor": _factor(material, "roughness", HALF_ROUGH),
         "occlusion_strength": _strength(material, "occlusion"),
         "alpha_cutoff": material.alpha_cutoff,
         # An MTL file has no alpha mode: the texture decides it, in `node_level`.
-        "is_alpha_in_image": is_mtl and material.alpha_mode == "mask",
+        "is_alpha_in_image": not material.has_alpha_mode and material.alpha_mode == "mask",
         "slots": {slot: request.key for slot, request in sorted(texture_requests(images).items())},
     }
 
@@ -76,14 +75,6 @@ def _factor(material: Material, slot: Slot, default: float) -> float:
     if given is not None:
         return given
     return 1.0 if slot in material.textures else default
-
-
-def _emissive(material: Material) -> tuple[float, float, float]:
-    """Return the emissive factor; a map alone, as in MTL files, counts in full."""
-    is_mtl = material.file.lower().endswith(".mtl")
-    if is_mtl and "emissive" in material.textures and not any(material.emissive):
-        return (1.0, 1.0, 1.0)
-    return material.emissive
 
 
 def _strength(material: Material, slot: Slot) -> float:
@@ -106,7 +97,7 @@ def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
         lost.append("is double-sided, which the format cannot say")
     if material.unlit:
         lost.append("is unlit, which the format cannot say")
-    if any(_emissive(material)) and not shows_emissive:
+    if any(material.emissive) and not shows_emissive:
         lost.append("is emissive, which newer engines ignore in format version 1")
     lost += [f"has a {slot} map, which was ignored" for slot in UNUSED if slot in material.textures]
     main = uv_texture(material)

@@ -14,8 +14,7 @@ import msgspec
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.gltf.image import image_source
-from encoders.kit.source.model import Model, decode_model
+from encoders.kit.source.model import Model, open_model
 from encoders.untold.component import ObjectTriangles, describe_components
 from encoders.untold.grid import SHARED, tile_name
 from encoders.untold.material import describe_losses, describe_material
@@ -31,12 +30,13 @@ Spans = dict[str, list[int] | None]
 def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of each tile, each material, and the images embedded in the source."""
     known: Any = params
-    model = decode_model(inputs, known["source"])
+    model = open_model(inputs, known["source"])
     objects, warnings = build_object_meshes(model)
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}
-    numbers = _material_numbers(model, known["names"])
+    # The plan's number of each of the model's materials.
+    numbers = [known["material_keys"].index(key) for key in model.material_keys]
     for one in _with_components(objects, spans, splitter):
         for tile, mesh in _tile_meshes(one, spans, splitter, numbers, model):
             tiles[tile].append(mesh)
@@ -93,14 +93,6 @@ def _tile_meshes(
     return [(tile_name(tile), part) for tile, part in splitter.split(mesh, flat)]
 
 
-def _material_numbers(model: Model, names: list[str]) -> list[int]:
-    """Return the plan's number of each of the model's materials; OBJ files go by name."""
-    if model.gltf is not None:
-        return list(range(len(model.mesh.materials)))
-    # An MTL file may hold more materials than the OBJ file uses, in another order.
-    return [names.index(material.name) for material in model.mesh.materials]
-
-
 def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
     """Encode each material as JSON; one that no triangle uses has no bytes."""
     # The plan promises an output for each material, so unused ones exist too.
@@ -130,5 +122,5 @@ def _shared_warnings(model: Model, objects: Sequence[ObjectMesh], spans: Spans) 
 
 
 def _image(model: Model, index: int) -> bytes:
-    assert model.gltf is not None
-    return image_source(model.gltf, index).data
+    assert model.inner_image is not None
+    return model.inner_image(index)

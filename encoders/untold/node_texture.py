@@ -19,9 +19,10 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.image.survey import image_format
-from encoders.kit.source.picture import decode_image
+from encoders.kit.source.content import image_format
+from encoders.kit.source.image import open_image
 from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
+from encoders.kit.source.reference import texture_not_found
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,
@@ -40,15 +41,6 @@ FLAGS = {
     "normal": NORMAL_MAP,
     "emissive": EMISSIVE | SRGB,
     "occlusion": OCCLUSION,
-}
-# The statement of an MTL file that names the map of a slot, for error messages.
-SPELLINGS = {
-    "base_color": "map_Kd",
-    "normal": "norm",
-    "emissive": "map_Ke",
-    "metallic": "map_Pm",
-    "roughness": "map_Pr",
-    "occlusion": "the map",
 }
 
 
@@ -87,7 +79,7 @@ def _losses(inputs: Inputs, known: Any) -> list[str]:
     lost = [
         f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
         for name, content in inputs.items()
-        if image_format(content, name) == "png" and _depth(content, name) == 16
+        if image_format(content, name).name == "PNG" and _depth(content, name) == 16
     ]
     if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
         lost.append(f"{known['alpha']}: resized to the size of {known['image']}")
@@ -95,15 +87,8 @@ def _losses(inputs: Inputs, known: Any) -> list[str]:
 
 
 def _missing(known: Any) -> EncodeError:
-    image, asset, material, place = known["missing"]
-    is_mtl = asset.lower().endswith(".obj")
-    word = "map_d" if image == known["alpha"] else SPELLINGS[known["kind"]]
-    what = f"`{word}`" if is_mtl else "the texture"
-    return EncodeError(
-        "texture not found",
-        {"asset": f'{asset}, material "{material}"', "file": image, "named in": place},
-        f"Add the image, or take {what} out of the material.",
-    )
+    image, asset, material, place, keyword = known["missing"]
+    return texture_not_found(f'{asset}, material "{material}"', image, place, keyword)
 
 
 def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
@@ -112,15 +97,16 @@ def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
     if alpha:
         pixels = _with_alpha(inputs, image, alpha)
         return "png", _png(pixels), pixels
-    pixels = decode_image(inputs[image], image)
+    pixels = open_image(inputs[image], image)
     # The first engines read the red channel of these slots, so the channel becomes an image.
     if kind in GREY:
         grey = np.ascontiguousarray(pixels[..., known["channel"]])
         return "png", _png(grey), _grey_pixels(grey)
     # Encoding a JPEG again would lose quality.
-    if image_format(inputs[image], image) == "jpeg":
+    form = image_format(inputs[image], image).name
+    if form == "JPEG":
         return "jpg", inputs[image], pixels
-    is_loadable = _is_loadable(inputs[image], image)
+    is_loadable = form == "PNG" and _is_loadable(inputs[image], image)
     return "png", inputs[image] if is_loadable else _png(pixels), pixels
 
 
@@ -144,12 +130,12 @@ def _grey_pixels(grey: npt.NDArray[np.uint8]) -> Rgba8:
 
 def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
     """Multiply an alpha map into the alpha of an image, or of a white image if there is none."""
-    opacity = _opacity(decode_image(inputs[alpha], alpha))
+    opacity = _opacity(open_image(inputs[alpha], alpha))
     if not image:
         pixels = np.full((*opacity.shape, 4), 255, np.uint8)
         pixels[..., 3] = opacity
         return pixels
-    pixels = decode_image(inputs[image], image).copy()
+    pixels = open_image(inputs[image], image).copy()
     height, width = pixels.shape[:2]
     share = resize_colour(_grey_pixels(opacity), width, height)[..., 0].astype(np.uint32)
     # Rounded product of two values of 8 bits.
@@ -168,7 +154,7 @@ def _opacity(image: Rgba8) -> npt.NDArray[np.uint8]:
 
 
 def _sizes_differ(inputs: Inputs, known: Any) -> bool:
-    shapes = {decode_image(inputs[known[one]], known[one]).shape for one in ("image", "alpha")}
+    shapes = {open_image(inputs[known[one]], known[one]).shape for one in ("image", "alpha")}
     return len(shapes) > 1
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
+from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.grid import (
     SHARED,
     Box,
@@ -137,14 +138,16 @@ class _Planner:
                 "objects": [[one.key, _flat(spans)] for one, spans in placed],
                 "tiles": list(tiles),
                 "materials": len(source.materials),
-                "names": list(source.names),
+                "material_keys": list(source.material_keys),
                 "images": sorted(source.embedded),
                 # Newer engines ignore the emissive factor of version 1.
                 "shows_emissive": self.options["format_version"] != 1,
             }
-            inputs = {path: Source(path) for path in source.files}
+            files = plan_inputs(self.asset.name, source.files)
+            yield from files.nodes
             name = self._source_node(number)
-            yield Node(name, "encoders.untold.node_source:encode_source", inputs, params, outputs)
+            encoder = "encoders.untold.node_source:encode_source"
+            yield Node(name, encoder, files.inputs, params, outputs)
 
     def _tiles(self) -> list[tuple[str, list[SceneObject]]]:
         return sorted(self.tiles.items())
@@ -186,11 +189,11 @@ class _Planner:
                     return Product(self._source_node(number), f"image_{index}")
         return Source(image)
 
-    def _named_in(self, image: str) -> tuple[str, str, str]:
+    def _named_in(self, image: str) -> tuple[str, str, str, str]:
         for source in self.sources:
             if image in source.named_in:
                 return (source.path, *source.named_in[image])
-        return ("", "", "")
+        return ("", "", "", "")
 
     def tile_nodes(self) -> Iterable[Node]:
         """Plan for each tile the node that merges it, and one for each of its levels."""

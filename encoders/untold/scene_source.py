@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.plan import Surveys
-from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.outline import MaterialOutline, PartOutline, outline_model
 from encoders.untold.grid import Box
 from encoders.untold.texture_request import TextureRequest, embedded_name, texture_requests
 
@@ -33,7 +33,6 @@ class SceneObject:
 
     source: int
     key: str
-    name: str
     box: Box | None
     materials: tuple[int, ...]
 
@@ -47,96 +46,45 @@ class SceneSource:
     objects: list[SceneObject] = field(default_factory=list)
     # For each material, the texture request of each slot of its record.
     materials: list[dict[str, TextureRequest]] = field(default_factory=list)
-    # The names of materials in an OBJ file; those of glTF go by number.
-    names: list[str] = field(default_factory=list)
+    # The keys of these materials in the decoded model.
+    material_keys: list[str] = field(default_factory=list)
     # The numbers of the images inside of the source that are used.
     embedded: set[int] = field(default_factory=set)
-    # Material and place where each image is named, for the error if it is missing.
-    named_in: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    def used_materials(self) -> set[int]:
-        """Return the materials that objects have; the images of others are not needed."""
-        return {number for one in self.objects for number in one.materials}
+    # Material, place and keyword where each image is named, for the error if it is missing.
+    named_in: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
 
 def describe_source(number: int, path: str, surveys: Surveys) -> SceneSource:
     """Describe a source from its survey."""
-    survey: Any = surveys[path]
-    if path.lower().endswith(".obj"):
-        return _describe_obj(number, path, survey, surveys)
-    return _describe_gltf(number, path, survey)
-
-
-def _describe_gltf(number: int, path: str, survey: Mapping[str, Any]) -> SceneSource:
-    outside = {image["uri"] for image in survey["images"] if image["uri"]}
-    refs = [ref for ref in survey["refs"] if ref not in outside]
-    source = SceneSource(path, [path, *(resolve_reference(path, ref) for ref in refs)])
-    for node in survey["nodes"]:
-        if node["mesh"] is not None and survey["meshes"][node["mesh"]]["triangles"]:
-            # The bounds of a skinned mesh depend on its joints, which surveys do not read.
-            box = None if node["skin"] is not None else _box(node["bounds"])
-            materials = tuple(survey["mesh_materials"][node["mesh"]])
-            one = SceneObject(number, str(node["index"]), node["name"], box, materials)
-            source.objects.append(one)
-    used = source.used_materials()
-    for index, surface in enumerate(survey["surfaces"]):
-        images = _gltf_images(source, survey, index) if index in used else {}
+    outline = outline_model(path, surveys)
+    source = SceneSource(path, list(outline.files))
+    source.material_keys = [material.key for material in outline.materials]
+    for part in outline.parts:
+        one = SceneObject(number, _object_key(part), _box(part.bounds), part.materials)
+        source.objects.append(one)
+    shown = outline.shown_materials()
+    for index, material in enumerate(outline.materials):
+        images = _images(source, material) if index in shown else {}
         source.materials.append(texture_requests(images))
-        source.embedded |= {
-            image
-            for slot, image in surface.items()
-            if images.get(slot) == embedded_name(path, image)
-        }
     return source
 
 
-def _gltf_images(source: SceneSource, survey: Mapping[str, Any], index: int) -> dict[str, str]:
+def _object_key(part: PartOutline) -> str:
+    """Return the key that the object has in the decoded model."""
+    return str(part.node) if part.node >= 0 else f"{part.object}\n{part.group}"
+
+
+def _images(source: SceneSource, material: MaterialOutline) -> dict[str, str]:
     """Return the image of each slot of a material, and note where it is named."""
     found = {}
-    for slot, image in survey["surfaces"][index].items():
-        uri = survey["images"][image]["uri"]
-        name = resolve_reference(source.path, uri) if uri else embedded_name(source.path, image)
-        where = f"{source.path}, materials[{index}], {slot} texture"
-        source.named_in.setdefault(name, (survey["materials"][index], where))
-        found[slot] = name
-    return found
-
-
-def _describe_obj(
-    number: int, path: str, survey: Mapping[str, Any], surveys: Surveys
-) -> SceneSource:
-    libraries = [resolve_reference(path, ref) for ref in survey["libraries"]]
-    source = SceneSource(path, [path, *libraries])
-    source.names = [name for name in survey["materials"] if name]
-    numbers = {"": -1, **{name: index for index, name in enumerate(source.names)}}
-    for part, names in zip(survey["parts"], survey["part_materials"], strict=True):
-        key = f"{part['object']}\n{part['group']}"
-        label = "_".join(one for one in (part["object"], part["group"]) if one)
-        materials = tuple(sorted(numbers[name] for name in names))
-        source.objects.append(SceneObject(number, key, label, _box(part["bounds"]), materials))
-    used = source.used_materials()
-    for index, name in enumerate(source.names):
-        images = _mtl_images(source, libraries, surveys, name) if index in used else {}
-        source.materials.append(texture_requests(images))
-    return source
-
-
-def _mtl_images(
-    source: SceneSource, libraries: list[str], surveys: Surveys, name: str
-) -> dict[str, str]:
-    """Return the image of each slot of a material; the first library that has it wins."""
-    there = set(surveys)
-    for library in libraries:
-        surfaces: Any = surveys[library]["surfaces"] if library in there else {}
-        if name not in surfaces:
+    for slot, image in material.images.items():
+        if slot not in SLOTS:
             continue
-        found = {}
-        for slot, (uri, place) in surfaces[name].items():
-            if slot in SLOTS:
-                found[slot] = resolve_reference(library, uri)
-                source.named_in.setdefault(found[slot], (name, f"{library}, {place}"))
-        return found
-    return {}
+        found[slot] = embedded_name(source.path, image.number) if image.is_inside else image.name
+        named = (material.name, image.place, image.keyword)
+        source.named_in.setdefault(found[slot], named)
+        source.embedded |= {image.number} if image.is_inside else set()
+    return found
 
 
 def _box(bounds: Mapping[str, Any] | None) -> Box | None:

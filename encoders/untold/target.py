@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
+from encoders.kit.source.registry import model_suffixes
 from encoders.untold.plan import plan_scene
 
 OPTIONS = {
@@ -45,14 +46,8 @@ OPTIONS = {
 }
 
 TARGET = Target(
-    kinds={"scene": Kind((".gltf", ".glb", ".obj"), OPTIONS, table="scene")},
+    kinds={"scene": Kind(model_suffixes(), OPTIONS, table="scene")},
     plan=plan_scene,
-    surveys={
-        ".gltf": "encoders.untold.survey:survey_scene_gltf",
-        ".glb": "encoders.untold.survey:survey_scene_gltf",
-        ".obj": "encoders.untold.survey:survey_scene_obj",
-        ".mtl": "encoders.untold.survey:survey_scene_mtl",
-    },
     readers=(
         Reader(
             ".untold",

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from encoders.kit.source.registry import is_model
+
 # The channel of the image that becomes a grey texture.
 RED, GREEN, BLUE = 0, 1, 2
 GREY = ("metallic", "roughness", "occlusion")
@@ -70,7 +72,9 @@ def image_stem(name: str) -> str:
 
     It becomes part of a URL, so it has only characters that need no escape there.
     """
-    embedded = re.fullmatch(r"(.*\.(?:glb|gltf))#(\d+)", name, re.IGNORECASE)
+    embedded = re.fullmatch(r"(.*)#(\d+)", name)
+    if embedded and not is_model(embedded[1]):
+        embedded = None
     path = embedded[1] if embedded else name
     stem = posixpath.splitext(posixpath.basename(path))[0]
     stem = re.sub(r"[^A-Za-z0-9.-]", "_", stem)

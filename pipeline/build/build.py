@@ -29,6 +29,7 @@ from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
 from pipeline.change.reason import Reason, ReasonFinder
+from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
@@ -55,7 +56,7 @@ class Build:
         self._reasons = ReasonFinder(nodes, evaluator)
         self._reason_of: dict[str, Reason] = {}
         self._displaced: list[str] = []
-        self._saved_code: set[str] = set()
+        self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
         self._planned_files: PlannedFiles | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
@@ -119,17 +120,19 @@ class Build:
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
         fixed, stem = self.evaluator.fixed(node), stem_of(task)
+        suffixes = self.project.code.suffixes_read(node)
         return Job(
             task=task,
             encoder=node.encoder,
-            code=self.project.code.texts(node.encoder),
+            code=self.project.code.texts(node.encoder, suffixes),
             params=node.params,
             inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
             config=self.config,
-            code_digest=self.evaluator.code_digest(node.encoder),
+            code_digest=self.evaluator.code_digest(node),
+            suffixes=suffixes,
             known_files=tuple(self._owned_files(task)),
         )
 
@@ -248,11 +251,12 @@ class Build:
         """Keep the code table that the node was built with, so that a change can be explained."""
         planned = self.nodes.planned(task)
         assert planned is not None
-        encoder = planned.node.encoder
-        if encoder not in self._saved_code:
-            key = self.evaluator.code_digest(encoder)
-            self.project.state.set_facts("code", {key: dict(self.project.code.table(encoder))})
-            self._saved_code.add(encoder)
+        node, code = planned.node, self.project.code
+        called = node.encoder, code.suffixes_read(node)
+        if called not in self._saved_code:
+            key = self.evaluator.code_digest(node)
+            self.project.state.set_facts("code", {key: dict(code.table(*called))})
+            self._saved_code.add(called)
 
     def _mark_readers(self, row: NodeRow, last: LastBuild) -> None:
         """Mark the readers of this node's changed outputs as out of date."""

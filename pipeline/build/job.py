@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
+from pipeline.content.code import Suffixes
 from pipeline.disk.listing import Stamp
 from pipeline.output import Output
 from pipeline.state.node_record import BuildRecord
@@ -43,8 +44,9 @@ class Job(NamedTuple):
     """Everything that a worker needs to know to do a node.
 
     `code` holds the digest of every module's text, so that a worker refuses to run other code;
-    `fixed` is the fingerprint's part beside the inputs. `known_files` are those that the node
-    wrote before. `is_fetched` tells that its result was just stored by another process.
+    `fixed` is the fingerprint's part beside the inputs. `suffixes` are those of the sources that
+    decide which code the encoder runs. `known_files` are those that the node wrote before.
+    `is_fetched` tells that its result was just stored by another process.
     """
 
     task: str
@@ -57,6 +59,7 @@ class Job(NamedTuple):
     fingerprint: str
     config: RunConfig
     code_digest: str = ""
+    suffixes: Suffixes = ()
     known_files: tuple[str, ...] = ()
     is_fetched: bool = False
 

@@ -13,7 +13,7 @@ import xxhash
 
 from encoders.kit.plan import Family, Node, Source
 from pipeline.change.fingerprint import digest_code, fingerprint, fixed_part
-from pipeline.content.code import Code
+from pipeline.content.code import Code, Suffixes
 from pipeline.disk.file import read_if_there
 from pipeline.output import output_path
 from pipeline.state.node_record import BROKEN, BuildRecord
@@ -52,18 +52,19 @@ class Evaluator:
 
     def __init__(self, root: str, code: Code, source_sha: Callable[[str], str | None]) -> None:
         self._root, self._code, self.source_sha = root, code, source_sha
-        self._digests: dict[str, str] = {}
+        self._digests: dict[tuple[str, Suffixes], str] = {}
         self._fixed: dict[bytes, str] = {}
 
-    def code_digest(self, encoder: str) -> str:
-        """Return the digest of an encoder's code and libraries."""
-        if encoder not in self._digests:
-            self._digests[encoder] = digest_code(self._code.table(encoder))
-        return self._digests[encoder]
+    def code_digest(self, node: Node) -> str:
+        """Return the digest of the code and libraries that a node runs."""
+        key = node.encoder, self._code.suffixes_read(node)
+        if key not in self._digests:
+            self._digests[key] = digest_code(self._code.table(*key))
+        return self._digests[key]
 
-    def code_table(self, encoder: str) -> Mapping[str, str]:
-        """Return an encoder's code and libraries, by name."""
-        return self._code.table(encoder)
+    def code_table(self, node: Node) -> Mapping[str, str]:
+        """Return the code and libraries that a node runs, by name."""
+        return self._code.table(node.encoder, self._code.suffixes_read(node))
 
     def fixed(self, node: Node) -> str:
         """Return the digest of a fingerprint's parts beside its inputs.
@@ -71,10 +72,11 @@ class Evaluator:
         Nodes of one kind often differ in their inputs alone, so it is computed once for all.
         """
         families = [type(place) is Family for place in node.outputs.values()]
-        record = freeze([node.encoder, node.params, list(node.outputs), families])
+        suffixes = self._code.suffixes_read(node)
+        record = freeze([node.encoder, suffixes, node.params, list(node.outputs), families])
         key = xxhash.xxh3_128_digest(record)
         if key not in self._fixed:
-            self._fixed[key] = fixed_part(node, self.code_digest(node.encoder))
+            self._fixed[key] = fixed_part(node, self.code_digest(node))
         return self._fixed[key]
 
     def fingerprint(self, node: Node, made: DigestsByNode) -> str | None:

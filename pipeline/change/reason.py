@@ -75,10 +75,10 @@ class ReasonFinder:
             return None
         if node.encoder != built.encoder:
             return Reason(CODE, f"{built.encoder} -> {node.encoder}")
-        if self._evaluator.code_digest(node.encoder) == built.code:
+        if self._evaluator.code_digest(node) == built.code:
             return None
         old = self._nodes.state.fact("code", built.code) or {}
-        return _describe_code(old, self._evaluator.code_table(node.encoder))
+        return _describe_code(old, self._evaluator.code_table(node))
 
     def _option_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
         if node.encoder == BROKEN:

@@ -2,11 +2,12 @@
 
 A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
 module that it imports, the packages that these lie in (Python runs them first) and the versions
-of the libraries that they import. Where one of them may use a native kernel, the C sources of the
-kernels count as well. A target's declaration stands in a module of its own, which no
-encoder imports, so an edit there builds nothing again by itself. Encoder modules are
-compiled from the very source that is digested: Python's bytecode files know a source only by
-its size and its second, and would run yesterday's code.
+of the libraries that they import. A target's declaration stands in a module of its own, which no
+encoder imports, so an edit there builds nothing again by itself. Readers of source formats are
+loaded by name: those of the formats that a node reads count as imports of its encoder, and no
+others. Where an encoder may use a native kernel, the C sources of the kernels count as well.
+Encoder modules are compiled from the very source that is digested: Python's bytecode files know a
+source only by its size and its second, and would run yesterday's code.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import CodeType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xxhash
 
 from pipeline.content.module import PACKAGE, Module, is_ours, packages_of
 
+if TYPE_CHECKING:
+    from encoders.kit.plan import Node
+
+Suffixes = tuple[str, ...]
+
 KERNEL_MODULE = "encoders.kit.native.kernel"  # every encoder that may use a kernel imports it
+REGISTRY = "encoders.kit.source.registry"  # loads the readers of source formats by name
 DECLARATION = "target"  # the module of a target's folder that declares it
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Asking every installed distribution which modules it has takes long.
@@ -49,42 +56,82 @@ class Code:
         self._remembered = remembered
         self._note = note
         self._modules: dict[str, Module | None] = {}
-        self._closures: dict[str, Closure] = {}
-        self._texts: dict[str, dict[str, str]] = {}
+        self._closures: dict[tuple[str, Suffixes], Closure] = {}
+        self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
         self._looked_at: dict[str, list[str]] = {}
         self.paths: dict[str, str] = {}
 
-    def table(self, encoder: str) -> Mapping[str, str]:
-        """Return what decides an encoder's behaviour: modules by digest, libraries by version."""
-        return self._closure(encoder).table
+    def table(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
+        """Return what decides an encoder's behaviour: modules by digest, libraries by version.
 
-    def files(self, encoder: str) -> set[str]:
+        `suffixes` are those of the sources that it reads.
+        """
+        return self._closure(encoder, suffixes).table
+
+    def files(self, encoder: str, suffixes: Suffixes = ()) -> set[str]:
         """Return the files of the table, and those that would be taken instead if they appeared."""
-        closure = self._closure(encoder)
-        files = {path for name in closure.asked for path in self._looked_at[name]}
-        if KERNEL_MODULE not in closure.table:
-            return files
+        asked = self._closure(encoder, suffixes).asked
+        found = {path for name in asked for path in self._looked_at[name]}
+        if REGISTRY in asked:
+            found |= self._format_files()
+        return found | self._kernel_files() if KERNEL_MODULE in asked else found
+
+    def _kernel_files(self) -> set[str]:
+        """Return what decides the digest of the native kernels' sources."""
         from pipeline.content.kernel import digest_files
 
-        return files | digest_files(os.path.dirname(self.paths[KERNEL_MODULE]))
+        return digest_files(os.path.dirname(self.paths[KERNEL_MODULE]))
 
-    def texts(self, encoder: str) -> Mapping[str, str]:
+    def _format_files(self) -> set[str]:
+        """Return what decides which source formats exist: their declarations and the folder."""
+        from encoders.kit.source.registry import MODULES
+
+        found = [find_source(module) for module in MODULES]
+        return {path for path in found if path} | {os.path.dirname(self.paths[REGISTRY])}
+
+    def texts(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
         """Return the digests of the modules' texts that the table was made from."""
-        start = encoder.partition(":")[0]
-        if start not in self._texts:
-            found = {name: self._modules.get(name) for name in self.table(encoder)}
-            self._texts[start] = {name: module.text for name, module in found.items() if module}
-        return self._texts[start]
+        key = encoder.partition(":")[0], suffixes
+        if key not in self._texts:
+            found = {name: self._modules.get(name) for name in self.table(encoder, suffixes)}
+            self._texts[key] = {name: module.text for name, module in found.items() if module}
+        return self._texts[key]
 
-    def _closure(self, encoder: str) -> Closure:
-        start = encoder.partition(":")[0]
-        if start not in self._closures:
-            self._closures[start] = self._follow(start)
-        return self._closures[start]
+    def suffixes_read(self, node: Node) -> Suffixes:
+        """Return the suffixes of a node's sources that decide which code its encoder runs.
 
-    def _follow(self, start: str) -> Closure:
-        """Follow the imports of a module through all of `encoders`."""
-        waiting = [start]
+        A converted source is another node's output, but the input is named by the source's path.
+        """
+        if REGISTRY not in self._closure(node.encoder, ()).asked:
+            return ()
+        from encoders.kit.plan import Source
+        from encoders.kit.source.registry import SUFFIXES, suffix_of
+
+        paths = [one.path for one in node.inputs.values() if isinstance(one, Source)]
+        found = {suffix_of(name) for name in (*node.inputs, *paths)}
+        return tuple(sorted(found & SUFFIXES.keys()))
+
+    def _closure(self, encoder: str, suffixes: Suffixes) -> Closure:
+        start = encoder.partition(":")[0]
+        if (start, suffixes) not in self._closures:
+            self._closures[start, suffixes] = self._follow_formats(start, suffixes)
+        return self._closures[start, suffixes]
+
+    def _follow_formats(self, start: str, suffixes: Suffixes) -> Closure:
+        """Follow the imports of a module, and those of the readers that it loads by name."""
+        closure = self._follow([start])
+        if REGISTRY not in closure.asked:
+            return closure
+        from encoders.kit.source.registry import modules_loaded_by
+
+        # A reader may load others in turn, so this goes on until nothing is added.
+        while not (loaded := modules_loaded_by(closure.asked, suffixes)) <= closure.asked:
+            closure = self._follow([start, *sorted(loaded)])
+        return closure
+
+    def _follow(self, starts: Sequence[str]) -> Closure:
+        """Follow the imports of modules through all of `encoders`."""
+        waiting = list(starts)
         table: dict[str, str] = {}
         libraries: set[str] = set()
         asked: set[str] = set()

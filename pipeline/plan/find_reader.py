@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from encoders.kit.plan import Reader
-from encoders.kit.source.survey import SURVEYS
+from encoders.kit.source.registry import survey_functions
 from pipeline.disk.file import project_path
 from pipeline.plan.target import all_targets
 from pipeline.project import PRIVATE
@@ -63,5 +63,6 @@ def _fits(reader: Reader, path: str) -> bool:
 def find_surveys(path: str) -> list[str]:
     """Return the functions that survey a source of this suffix, the kit's first."""
     suffix = os.path.splitext(path)[1].lower()
-    found = [SURVEYS.get(suffix), *(target.surveys.get(suffix) for _, target in all_targets())]
+    own = (target.surveys.get(suffix) for _, target in all_targets())
+    found = [survey_functions().get(suffix), *own]
     return list(dict.fromkeys(one for one in found if one))

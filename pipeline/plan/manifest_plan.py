@@ -10,8 +10,8 @@ from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source, Target
-from encoders.kit.source.survey import SURVEYS
-from pipeline.content.code import target_module, target_names
+from encoders.kit.source.registry import survey_functions
+from pipeline.content.code import Suffixes, target_module, target_names
 from pipeline.disk.file import leads_out
 from pipeline.disk.listing import Listing, is_link, is_text, shown_name
 from pipeline.manifest.asset import Finding, find_assets
@@ -151,17 +151,20 @@ class ManifestPlan:
     def code(self) -> dict[str, str]:
         """Return all code and libraries that decide the plan or its nodes."""
         table: dict[str, str] = {}
-        for dotted in sorted(self._functions()):
-            table |= self.project.code.table(dotted)
+        for dotted, suffixes in sorted(self._functions()):
+            table |= self.project.code.table(dotted, suffixes)
         return table
 
     def code_files(self) -> set[str]:
         """Return the files of that code, and those that would be taken instead if they appeared."""
-        return {path for one in self._functions() for path in self.project.code.files(one)}
+        return {path for one in self._functions() for path in self.project.code.files(*one)}
 
-    def _functions(self) -> set[str]:
-        encoders = {one.node.encoder for one in self.planned.values() if not one.is_broken}
-        surveys = {**SURVEYS, **self.target.surveys}
-        suffixes = {suffix_of(path) for path in self.surveys}
-        used = {surveys[suffix] for suffix in suffixes if suffix in surveys}
-        return {f"{target_module(self.manifest.target)}:TARGET", *encoders, *used}
+    def _functions(self) -> set[tuple[str, Suffixes]]:
+        """Return all functions that are called, each with the suffixes of the sources it reads."""
+        nodes = (one.node for one in self.planned.values() if not one.is_broken)
+        encoders = {(node.encoder, self.project.code.suffixes_read(node)) for node in nodes}
+        surveys = {**survey_functions(), **self.target.surveys}
+        suffixes = sorted({suffix_of(path) for path in self.surveys})
+        used = {(surveys[suffix], (suffix,)) for suffix in suffixes if suffix in surveys}
+        target = f"{target_module(self.manifest.target)}:TARGET"
+        return {(target, tuple(suffixes)), *encoders, *used}

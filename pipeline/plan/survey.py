@@ -13,8 +13,8 @@ import xxhash
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.survey import SURVEYS
-from pipeline.content.code import Code
+from encoders.kit.source.registry import survey_functions
+from pipeline.content.code import Code, Suffixes
 from pipeline.content.source import Sources
 from pipeline.content.target_error import target_error
 from pipeline.disk.file import leads_out, problem_of_link, read_file
@@ -127,13 +127,13 @@ class Surveyor:
         self._snapshot, self._sources, self._state = snapshot, sources, state
         self._code, self._in_parallel = code, in_parallel
         self._new: dict[str, SurveyRecord] = {}
-        self._keys: dict[str, str] = {}
+        self._keys: dict[tuple[str, Suffixes], str] = {}
         self._content: dict[str, str] = {}
         self._used: set[str] = set()
 
     def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyResults:
         """Survey the paths and all that they lead to; `own` are the target's surveys by suffix."""
-        functions = {**SURVEYS, **own}
+        functions = {**survey_functions(), **own}
         found: dict[str, Survey | EncodeError] = {}
         waiting = sorted(set(paths))
         while waiting:
@@ -182,7 +182,7 @@ class Surveyor:
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
         for path, record in zip(missing, results, strict=True):
-            self._new[self._key(missing[path][2], record.content)] = record
+            self._new[self._key(path, missing[path][2], record.content)] = record
             self._content[path] = record.content
             found[path] = record.result()
         return found
@@ -202,11 +202,12 @@ class Surveyor:
             found[path] = error
             return []
 
-    def _key(self, dotted: str, digest: str) -> str:
-        if dotted not in self._keys:
-            table = canonical(self._code.table(dotted))
-            self._keys[dotted] = xxhash.xxh3_64_hexdigest(table)
-        return f"{self._keys[dotted]}:{digest}"
+    def _key(self, path: str, dotted: str, digest: str) -> str:
+        code = dotted, (suffix_of(path),)
+        if code not in self._keys:
+            table = canonical(self._code.table(*code))
+            self._keys[code] = xxhash.xxh3_64_hexdigest(table)
+        return f"{self._keys[code]}:{digest}"
 
     def surveyed_content(self, path: str) -> str:
         """Return the digest of the surveyed content; the file may have been saved since."""
@@ -215,7 +216,7 @@ class Surveyor:
 
     def _remembered(self, path: str, dotted: str) -> SurveyRecord | None:
         digest = self._sources.digest(path)
-        key = self._key(dotted, digest.xxh if digest else "")
+        key = self._key(path, dotted, digest.xxh if digest else "")
         self._used.add(key)
         if key in self._new:
             return self._new[key]

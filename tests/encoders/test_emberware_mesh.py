@@ -18,7 +18,7 @@ from encoders.emberware.format.vertex import (
     share_weights,
     stride_of,
 )
-from encoders.emberware.node_mesh import encode_model_mesh, encode_obj_mesh
+from encoders.emberware.node_mesh import encode_mesh, encode_model_mesh
 from encoders.emberware.node_parts import encode_parts
 from encoders.emberware.node_passthrough import encode_loose_mesh
 from encoders.emberware.view import export_obj
@@ -48,7 +48,7 @@ def encode(model: bytes, meshes=(0,), skin=None, placed=True, **options) -> dict
 def encode_obj(text: bytes, **options) -> dict[str, bytes]:
     params = {"source": "a.obj", "vertex_format": "auto", "flip_v": "auto", "weld": True} | options
     with pure():
-        return encode_obj_mesh({"model": text}, params)
+        return encode_mesh({"a.obj": text}, params)
 
 
 def test_a_vertex_has_known_bytes() -> None:

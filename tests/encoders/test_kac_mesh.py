@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from encoders.kac.geometry import build_geometry
 from encoders.kac.view import decode_kac, export_obj
 from encoders.kit.error import EncodeError
-from encoders.kit.source.model import decode_model
+from encoders.kit.source.model import open_model
 from tests.encoders.kac_model import (
     BARREL_MTL,
     barrel,
@@ -361,7 +361,7 @@ def test_skinned_model_stands_in_its_rest_pose_with_warnings():
     warnings = warnings_of(outputs)
     assert any("rest pose" in warning for warning in warnings)
     assert "chain.glb: animations were ignored" in warnings
-    source = decode_model({"chain.glb": CHAIN}, "chain.glb").mesh
+    source = open_model({"chain.glb": CHAIN}, "chain.glb").mesh
     expected = source.position.values[source.position.corner]
     assert np.array_equal(np.array(corners(found), np.float32), expected)
 
@@ -372,7 +372,7 @@ def test_skinned_model_stands_in_its_rest_pose_with_warnings():
 def test_barrel_comes_back_triangle_by_triangle():
     files = {"b/a.obj": barrel(), "b/barrel.mtl": BARREL_MTL, "b/wood.png": plain(8, 8)}
     found = encode_file(files)
-    mesh = decode_model(
+    mesh = open_model(
         {n: d if isinstance(d, bytes) else d.encode() for n, d in files.items()}, "b/a.obj"
     ).mesh
     assert len(found["3MSH"]) == mesh.triangle_count == 16 * 8 * 2 + 2 * 14
@@ -440,7 +440,7 @@ def test_any_obj_gives_a_good_file_or_a_plain_refusal(text, shading, mirror):
         found = encode_file(files, shading=shading, mirror=mirror)
     except EncodeError:
         return
-    geometry = build_geometry(decode_model(files, "a.obj").mesh, "a.obj", shading, mirror=mirror)
+    geometry = build_geometry(open_model(files, "a.obj").mesh, "a.obj", shading, mirror=mirror)
     assert len(found["3MSH"]) == len(geometry.material)
     for name in ("VERT", "NORM", "UV"):
         assert len(set(found[name])) == len(found[name])

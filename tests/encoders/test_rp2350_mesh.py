@@ -67,7 +67,8 @@ QUAD_BLOB = (
 
 def encode(obj: str, **params):
     with pure():
-        return encode_mesh({"source": obj.encode()}, {**PARAMS, **params})
+        params = {**PARAMS, **params}
+        return encode_mesh({params["source"]: obj.encode()}, params)
 
 
 def patches_of(outputs):
@@ -373,12 +374,12 @@ def gltf_of(builder, mirrored=False):
 def test_gltf_gives_the_blob_of_the_same_obj():
     builder = gltf_of(Builder())
     data = glb(builder.json, bytes(builder.binary))
-    outputs = encode_mesh({"source": data}, {**PARAMS, "source": "x.glb"})
+    outputs = encode_mesh({"x.glb": data}, {**PARAMS, "source": "x.glb"})
     assert outputs["data/0"].hex() == QUAD_BLOB
     builder.json["buffers"][0]["uri"] = "x.bin"
-    inputs = {"source": json.dumps(builder.json).encode(), "ref/x.bin": bytes(builder.binary)}
+    inputs = {"x.gltf": json.dumps(builder.json).encode(), "x.bin": bytes(builder.binary)}
     assert encode_mesh(inputs, {**PARAMS, "source": "x.gltf"})["data/0"].hex() == QUAD_BLOB
-    del inputs["ref/x.bin"]
+    del inputs["x.bin"]
     with pytest.raises(EncodeError, match="missing") as error:
         encode_mesh(inputs, {**PARAMS, "source": "x.gltf"})
     assert error.value.facts["found"] == "x.bin"
@@ -387,7 +388,7 @@ def test_gltf_gives_the_blob_of_the_same_obj():
 def test_mirrored_node_keeps_its_outside():
     builder = gltf_of(Builder(), mirrored=True)
     data = glb(builder.json, bytes(builder.binary))
-    outputs = encode_mesh({"source": data}, {**PARAMS, "source": "x.glb"})
+    outputs = encode_mesh({"x.glb": data}, {**PARAMS, "source": "x.glb"})
     (_, _, (position, *_, commands)) = next(patches_of(outputs))
     for triangle in draw_sliding(commands):
         (ax, ay, _), (bx, by, _), (cx, cy, _) = (position[k] for k in triangle)
@@ -397,7 +398,7 @@ def test_mirrored_node_keeps_its_outside():
 def test_scene_without_triangles_is_refused():
     data = glb({"asset": {"version": "2.0"}, "scenes": [{"nodes": []}], "scene": 0})
     with pytest.raises(EncodeError, match="no triangles"):
-        encode_mesh({"source": data}, {**PARAMS, "source": "x.glb"})
+        encode_mesh({"x.glb": data}, {**PARAMS, "source": "x.glb"})
 
 
 def test_every_truncated_patch_and_every_trailing_byte_is_refused():

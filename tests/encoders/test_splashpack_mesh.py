@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
-from encoders.splashpack.survey import survey_gltf
 from encoders.splashpack.view import place_vertices
 from tests.encoders.splashpack_scene import (
     SQUARE,

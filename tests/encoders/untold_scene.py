@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from encoders.kit.plan import Asset, Family, Settings, Source
-from encoders.kit.source.survey import SURVEYS
+from encoders.kit.source.registry import survey_functions
 from encoders.untold.target import OPTIONS, TARGET
 from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
@@ -48,7 +48,7 @@ def build(files: dict[str, bytes | str], sources: list[str] | None = None, **opt
     """Survey, plan and encode a scene called `city` without the engine, and without the disk."""
     data = {name: one if isinstance(one, bytes) else one.encode() for name, one in files.items()}
     chosen = sources or [one for one in data if one.endswith((".obj", ".gltf", ".glb"))]
-    functions = {**SURVEYS, **TARGET.surveys}
+    functions = survey_functions()
     surveys = {
         name: _load(functions[f".{name.rpartition('.')[2]}"])(one, name)
         for name, one in data.items()

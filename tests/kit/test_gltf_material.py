@@ -176,7 +176,7 @@ def test_image_comes_from_view_uri_or_data_uri():
     gltf = decode_gltf(builder.glb(), "a.glb", {"side%20car.jpg": JPEG})
     sources = [image_source(gltf, index) for index in range(3)]
     assert [source.data for source in sources] == [PNG, JPEG, PNG]
-    assert [source.mime for source in sources] == ["image/png", "image/jpeg", "image/png"]
+    assert [source.format for source in sources] == ["PNG", "JPEG", "PNG"]
     assert [source.uri for source in sources] == ["", "side%20car.jpg", ""]
     assert [source.name for source in sources] == ["inside", "side%20car.jpg", "images[2]"]
 

@@ -76,7 +76,9 @@ def test_survey_says_which_slot_an_image_is_for():
         + [{"normalTexture": {"index": 2}}],
     }
     survey = survey_gltf(json.dumps(document).encode(), "a.gltf")
-    assert survey["maps"] == {"base_color": ["a.png"], "normal": ["n.png"]}
+    slots = [surface["images"] for surface in survey["surfaces"]]
+    base = [{"base_color": {"image": number}} for number in (0, 0, 1)]
+    assert slots == [*base, {}, {}, {}, {"normal": {"image": 2}}]
 
 
 @settings(max_examples=60, deadline=None)

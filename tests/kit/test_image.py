@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image import survey as image_survey
-from encoders.kit.source.image.survey import survey_image
-from encoders.kit.source.picture import MAX_JPEG_SCANS, decode_image
+from encoders.kit.source.image import open_image
+from encoders.kit.source.image_limit import MAX_PIXELS
+from encoders.kit.source.image_survey import survey_image
+from encoders.kit.source.jpeg.decode import MAX_SCANS
 from encoders.kit.source.png.decode import to_eight_bits
 from tests.kit.mutation import mutated
 from tests.kit.png_maker import CHANNELS, chunk, header, make_png
@@ -33,7 +34,7 @@ IEND = chunk(b"IEND", b"")
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case["file"])
 def test_golden_png_has_the_pixels_of_the_other_decoder(case: dict) -> None:
-    image = decode_image(base64.b64decode(case["png_base64"]), case["file"])
+    image = open_image(base64.b64decode(case["png_base64"]), case["file"])
     assert image.shape == (case["height"], case["width"], 4)
     assert image.tobytes().hex() == case["rgba8_hex"]
 
@@ -83,7 +84,7 @@ def pictures(draw: st.DrawFn):
 @given(pictures())
 def test_every_kind_of_png_decodes_to_its_pixels(case) -> None:
     data, expected, colour, _ = case
-    image = decode_image(data, "x.png")
+    image = open_image(data, "x.png")
     assert image.dtype == np.uint8
     assert image.tolist() == [[list(pixel) for pixel in row] for row in expected]
     survey = survey_image(data, "x.png")
@@ -100,7 +101,7 @@ def test_pillow_sees_the_same_picture_where_it_does_not_truncate(case) -> None:
         return
     with Image.open(io.BytesIO(data)) as picture:
         theirs = np.asarray(picture.convert("RGBA"))
-    np.testing.assert_array_equal(decode_image(data, "x.png"), theirs)
+    np.testing.assert_array_equal(open_image(data, "x.png"), theirs)
 
 
 def test_sixteen_bits_are_rounded_to_the_nearest_not_truncated() -> None:
@@ -113,13 +114,13 @@ def test_sixteen_bits_are_rounded_to_the_nearest_not_truncated() -> None:
 def test_colour_key_is_compared_before_sixteen_bits_are_rounded() -> None:
     key = chunk(b"tRNS", struct.pack(">H", 0x8080))
     data = make_png([[(0x8080,), (0x8081,)]], 16, 0, extra=key)
-    assert decode_image(data, "x.png").tolist() == [[[128, 128, 128, 0], [128, 128, 128, 255]]]
+    assert open_image(data, "x.png").tolist() == [[[128, 128, 128, 0], [128, 128, 128, 255]]]
 
 
 def test_colours_are_not_managed_and_not_premultiplied() -> None:
     gamma = chunk(b"gAMA", struct.pack(">I", 100000)) + chunk(b"sRGB", b"\0")
     data = make_png([[(200, 100, 50, 1)]], 8, 6, extra=gamma)
-    assert decode_image(data, "x.png").tolist() == [[[200, 100, 50, 1]]]
+    assert open_image(data, "x.png").tolist() == [[[200, 100, 50, 1]]]
 
 
 def png(*chunks: bytes) -> bytes:
@@ -182,7 +183,7 @@ LIES = {
 @pytest.mark.parametrize("data", LIES.values(), ids=LIES.keys())
 def test_a_png_that_lies_is_refused_with_its_name(data: bytes) -> None:
     with pytest.raises(EncodeError) as caught:
-        decode_image(data, "textures/lie.png")
+        open_image(data, "textures/lie.png")
     assert caught.value.facts["file"] == "textures/lie.png"
 
 
@@ -190,13 +191,13 @@ def test_truncated_png_is_refused_with_its_name() -> None:
     data = base64.b64decode(GOLDEN[-1]["png_base64"])
     for length in range(len(data)):
         with pytest.raises(EncodeError) as caught:
-            decode_image(data[:length], "cut.png")
+            open_image(data[:length], "cut.png")
         assert caught.value.facts["file"] == "cut.png"
 
 
 def test_bytes_behind_the_end_of_a_png_are_no_part_of_it() -> None:
     data = base64.b64decode(GOLDEN[0]["png_base64"])
-    np.testing.assert_array_equal(decode_image(data + b"xyz", "a"), decode_image(data, "a"))
+    np.testing.assert_array_equal(open_image(data + b"xyz", "a"), open_image(data, "a"))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_bytes_behind_the_end_of_a_png_are_no_part_of_it() -> None:
     ],
 )
 def test_other_formats_are_refused_by_name(data: bytes, name: str) -> None:
-    for reader in (decode_image, survey_image):
+    for reader in (open_image, survey_image):
         with pytest.raises(EncodeError, match=name) as caught:
             reader(data, "x.img")
         assert caught.value.facts["file"] == "x.img"
@@ -228,7 +229,7 @@ def jpeg(mode: str, progressive: bool = False) -> bytes:
 @pytest.mark.parametrize("progressive", [False, True])
 def test_jpeg_has_pillows_pixels_and_is_opaque(mode: str, progressive: bool) -> None:
     data = jpeg(mode, progressive)
-    image = decode_image(data, "x.jpg")
+    image = open_image(data, "x.jpg")
     with Image.open(io.BytesIO(data)) as picture:
         np.testing.assert_array_equal(image, np.asarray(picture.convert("RGBA")))
     assert survey_image(data, "x.jpg") == {
@@ -245,7 +246,7 @@ def test_orientation_in_metadata_does_not_turn_a_jpeg() -> None:
     exif[0x0112] = 6
     body = exif.tobytes()
     turned = plain[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + plain[2:]
-    np.testing.assert_array_equal(decode_image(turned, "a"), decode_image(plain, "a"))
+    np.testing.assert_array_equal(open_image(turned, "a"), open_image(plain, "a"))
 
 
 @pytest.mark.parametrize("progressive", [False, True])
@@ -253,20 +254,20 @@ def test_truncated_jpeg_is_refused_with_its_name(progressive: bool) -> None:
     data = jpeg("RGB", progressive)
     for length in range(0, len(data) - 2, 7):
         with pytest.raises(EncodeError) as caught:
-            decode_image(data[:length], "cut.jpg")
+            open_image(data[:length], "cut.jpg")
         assert caught.value.facts["file"] == "cut.jpg"
 
 
 def test_cmyk_jpeg_is_refused() -> None:
     with pytest.raises(EncodeError, match="not supported"):
-        decode_image(jpeg("CMYK"), "x.jpg")
+        open_image(jpeg("CMYK"), "x.jpg")
 
 
 def test_jpeg_of_endless_scans_is_refused() -> None:
     data = jpeg("RGB", True)
     scan = data.index(b"\xff\xda")
     with pytest.raises(EncodeError, match="not supported"):
-        decode_image(data[:-2] + data[scan:-2] * MAX_JPEG_SCANS + b"\xff\xd9", "x.jpg")
+        open_image(data[:-2] + data[scan:-2] * MAX_SCANS + b"\xff\xd9", "x.jpg")
 
 
 def test_large_jpeg_is_refused_from_its_header() -> None:
@@ -274,7 +275,7 @@ def test_large_jpeg_is_refused_from_its_header() -> None:
     frame = data.index(b"\xff\xc0")
     data[frame + 5 : frame + 9] = b"\xff\xff\xff\xff"
     with pytest.raises(EncodeError, match="too large"):
-        decode_image(bytes(data), "x.jpg")
+        open_image(bytes(data), "x.jpg")
 
 
 SEEDS = [base64.b64decode(case["png_base64"]) for case in GOLDEN] + [jpeg("RGB"), jpeg("L", True)]
@@ -297,14 +298,14 @@ def with_right_checksums(data: bytes) -> bytes:
 def test_mutated_images_decode_or_are_refused(data: bytes, repair: bool) -> None:
     if repair and data.startswith(SIGNATURE):
         data = with_right_checksums(data)
-    for reader in (decode_image, survey_image):
+    for reader in (open_image, survey_image):
         with contextlib.suppress(EncodeError):
             reader(data, "fuzz.img")
 
 
 def test_surveys_load_neither_numpy_nor_pillow() -> None:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-    code += "import encoders.kit.source.image.survey\n"
+    code += "import encoders.kit.source.image_survey\n"
     code += "assert not {'numpy', 'PIL'} & set(sys.modules), sorted(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert image_survey.MAX_PIXELS < 2**27
+    assert MAX_PIXELS < 2**27

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.material import Sampler
-from encoders.kit.source.obj.mtl import decode_maps, decode_mtl
-from encoders.kit.source.obj.mtl_survey import survey_mtl
+from encoders.kit.source.mtl.decode import decode_maps, decode_mtl
+from encoders.kit.source.mtl.survey import survey_mtl
 from tests.kit.obj_maker import damaged
 
 BARREL = b"""# wood
@@ -117,18 +117,44 @@ def test_survey_lists_every_file_once_as_written() -> None:
     text = BARREL + b"map_Kd z.png\nmap_Kd a\\b.png\nrefl -type cube_top top.png\nbump bump.png\n"
     assert survey_mtl(text, "barrel.mtl") == {
         "refs": ["a\\b.png", "bump.png", "textures/old wood.png", "top.png", "z.png"],
-        "maps": {
-            "base_color": ["a\\b.png", "textures/old wood.png"],
-            "bump": ["bump.png"],
-            "reflection": ["top.png"],
-        },
         "materials": ["dark oak", "glass"],
+        "surfaces": [
+            {
+                "images": {
+                    "base_color": place("textures/old wood.png", 7, "map_Kd"),
+                    "bump": place("bump.png", 8, "map_Bump"),
+                },
+                "alpha_mode": "mask",
+                "alpha_cutoff": 0.5,
+                "alpha": 1.0,
+            },
+            {
+                "images": {
+                    "base_color": place("a\\b.png", 13, "map_Kd"),
+                    "bump": place("bump.png", 15, "bump"),
+                    "reflection": place("top.png", 14, "refl"),
+                },
+                "alpha_mode": "blend",
+                "alpha_cutoff": 0.5,
+                "alpha": 0.75,
+            },
+        ],
     }
+
+
+def place(uri: str, line: int, keyword: str) -> dict[str, str]:
+    return {"uri": uri, "place": f"line {line}", "keyword": keyword}
+
+
+def test_map_of_light_alone_counts_in_full() -> None:
+    assert only(b"map_Ke a.png\n").emissive == (1, 1, 1)
+    assert only(b"map_Ke a.png\nKe 0 .5 0\n").emissive == (0, 0.5, 0)
+    assert only(b"Kd 1 1 1\n").emissive == (0, 0, 0)
 
 
 def test_surveys_import_no_numpy() -> None:
     code = (
-        "import sys, encoders.kit.source.obj.survey, encoders.kit.source.obj.mtl_survey as mtl\n"
+        "import sys, encoders.kit.source.obj.survey, encoders.kit.source.mtl.survey as mtl\n"
         "mtl.survey_mtl(b'newmtl a', 'a')\n"
         "sys.exit('numpy' in sys.modules)"
     )

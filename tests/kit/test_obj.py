@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Part
 from encoders.kit.source.material import Material
-from encoders.kit.source.obj import face as obj_face
-from encoders.kit.source.obj import vector as obj_vector
+from encoders.kit.source.obj import block as obj_block
 from encoders.kit.source.obj.block import sort_lines
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
-from encoders.kit.source.obj.wavefront import normalise
+from encoders.kit.source.wavefront import normalise
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
@@ -277,12 +276,13 @@ def test_bulk_and_careful_paths_give_the_same_arrays(data: bytes) -> None:
     blocks, _ = sort_lines(normalise(data, "a.obj"), "a.obj")
     for keyword in (b"v", b"vt", b"vn"):
         for one, two in zip(
-            obj_vector.decode_numbers(blocks[keyword]),
-            obj_vector.decode_careful(blocks[keyword]),
+            obj_block.decode_numbers(blocks[keyword]),
+            obj_block.decode_numbers_careful(blocks[keyword]),
             strict=True,
         ):
             assert np.array_equal(one, two)
-    bulk, careful = obj_face.decode_faces(blocks[b"f"]), obj_face.decode_careful(blocks[b"f"])
+    bulk = obj_block.decode_faces(blocks[b"f"])
+    careful = obj_block.decode_faces_careful(blocks[b"f"])
     assert np.array_equal(bulk.sizes, careful.sizes)
     assert np.array_equal(bulk.indices, careful.indices)
 
@@ -292,8 +292,8 @@ def test_regular_file_is_decoded_in_bulk(blank: bytes) -> None:
     text = make_grid(4).replace(b" ", blank)
     blocks, _ = sort_lines(normalise(text, "a.obj"), "a.obj")
     for keyword in (b"v", b"vt", b"vn"):
-        obj_vector.decode_bulk(blocks[keyword].tidy())
-    obj_face.decode_bulk(blocks[b"f"].tidy())
+        obj_block.decode_numbers_bulk(blocks[keyword].tidy())
+    obj_block.decode_faces_bulk(blocks[b"f"].tidy())
 
 
 @QUICK

@@ -44,6 +44,7 @@ def test_survey_knows_files_names_counts_and_bounds() -> None:
     high: dict[str, Any] = {"min": [0, 0, 0], "max": [1, tenth, 5]}
     assert survey_obj(HOUSE, "house.obj") == {
         "refs": ["house.mtl", "roof.mtl"],
+        "libraries": ["house.mtl", "roof.mtl"],
         "materials": ["brick", "slate"],
         "positions": 5,
         "triangles": 4,
@@ -53,8 +54,20 @@ def test_survey_knows_files_names_counts_and_bounds() -> None:
             {"object": "roof", "triangles": 2, "bounds": high},
         ],
         "parts": [
-            {"object": "walls", "group": "", "triangles": 2, "bounds": high},
-            {"object": "roof", "group": "tiles", "triangles": 2, "bounds": high},
+            {
+                "object": "walls",
+                "group": "",
+                "triangles": 2,
+                "bounds": high,
+                "materials": [0],
+            },
+            {
+                "object": "roof",
+                "group": "tiles",
+                "triangles": 2,
+                "bounds": high,
+                "materials": [1],
+            },
         ],
     }
 
@@ -63,6 +76,20 @@ def test_object_is_bounded_by_what_its_faces_use_not_by_what_it_declares() -> No
     data = b"v 0 0 0\nv 1 0 0\nv 0 1 0\no a\nv 7 7 7\nf 1 2 3\no b\nf 2 3 4\n"
     survey: Any = survey_obj(data, "a.obj")
     assert [each["bounds"]["max"] for each in survey["objects"]] == [[1, 1, 0], [7, 7, 7]]
+
+
+def test_part_has_the_materials_that_hold_where_its_faces_are() -> None:
+    faces = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
+    text = b"o a\n" + faces + b"usemtl x\ng b\nf 1 2 3\nusemtl y\nf 1 2 3\nusemtl\no c\nf 1 2 3\n"
+    survey: Any = survey_obj(b"usemtl unused\nusemtl\n" + text, "a.obj")
+    assert survey["materials"] == ["unused", "x", "y"]
+    found = {(one["object"], one["group"]): one["materials"] for one in survey["parts"]}
+    assert found == {("a", ""): [-1], ("a", "b"): [1, 2], ("c", ""): [-1]}
+
+
+def test_libraries_keep_the_order_of_the_file() -> None:
+    survey = survey_obj(b"mtllib z.mtl\nmtllib a.mtl z.mtl\n", "a.obj")
+    assert (survey["libraries"], survey["refs"]) == (["z.mtl", "a.mtl"], ["a.mtl", "z.mtl"])
 
 
 def test_file_without_faces_has_no_bounds() -> None:

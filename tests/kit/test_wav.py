@@ -15,14 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.audio.resample import resample
+from encoders.kit.audio.sound import Sound, convert_rate, mix_to_mono, quantise_pcm16
 from encoders.kit.error import EncodeError
-from encoders.kit.source.wav.decode import (
-    Sound,
-    convert_rate,
-    decode_wav,
-    mix_to_mono,
-    quantise_pcm16,
-)
+from encoders.kit.source.wav.decode import decode_wav
 from encoders.kit.source.wav.survey import survey_wav
 from tests.kit.mutation import mutated
 

@@ -40,6 +40,23 @@ def test_imports_are_allowed_under_the_guard():
     assert colorsys.rgb_to_hsv(1, 0, 0) == (0.0, 1.0, 1.0)
 
 
+def test_an_import_may_keep_its_bytecode_under_the_guard(tmp_path, monkeypatch):
+    (tmp_path / "kept_once.py").write_text("ANSWER = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with pure():
+        import kept_once
+    assert kept_once.ANSWER == 42
+    assert list((tmp_path / "__pycache__").iterdir())
+
+
+def test_a_module_may_not_touch_the_disk_while_it_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "bad_once.py").write_text("import os\nos.remove('/nonexistent')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImpureError), pure():
+        import bad_once  # noqa: F401
+
+
 @pytest.mark.parametrize(
     "module", ["os", "time", "random", "datetime", "pathlib", "pipeline.setting"]
 )

@@ -23,6 +23,44 @@ Point = tuple[float, float]
 Triangle = tuple[int, int, int]
 
 
+class EarWorkError(ValueError):
+    """Concave polygons have more corners than can be cut in a reasonable time."""
+
+    def __init__(self, polygon: int) -> None:
+        super().__init__(f"polygon {polygon}")
+        self.polygon = polygon
+
+
+def triangulate(
+    sizes: Integers, vertices: npt.NDArray[np.floating], rows: npt.NDArray[np.integer]
+) -> tuple[Integers, Integers]:
+    """Cut polygons of so many corners into triangles: the corners of each, and its polygon.
+
+    Corners are numbered through; `rows` gives the vertex of each.
+    """
+    corners, face = fan(sizes)
+    many = np.flatnonzero(sizes[face] > 3)
+    if not len(many):
+        return corners, face
+    areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
+    folded, normals = find_folded(areas, face[many])
+    starts = np.searchsorted(face, folded)
+    is_quad = sizes[folded] == 4
+    cut_quads(corners, starts[is_quad])
+    _check_work(sizes, folded[~is_quad])
+    for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
+        polygon = corners[start, 0] + np.arange(sizes[number])
+        points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
+        corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
+    return corners, face
+
+
+def _check_work(sizes: Integers, folded: Integers) -> None:
+    is_over = np.cumsum(sizes[folded] ** 2) > EAR_WORK_LIMIT
+    if is_over.any():
+        raise EarWorkError(int(folded[np.argmax(is_over)]))
+
+
 def fan(sizes: Integers) -> tuple[Integers, Integers]:
     """Split polygons with consecutively numbered corners into fans from their first corners.
 

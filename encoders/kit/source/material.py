@@ -52,6 +52,7 @@ class Texture:
     The image is `uri`, as written, or where that is empty `image`, an index into the source's
     own images. A coordinate is scaled, rotated (radians), then moved by `offset`, in the source's
     UV space. `strength` is the normal scale, the occlusion strength or the bump multiplier.
+    `file` and `place` say where the source names the image, `keyword` by which word, if any.
     """
 
     uri: str = ""
@@ -64,6 +65,7 @@ class Texture:
     strength: float = 1.0
     file: str = ""
     place: str = ""
+    keyword: str = ""
 
     @property
     def named_in(self) -> str:
@@ -76,13 +78,15 @@ class Material:
     """A material with the values of its source, or the defaults of a plain white surface.
 
     `base_color` is None where the source gives none: a target then takes white. `specular` and
-    `shininess` come from MTL only, `metallic` and `roughness` mostly from glTF.
+    `shininess` come from MTL only, `metallic` and `roughness` mostly from glTF. A source that
+    does not say an alpha mode (`has_alpha_mode`) has the one that its other values suggest.
     """
 
     name: str = ""
     base_color: tuple[float, float, float, float] | None = None
     textures: Mapping[Slot, Texture] = field(default_factory=lambda: MappingProxyType({}))
     alpha_mode: AlphaMode = "opaque"
+    has_alpha_mode: bool = True
     alpha_cutoff: float = 0.5
     double_sided: bool = False
     unlit: bool = False

@@ -1,40 +1,61 @@
-"""A model from a node's inputs, whatever its format: OBJ with its MTL files, glTF or GLB.
+"""A model from a node's inputs, whatever its format.
 
 Inputs are called by their paths in the project, so that every error and warning names the files
-as the user knows them. The rule: what a source refers to and is not there is an error, but only
-when it is needed.
+as the user knows them; a file of a format that is converted has been converted. The rule: a file
+that is missing is an error, but only when it is needed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Mesh
 from encoders.kit.plan import Inputs
-from encoders.kit.source.gltf.image import image_source
-from encoders.kit.source.gltf.source import Gltf, decode_gltf
-from encoders.kit.source.gltf.uri import is_data_uri
-from encoders.kit.source.gltf.world import decode_world
 from encoders.kit.source.material import Material, Slot
-from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
-from encoders.kit.source.obj.mtl import decode_mtl
-from encoders.kit.source.obj.wavefront import decode_libraries, normalise, statements
-from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.reference import resolve_reference, texture_not_found
+from encoders.kit.source.registry import format_read, load, model_suffixes
 
-# What an artist has to look for in an MTL file.
-SPELLINGS: dict[Slot, str] = {"base_color": "map_Kd", "alpha": "map_d", "normal": "norm"}
+Doubles = npt.NDArray[np.float64]
+# Splits an object's world matrix in two: what the object keeps, and what its vertices take.
+Split = Callable[[Doubles], tuple[Doubles, Doubles]]
+IDENTITY = np.eye(4)
+IDENTITY.setflags(write=False)
+
+
+def bake_all(world: Doubles) -> tuple[Doubles, Doubles]:
+    """Let vertices take the whole matrix, so that they lie in world space."""
+    return IDENTITY, world
+
+
+@dataclass(frozen=True, eq=False)
+class ModelObject:
+    """A named object: a mesh node of glTF, an `o` of OBJ; `transform` places its vertices."""
+
+    name: str
+    transform: Doubles
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """All triangles of a source in world space, with what it takes to find its images."""
+    """All triangles of a source, with what it takes to find its images.
+
+    `part_object` is the object of each of the mesh's parts. `material_keys` are what the source's
+    outline calls the mesh's materials. `inner_image` gives an image that lies inside the source.
+    """
 
     source: str
     mesh: Mesh
     warnings: tuple[str, ...]
     inputs: Inputs
-    gltf: Gltf | None = None
+    objects: tuple[ModelObject, ...]
+    part_object: npt.NDArray[np.int64]
+    material_keys: tuple[str, ...]
+    inner_image: Callable[[int], bytes] | None = None
 
     def image_name(self, material: Material, slot: Slot) -> str:
         """Name the image of a material's texture: a path, or a place inside the source."""
@@ -44,73 +65,30 @@ class Model:
         return f"{self.source}, images[{texture.image}]"
 
     def image_data(self, material: Material, slot: Slot) -> bytes:
-        """Give the encoded image of a material's texture, or say that it is missing."""
+        """Return the encoded image of a material's texture, or say that it is missing."""
         texture, name = material.textures[slot], self.image_name(material, slot)
-        if not texture.uri and self.gltf is not None:
-            return image_source(self.gltf, texture.image).data
+        if not texture.uri and self.inner_image is not None:
+            return self.inner_image(texture.image)
         if name in self.inputs:
             return self.inputs[name]
-        spelling = f"`{SPELLINGS.get(slot, slot)}`" if self.gltf is None else "the texture"
-        raise EncodeError(
-            "texture not found",
-            {
-                "asset": f'{self.source}, material "{material.name}"',
-                "file": name,
-                "named in": texture.named_in,
-            },
-            f"Add the image, or take {spelling} out of the material.",
+        raise texture_not_found(
+            asset=f'{self.source}, material "{material.name}"',
+            file=name,
+            named_in=texture.named_in,
+            keyword=texture.keyword,
         )
 
 
-def decode_model(inputs: Inputs, source: str) -> Model:
-    """Decode the source among the inputs; `source` is its path."""
-    if source.lower().endswith(".obj"):
-        obj = _decode_obj(inputs, source)
-        return Model(source, obj.mesh, obj.warnings, inputs)
-    gltf = decode_gltf(inputs[source], source)
-    gltf.resources = find_resources(gltf, inputs)
-    mesh = decode_world(gltf)
-    if not mesh.triangle_count:
-        raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
-    if gltf.document.animations:
-        gltf.warn("animations were ignored")
-    warnings = tuple(f"{source}: {warning}" for warning in gltf.warnings)
-    return Model(source, mesh, warnings, inputs, gltf)
+def open_model(
+    inputs: Inputs, source: str, *, split: Split = bake_all, with_materials: bool = True
+) -> Model:
+    """Open the source among the inputs; `source` is its path.
 
-
-def find_resources(gltf: Gltf, inputs: Inputs) -> dict[str, bytes]:
-    """Find the files that a glTF file names, by URI as written."""
-    uris = [record.uri for record in gltf.document.buffers]
-    uris += [record.uri for record in gltf.document.images]
-    files = [uri for uri in uris if uri and not is_data_uri(uri)]
-    paths = {uri: resolve_reference(gltf.name, uri) for uri in files}
-    return {uri: inputs[path] for uri, path in paths.items() if path in inputs}
-
-
-def _decode_obj(inputs: Inputs, source: str) -> Obj:
-    obj = decode_obj(inputs[source], source)
-    materials: list[Material] = []
-    for library in obj.libraries:
-        path = resolve_reference(source, library)
-        if path in inputs:
-            materials += decode_mtl(inputs[path], path)
-        elif obj.mesh.materials:
-            raise _no_library(inputs[source], source, library)
-    return resolve_materials(obj, materials)
-
-
-def _no_library(data: bytes, source: str, library: str) -> EncodeError:
-    lines = [
-        statement.line
-        for statement in statements(normalise(data, source))
-        if statement.keyword == b"mtllib" and library in decode_libraries(statement.rest)
-    ]
-    return EncodeError(
-        "material library not found",
-        {
-            "asset": source,
-            "file": resolve_reference(source, library),
-            "named in": f"{source}, line {lines[0]}",
-        },
-        "Add the MTL file, or take `mtllib` and `usemtl` out of the model.",
-    )
+    Without materials, files that hold nothing else need not be among the inputs.
+    """
+    found = format_read(source)
+    if found is None or not found.model:
+        facts = {"file": source, "allowed": ", ".join(model_suffixes())}
+        raise EncodeError("the file is no model that can be read", facts)
+    model: Model = load(found.model)(inputs, source, split, with_materials)
+    return model

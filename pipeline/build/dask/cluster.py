@@ -39,6 +39,7 @@ from pipeline.build.dask.message import (
     Refusal,
     Stored,
     WorkerName,
+    code_key,
     pack_batch,
     unpack_reply,
 )
@@ -51,6 +52,7 @@ from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
 from pipeline.build.job import Job, Result
 from pipeline.build.work import do_job, process_name, restore_job, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.content.code import Suffixes
 
 ROOM, ROOM_PER_THREAD = 512, 64
 BACKGROUND_THREADS = 8
@@ -84,7 +86,7 @@ class Cluster:
         self,
         scheduler: Scheduler,
         shared: SharedCache,
-        code_table: Callable[[str], Mapping[str, str]],
+        code_table: Callable[[str, Suffixes], Mapping[str, str]],
         warnings: list[str],
     ) -> None:
         self._client = scheduler.connect()
@@ -118,8 +120,9 @@ class Cluster:
 
     def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:  # noqa: ARG002
         """Queue a job; workers do it in their own way, so `function` is not called."""
-        if job.encoder not in self._code_tables:
-            self._code_tables[job.encoder] = dict(self._code_table(job.encoder))
+        code = code_key(job.encoder, job.suffixes)
+        if code not in self._code_tables:
+            self._code_tables[code] = dict(self._code_table(job.encoder, job.suffixes))
         self._queue([RemoteJob(key, job)])
         self._unanswered += 1
 
@@ -280,8 +283,9 @@ class Cluster:
 
     def _send(self, jobs: Sequence[RemoteJob], bundle: str | None) -> None:
         try:
-            code = {one.job.encoder: self._code_tables[one.job.encoder] for one in jobs}
-            batch = Batch(tuple(one.message() for one in jobs), code, bundle)
+            messages = tuple(one.message() for one in jobs)
+            code = {one.code_key: self._code_tables[one.code_key] for one in messages}
+            batch = Batch(messages, code, bundle)
             message = pack_batch(batch)
         except (MessageError, RecursionError):
             self._send_in_parts(jobs, bundle)

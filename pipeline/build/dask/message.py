@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Place
 from pipeline.build.job import Job, RunConfig
+from pipeline.content.code import Suffixes
 from pipeline.state.serial import SCALARS
 
 BATCH_JOBS = 250  # what is lost with a worker stays bounded, however quick the jobs are
@@ -43,17 +44,28 @@ class MessageError(ValueError):
 # From the driver to a worker.
 
 
+def code_key(encoder: str, suffixes: Suffixes) -> str:
+    """Return the key of a code table: an encoder, with the source formats that it reads."""
+    return " ".join((encoder, *suffixes))
+
+
 class JobMessage(Struct, frozen=True, forbid_unknown_fields=True):
     """One job, with its inputs by digest; None stands for an input that is absent."""
 
     task: str
     encoder: str
+    suffixes: Suffixes
     params: dict[str, Any]
     inputs: dict[str, Digest | None]
     outputs: dict[str, PackedPlace]
     fixed: str
     fingerprint: Digest
     lint: bool
+
+    @property
+    def code_key(self) -> str:
+        """The key of its code table in the batch."""
+        return code_key(self.encoder, self.suffixes)
 
     def job(self, code: Mapping[str, str]) -> Job:
         """Return the job for a process that has no project."""
@@ -67,11 +79,12 @@ class JobMessage(Struct, frozen=True, forbid_unknown_fields=True):
             fixed=self.fixed,
             fingerprint=self.fingerprint,
             config=RunConfig("", "", "", "", lint=self.lint),
+            suffixes=self.suffixes,
         )
 
 
 class Batch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Jobs that travel together, and the code table of each of their encoders.
+    """Jobs that travel together, and the code tables that they need.
 
     `bundle` is the digest of a blob in the shared cache that holds their small inputs.
     """
@@ -82,8 +95,8 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         for job in self.jobs:
-            if job.encoder not in self.code:
-                raise ValueError(f"no code table for {job.encoder!r}")
+            if job.code_key not in self.code:
+                raise ValueError(f"no code table for {job.code_key!r}")
 
 
 # From a worker to the driver.

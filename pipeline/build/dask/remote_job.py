@@ -38,6 +38,7 @@ class RemoteJob:
         return JobMessage(
             task=job.task,
             encoder=job.encoder,
+            suffixes=job.suffixes,
             params={name: pack_value(value) for name, value in job.params.items()},
             inputs=dict(self.digests),
             outputs={role: pack_place(place) for role, place in job.outputs.items()},

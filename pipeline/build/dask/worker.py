@@ -39,7 +39,7 @@ from pipeline.build.job import Job, Result
 from pipeline.build.work import encode, failure
 from pipeline.cache.shared.action_result import can_travel
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
-from pipeline.content.code import Code, changed_since, load_function
+from pipeline.content.code import Code, Suffixes, changed_since, load_function
 from pipeline.content.target_error import describe_error
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
@@ -104,24 +104,26 @@ class WorkerState:
                 self.inputs.shared = open_writable_cache()
             return self.inputs.shared
 
-    def code_of(self, encoder: str, table: Mapping[str, str]) -> Mapping[str, str]:
+    def code_of(
+        self, encoder: str, suffixes: Suffixes, table: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """Return the texts of an encoder's code, or raise UnfitError where it is not the driver's.
 
         The process keeps what it once imported, so code that has changed on disk since is
         refused even where it is the driver's now.
         """
         with self._lock:
-            reasons = differences(table, self.code.table(encoder))
+            reasons = differences(table, self.code.table(encoder, suffixes))
             if not reasons:
                 with suppress(Exception):  # a failing import is the failure of each job
                     load_function(encoder)
                 reasons = [
                     f"{name}: changed on disk since the worker started"
-                    for name in changed_since(self.code.texts(encoder))
+                    for name in changed_since(self.code.texts(encoder, suffixes))
                 ]
             if reasons:
                 raise UnfitError(*reasons)
-            return self.code.texts(encoder)
+            return self.code.texts(encoder, suffixes)
 
 
 def open_writable_cache() -> SharedCache:
@@ -182,8 +184,9 @@ def _own_name() -> WorkerName:
 def _do_all(batch: Batch) -> tuple[JobReply, ...]:
     state = worker_state()
     shared = state.shared
-    code = {encoder: state.code_of(encoder, table) for encoder, table in batch.code.items()}
-    jobs = [one.job(code[one.encoder]) for one in batch.jobs]
+    read_by = {one.code_key: (one.encoder, one.suffixes) for one in batch.jobs}
+    code = {key: state.code_of(*read_by[key], batch.code[key]) for key in read_by}
+    jobs = [one.job(code[one.code_key]) for one in batch.jobs]
     bundled: Mapping[str, bytes] = {}
     if batch.bundle is not None:
         data = shared.blob(batch.bundle)

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.container import decode_container
 from encoders.kit.source.gltf.document import Document, decode_document
 from encoders.kit.source.gltf.extension import check_extensions
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.node import Matrix, parents, world_matrices
+from encoders.kit.source.gltf.uri import is_data_uri
+from encoders.kit.source.reference import resolve_reference
 
 # All arrays that one file decodes to, together. Large scenes stay far below it.
 DECODED_LIMIT_BYTES = 1 << 30
@@ -78,4 +81,15 @@ def decode_gltf(data: bytes, name: str, resources: Mapping[str, bytes] | None = 
     gltf = Gltf(name, document, container.binary, resources or {})
     for warning in check_extensions(document, name):
         gltf.warn(warning)
+    return gltf
+
+
+def open_gltf(inputs: Inputs, source: str) -> Gltf:
+    """Open the file among the inputs; these are called by their paths, `source` is its own."""
+    gltf = decode_gltf(inputs[source], source)
+    uris = [record.uri for record in gltf.document.buffers]
+    uris += [record.uri for record in gltf.document.images]
+    files = [uri for uri in uris if uri and not is_data_uri(uri)]
+    paths = {uri: resolve_reference(source, uri) for uri in files}
+    gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
     return gltf

@@ -7,7 +7,6 @@ whoever decodes the part judges them.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from encoders.kit.source.gltf import document as spec
 from encoders.kit.source.gltf.accessor import decode_accessor
 from encoders.kit.source.gltf.buffer import view_bytes
-from encoders.kit.source.gltf.container import BIN_CHUNK, GLB_MAGIC, GLB_VERSION, JSON_CHUNK
+from encoders.kit.source.gltf.builder import GlbBuilder
 from encoders.kit.source.gltf.draco import DracoPrimitive
 from encoders.kit.source.gltf.extension import DRACO, KNOWN, extension
 from encoders.kit.source.gltf.source import Gltf
@@ -25,20 +24,18 @@ from encoders.kit.source.gltf.source import Gltf
 
 @dataclass
 class _Store:
-    """The bytes and accessors that a part has so far, in order of first use."""
+    """What a part has so far, and the new numbers of the accessors it copied."""
 
     gltf: Gltf
-    binary: bytearray = field(default_factory=bytearray)
-    views: list[spec.BufferView] = field(default_factory=list)
-    accessors: list[spec.Accessor] = field(default_factory=list)
+    glb: GlbBuilder = field(default_factory=GlbBuilder)
     numbers: dict[int, int] = field(default_factory=dict)
 
     def accessor(self, index: int, where: str) -> int:
         """Copy an accessor, once, and return its new number."""
         if index not in self.numbers:
             record = spec.element(self.gltf.document.accessors, index, where, self.gltf.name)
-            self.numbers[index] = len(self.accessors)
-            self.accessors.append(self._copied(index, record))
+            self.numbers[index] = len(self.glb.accessors)
+            self.glb.accessors.append(self._copied(index, record))
         return self.numbers[index]
 
     def _copied(self, index: int, record: spec.Accessor) -> spec.Accessor:
@@ -49,15 +46,7 @@ class _Store:
         self.gltf.charge(values.nbytes, f"accessors[{index}]")
         # Matrices are stored column by column.
         stored = values.transpose(0, 2, 1) if values.ndim == 3 else values
-        return replace(plain, buffer_view=self.view(stored.tobytes()))
-
-    def view(self, data: bytes) -> int:
-        """Add bytes as a buffer view and return its number."""
-        self.binary += bytes(-len(self.binary) % 4)
-        offset = len(self.binary)
-        self.binary += data
-        self.views.append(spec.BufferView(buffer=0, byte_offset=offset, byte_length=len(data)))
-        return len(self.views) - 1
+        return replace(plain, buffer_view=self.glb.view(stored.tobytes()))
 
 
 def write_subset(
@@ -80,12 +69,8 @@ def write_subset(
         textures=source.textures if meshes else (),
         images=tuple(spec.Image(name=image.name) for image in source.images) if meshes else (),
         samplers=source.samplers if meshes else (),
-        accessors=tuple(store.accessors),
-        buffer_views=tuple(store.views),
-        buffers=(spec.Buffer(byte_length=len(store.binary)),) if store.binary else (),
     )
-    # The lists above were filled while the fields before them were made.
-    return write_glb(document, bytes(store.binary))
+    return store.glb.finish(document)
 
 
 def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tuple[spec.Node, ...]:
@@ -114,7 +99,7 @@ def _primitive(store: _Store, record: spec.Primitive, where: str) -> spec.Primit
     extensions: spec.Extensions = {}
     if packed is not None:
         spec.element(store.gltf.document.buffer_views, packed.buffer_view, where, name)
-        view = store.view(bytes(view_bytes(store.gltf, packed.buffer_view)))
+        view = store.glb.view(bytes(view_bytes(store.gltf, packed.buffer_view)))
         extensions[DRACO] = msgspec.Raw(msgspec.json.encode(replace(packed, buffer_view=view)))
     attributes = {
         key: store.accessor(accessor, f"{where} {key}")
@@ -151,14 +136,3 @@ def _clip(store: _Store, index: int) -> spec.Animation:
         for channel in record.channels
     )
     return replace(record, samplers=samplers, channels=channels, extensions={})
-
-
-def write_glb(document: spec.Document, binary: bytes) -> bytes:
-    """Return a GLB of a document whose buffer, if there is one, is `binary`."""
-    text = msgspec.json.encode(document)
-    text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
-    if binary:
-        binary += bytes(-len(binary) % 4)
-        chunks += struct.pack("<II", len(binary), BIN_CHUNK) + binary
-    return struct.pack("<4sII", GLB_MAGIC, GLB_VERSION, 12 + len(chunks)) + chunks

@@ -19,6 +19,7 @@ from encoders.kit.source.gltf.document import (
     Animation,
     Document,
     Image,
+    Material,
     Primitive,
     decode_document,
     element,
@@ -42,19 +43,25 @@ class _Fallback(msgspec.Struct, frozen=True):
 def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
     """Return what a .gltf or .glb file declares; its external URIs, as written, are in `refs`.
 
-    `maps` gives those of images again, by the slot of a material that they are for.
+    `buffers` are those of buffers alone. `parts` are the nodes that show triangles, with the
+    numbers of their materials (-1: none). `surfaces` has a row for each material: how it treats
+    alpha, and the image of each slot by its number.
     """
     document = decode_document(decode_container(data, name).json, name)
     nodes = _survey_nodes(document, name)
     boxes = [(node["bounds"]["min"], node["bounds"]["max"]) for node in nodes if node["bounds"]]
     meshes = _survey_meshes(document, name)
+    buffers = _buffers(document, name)
+    images = {image.uri for image in document.images if image.uri and not is_data_uri(image.uri)}
     return {
-        "refs": _refs(document, name),
-        "maps": _maps(document),
+        "refs": sorted(images | buffers),
+        "buffers": sorted(buffers),
         "images": [_survey_image(image) for image in document.images],
         "nodes": nodes,
         "meshes": meshes,
+        "parts": _parts(document, nodes, meshes, name),
         "materials": [material.name for material in document.materials],
+        "surfaces": [_surface(document, material) for material in document.materials],
         "skins": _survey_skins(document, name),
         "clips": [_survey_clip(document, clip, name) for clip in document.animations],
         "extensions": {
@@ -68,42 +75,73 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
     }
 
 
-def _refs(document: Document, name: str) -> list[str]:
-    """Collect external URIs; a buffer that only stands in for compressed data is not needed."""
-    uris = [image.uri for image in document.images]
+def _buffers(document: Document, name: str) -> set[str]:
+    """Collect external buffers but those that only stand in for compressed data."""
+    uris = set()
     for index, buffer in enumerate(document.buffers):
         marked = extension(buffer, MESHOPT, _Fallback, name, f"buffers[{index}]")
-        if marked is None or not marked.fallback:
-            uris.append(buffer.uri)
-    return sorted({uri for uri in uris if uri is not None and not is_data_uri(uri)})
+        is_fallback = marked is not None and marked.fallback
+        if buffer.uri is not None and not is_data_uri(buffer.uri) and not is_fallback:
+            uris.add(buffer.uri)
+    return uris
 
 
-def _maps(document: Document) -> dict[str, list[str]]:
-    """Collect the external images of each slot; what leads nowhere is for the decoder to refuse."""
-    found: dict[str, set[str]] = {}
-    for material in document.materials:
-        pbr = material.pbr_metallic_roughness
-        slots = {
-            "base_color": pbr.base_color_texture,
-            "emissive": material.emissive_texture,
-            "metallic_roughness": pbr.metallic_roughness_texture,
-            "normal": material.normal_texture,
-            "occlusion": material.occlusion_texture,
+def _parts(
+    document: Document,
+    nodes: Iterable[dict[str, Any]],
+    meshes: Sequence[dict[str, Any]],
+    name: str,
+) -> list[dict[str, Any]]:
+    """List the nodes that show triangles, without bounds where joints place them."""
+    return [
+        {
+            "object": node["name"],
+            "group": meshes[node["mesh"]]["name"],
+            "node": node["index"],
+            "triangles": meshes[node["mesh"]]["triangles"],
+            "bounds": node["bounds"] if node["skin"] is None else None,
+            "materials": _mesh_materials(document, node["mesh"], name),
         }
-        for slot, info in slots.items():
-            if info is not None and (uri := _image_uri(document, info.index)):
-                found.setdefault(slot, set()).add(uri)
-    return {slot: sorted(uris) for slot, uris in sorted(found.items())}
+        for node in nodes
+        if node["mesh"] is not None and meshes[node["mesh"]]["triangles"]
+    ]
 
 
-def _image_uri(document: Document, texture: int) -> str | None:
+def _mesh_materials(document: Document, mesh: int, name: str) -> list[int]:
+    shown = [one for one in document.meshes[mesh].primitives if one.mode >= _TRIANGLES]
+    found = {-1 if one.material is None else one.material for one in shown}
+    for number in found - {-1}:
+        element(document.materials, number, f"meshes[{mesh}].primitives[].material", name)
+    return sorted(found)
+
+
+def _surface(document: Document, material: Material) -> dict[str, Any]:
+    """Say how a material treats alpha, and which image each slot has, by its number.
+
+    An image that is not there is left out: the decoder refuses it.
+    """
+    pbr = material.pbr_metallic_roughness
+    slots = {
+        "base_color": pbr.base_color_texture,
+        "emissive": material.emissive_texture,
+        "metallic_roughness": pbr.metallic_roughness_texture,
+        "normal": material.normal_texture,
+        "occlusion": material.occlusion_texture,
+    }
+    found = {slot: _image_number(document, info.index) for slot, info in slots.items() if info}
+    return {
+        "images": {slot: {"image": image} for slot, image in found.items() if image is not None},
+        "alpha_mode": material.alpha_mode.lower(),
+        "alpha_cutoff": material.alpha_cutoff,
+        "alpha": pbr.base_color_factor[3],
+    }
+
+
+def _image_number(document: Document, texture: int) -> int | None:
     if texture >= len(document.textures):
         return None
     image = document.textures[texture].source
-    if image is None or image >= len(document.images):
-        return None
-    uri = document.images[image].uri
-    return None if uri is None or is_data_uri(uri) else uri
+    return image if image is not None and image < len(document.images) else None
 
 
 def _survey_image(image: Image) -> dict[str, Any]:

@@ -2,33 +2,33 @@
 
 The rule: corner attributes stay with their corner, order is the file's, nothing is made up: a
 corner without a normal or a UV has none, a face without a material has none, until a target asks.
+An `o`, `g`, `s` or `usemtl` holds from its line to the next of its kind.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Corners, Floats, Mesh
-from encoders.kit.mesh.polygon import (
-    EAR_WORK_LIMIT,
-    area_vectors,
-    clip_ears,
-    cut_quads,
-    fan,
-    find_folded,
-    flatten,
-)
+from encoders.kit.mesh.mesh import Attribute, Corners, Floats, Mesh, Part
+from encoders.kit.mesh.polygon import EarWorkError, triangulate
 from encoders.kit.source.material import Material
-from encoders.kit.source.obj.block import Block, Integers, sort_lines
-from encoders.kit.source.obj.face import Faces, decode_faces, resolve
-from encoders.kit.source.obj.state import State
-from encoders.kit.source.obj.vector import decode_vectors
-from encoders.kit.source.obj.wavefront import normalise
+from encoders.kit.source.obj.block import (
+    Block,
+    Faces,
+    Integers,
+    decode_faces,
+    decode_vectors,
+    resolve,
+    sort_lines,
+)
+from encoders.kit.source.wavefront import Statement, decode_libraries, decode_name, normalise
 
 # Numbers of a `v`: position, position with w, position with colour, the same with alpha.
 COLOR_COUNT = 6
@@ -38,6 +38,9 @@ UV, NORMAL = 1, 2
 # What they name, and how many numbers it has at least and at most.
 VECTORS = {UV: (b"vt", 1, 2), NORMAL: (b"vn", 3, 3)}
 NONE = -1
+# Geometry that has no triangles.
+LOST = {b"l": "lines", b"p": "points", b"curv": "curves", b"curv2": "curves", b"surf": "surfaces"}
+FLAT = (b"", b"0", b"off", b"none")
 TRIANGULATE_HINT = "Triangulate the face where it was modelled."
 
 T = TypeVar("T")
@@ -104,34 +107,88 @@ def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
     return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing))
 
 
+class Track:
+    """A value that changes at lines: which one holds at any other line."""
+
+    def __init__(self, start: int) -> None:
+        self._lines, self._values = [0], [start]
+
+    def set(self, line: int, value: int) -> None:
+        """Let the value hold from this line on."""
+        self._lines.append(line)
+        self._values.append(value)
+
+    def at(self, lines: Integers) -> npt.NDArray[np.int32]:
+        """Return the value that holds at each line."""
+        change = np.searchsorted(np.array(self._lines), lines, side="right") - 1
+        return np.array(self._values, np.int32)[change]
+
+
+class State:
+    """All that the statements of one file set."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.parts = [Part()]
+        self.materials: list[Material] = []
+        self._material_numbers: dict[str, int] = {"": NONE}
+        self.libraries: dict[str, None] = {}
+        self.lost: Counter[str] = Counter()
+        self.part, self.material, self.smoothing = Track(0), Track(NONE), Track(0)
+
+    def follow(self, statements: Iterable[Statement]) -> None:
+        """Take in statements in the order of the file."""
+        actions = {
+            b"o": self._object,
+            b"g": self._group,
+            b"usemtl": self._use_material,
+            b"s": self._smooth,
+            b"mtllib": self._library,
+        }
+        for statement in statements:
+            if statement.keyword in actions:
+                actions[statement.keyword](statement.line, statement.rest)
+            elif statement.keyword in LOST:
+                self.lost[LOST[statement.keyword]] += 1
+
+    def _object(self, line: int, rest: bytes) -> None:
+        self._start_part(line, Part(decode_name(rest)))
+
+    def _group(self, line: int, rest: bytes) -> None:
+        self._start_part(line, Part(self.parts[-1].object, decode_name(rest)))
+
+    def _start_part(self, line: int, part: Part) -> None:
+        self.part.set(line, len(self.parts))
+        self.parts.append(part)
+
+    def _use_material(self, line: int, rest: bytes) -> None:
+        name = decode_name(rest)
+        if name not in self._material_numbers:
+            self._material_numbers[name] = len(self.materials)
+            self.materials.append(Material(name, file=self.file, place=f"line {line}"))
+        self.material.set(line, self._material_numbers[name])
+
+    def _smooth(self, line: int, rest: bytes) -> None:
+        word = rest.partition(b"#")[0].strip().lower()
+        group = int(word) if word.isdigit() and len(word) < 10 else int(word not in FLAT)
+        self.smoothing.set(line, group)
+
+    def _library(self, line: int, rest: bytes) -> None:
+        del line  # every library holds for the whole file
+        self.libraries.update(dict.fromkeys(decode_libraries(rest)))
+
+
 def _triangulate(
     block: Block, sizes: Integers, vertices: Floats, rows: Corners
 ) -> tuple[Integers, Integers]:
-    """Cut faces into triangles: the corners of each, and its face."""
-    corners, face = fan(sizes)
-    many = np.flatnonzero(sizes[face] > 3)
-    if not len(many):
-        return corners, face
-    areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
-    folded, normals = find_folded(areas, face[many])
-    starts = np.searchsorted(face, folded)
-    is_quad = sizes[folded] == 4
-    cut_quads(corners, starts[is_quad])
-    _check_work(block, sizes, folded[~is_quad])
-    for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
-        polygon = corners[start, 0] + np.arange(sizes[number])
-        points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
-        corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
-    return corners, face
-
-
-def _check_work(block: Block, sizes: Integers, folded: Integers) -> None:
-    """Refuse a file whose concave faces would take too long."""
-    is_over = np.cumsum(sizes[folded] ** 2) > EAR_WORK_LIMIT
-    if is_over.any():
-        row = int(folded[np.argmax(is_over)])
-        facts: dict[str, object] = {"corners": sizes[row]}
-        raise block.error(row, "too many corners in concave faces", facts, TRIANGULATE_HINT)
+    """Cut faces into triangles, refusing a file whose concave faces would take too long."""
+    try:
+        return triangulate(sizes, vertices, rows)
+    except EarWorkError as error:
+        facts: dict[str, object] = {"corners": sizes[error.polygon]}
+        raise block.error(
+            error.polygon, "too many corners in concave faces", facts, TRIANGULATE_HINT
+        ) from error
 
 
 def _used(table: Sequence[T], numbers: Corners) -> tuple[tuple[T, ...], Corners]:

@@ -1,7 +1,7 @@
 """What must be known of an OBJ file before planning: files it names, bounds, names, counts.
 
-The rule: small, JSON-able, and without arrays, for it is read when a build is loaded. Bounds are
-those of the positions that faces use, in float32, as the decoded mesh has them. What a survey
+The rule: small, JSON-able, and without arrays, because it runs while a build is planned. Bounds
+are those of the positions that faces use, in float32, as the decoded mesh has them. What a survey
 need not look at it does not check: decoding does.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.obj.wavefront import (
+from encoders.kit.source.wavefront import (
     decode_libraries,
     decode_name,
     normalise,
@@ -23,7 +23,10 @@ from encoders.kit.source.obj.wavefront import (
 )
 
 SECTION_LETTERS = frozenset((b"o", b"g", b"u", b"m"))
+SECTION_KEYWORDS = (b"o", b"g", b"usemtl")
 NUMERIC_LETTERS = frozenset((b"v", b"f"))
+# The labels that make a part, and with the first alone an object.
+PART = ("object", "group")
 # From here on a number is infinite in float32.
 FLOAT32_LIMIT = 2.0**128 - 2.0**103
 
@@ -33,10 +36,11 @@ Bounds = dict[str, list[float]]
 
 @dataclass
 class _Section:
-    """The faces below one `o` or `g` statement, by the lines of the file they lie between."""
+    """The faces below one `o`, `g` or `usemtl`, by the lines of the file they lie between."""
 
     object: str
     group: str
+    material: str
     start: int
     end: int = 0
     triangles: int = 0
@@ -46,9 +50,9 @@ class _Section:
 def survey_obj(data: bytes, name: str) -> dict[str, object]:
     """Return libraries, bounds, counts and names of an OBJ file, and the bounds of its parts.
 
-    `parts` are the `o`/`g` sections that have faces, those of the same name taken together;
-    `objects` are the same by object alone. Triangles are counted as if no face had less than 3
-    corners.
+    `parts` are the `o`/`g` sections that have faces, those of the same name taken together, with
+    the numbers of their materials (-1: none); `objects` are the same by object alone. `libraries`
+    are in the order of the file. Triangles are counted as if no face had less than 3 corners.
     """
     lines = _split(data, name)
     sections, libraries, materials = _follow(lines)
@@ -59,12 +63,18 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
     used = [section for section in sections if section.rows]
     return {
         "refs": sorted(libraries),
+        "libraries": libraries,
         "materials": materials,
         "positions": len(vertices),
         "triangles": sum(section.triangles for section in used),
         "bounds": _bounds(coordinates, set().union(*(section.rows for section in used))),
-        "objects": _tally(used, coordinates, ("object",)),
-        "parts": _tally(used, coordinates, ("object", "group")),
+        "objects": _tally(used, coordinates, PART[:1]),
+        "parts": [
+            one | {"materials": numbers}
+            for one, numbers in zip(
+                _tally(used, coordinates, PART), _part_materials(used, materials), strict=True
+            )
+        ],
     }
 
 
@@ -78,27 +88,29 @@ def _split(data: bytes, name: str) -> list[bytes]:
     return [line.replace(b"\t", b" ") if line[:1] in NUMERIC_LETTERS else line for line in lines]
 
 
-def _follow(lines: list[bytes]) -> tuple[list[_Section], set[str], list[str]]:
+def _follow(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
     """Find the sections, the libraries named and the materials used, in order of first use."""
-    sections = [_Section("", "", 0)]
-    libraries: set[str] = set()
+    sections = [_Section("", "", "", 0)]
+    libraries: dict[str, None] = {}
     materials: dict[str, None] = {}
     for row in [row for row, line in enumerate(lines) if line[:1] in SECTION_LETTERS]:
         found = statement(row + 1, lines[row])
+        last = sections[-1]
         if found is None:
             continue
-        if found.keyword in (b"o", b"g"):
+        if found.keyword == b"mtllib":
+            libraries.update(dict.fromkeys(decode_libraries(found.rest)))
+        elif found.keyword in SECTION_KEYWORDS:
             named = decode_name(found.rest)
-            is_group = found.keyword == b"g"
-            parent = sections[-1].object if is_group else named
-            sections[-1].end = row
-            sections.append(_Section(parent, named if is_group else "", row))
-        elif found.keyword == b"mtllib":
-            libraries.update(decode_libraries(found.rest))
-        elif found.keyword == b"usemtl" and found.rest:
-            materials[decode_name(found.rest)] = None
+            names = {b"o": (named, "", last.material), b"g": (last.object, named, last.material)}
+            last.end = row
+            sections.append(
+                _Section(*names.get(found.keyword, (last.object, last.group, named)), row)
+            )
+            if found.keyword == b"usemtl" and named:
+                materials[named] = None
     sections[-1].end = len(lines)
-    return sections, libraries, list(materials)
+    return sections, list(libraries), list(materials)
 
 
 def _coordinates(lines: list[bytes], rows: list[int], name: str) -> Coordinates:
@@ -186,6 +198,15 @@ def _tally(
         | {"triangles": triangles[key], "bounds": _bounds(coordinates, found)}
         for key, found in rows.items()
     ]
+
+
+def _part_materials(sections: Iterable[_Section], materials: Sequence[str]) -> list[list[int]]:
+    """List the numbers of the materials of each part, in the order of the parts."""
+    numbers = {"": -1, **{name: number for number, name in enumerate(materials)}}
+    found: dict[tuple[str, str], set[int]] = {}
+    for one in sections:
+        found.setdefault((one.object, one.group), set()).add(numbers[one.material])
+    return [sorted(used) for used in found.values()]
 
 
 def _bounds(coordinates: Coordinates, rows: set[int]) -> Bounds | None:

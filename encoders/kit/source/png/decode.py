@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image.survey import check_image_size
+from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     CHANNELS,
     GREY,

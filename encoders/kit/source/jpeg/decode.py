@@ -1,7 +1,7 @@
-"""A PNG or JPEG file to RGBA8, the form in which every target takes pictures.
+"""JPEG to RGBA8 by Pillow, checked against the frame header.
 
-The one rule: the result is what the file's numbers say - no colour management, no orientation
-from metadata, no premultiplication; a file that is damaged or lies about itself is refused.
+The one rule: no colour management and no orientation from metadata; a file that is damaged or
+lies about itself is refused.
 """
 
 from __future__ import annotations
@@ -13,19 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image.survey import image_format, jpeg_frame
-from encoders.kit.source.png.decode import decode_png
+from encoders.kit.source.jpeg.frame import jpeg_frame
 
 # Progressive encoders write about ten scans; each costs a pass over the whole picture.
-MAX_JPEG_SCANS = 100
-_JPEG_COMPONENTS = {1: "grey", 3: "RGB"}
-
-
-def decode_image(data: bytes, name: str) -> npt.NDArray[np.uint8]:
-    """Return the picture as (height, width, 4) RGBA8, top row first."""
-    if image_format(data, name) == "png":
-        return decode_png(data, name)
-    return decode_jpeg(data, name)
+MAX_SCANS = 100
+_COMPONENTS = {1: "grey", 3: "RGB"}
 
 
 def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
@@ -34,11 +26,11 @@ def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
 
     width, height, components = jpeg_frame(data, name)
     scans = data.count(b"\xff\xda")
-    if components not in _JPEG_COMPONENTS or scans > MAX_JPEG_SCANS:
+    if components not in _COMPONENTS or scans > MAX_SCANS:
         raise EncodeError(
             "the JPEG is of a kind that is not supported",
             {"file": name, "components": components, "scans": scans}
-            | {"allowed": f"grey or RGB, at most {MAX_JPEG_SCANS} scans"},
+            | {"allowed": f"grey or RGB, at most {MAX_SCANS} scans"},
             "Save it as an RGB image, not as CMYK.",
         )
     try:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.material import AlphaMode, Color, Material, Sampler, Slot, Texture
-from encoders.kit.source.obj.wavefront import Statement, decode_name, normalise, quote, statements
+from encoders.kit.source.wavefront import Statement, decode_name, normalise, quote, statements
 
 MAPS: dict[bytes, Slot] = {
     b"map_kd": "base_color",
@@ -112,7 +112,8 @@ class _Draft:
             base_color=(*self._color(b"kd", 1.0), alpha) if has_color else None,
             textures=MappingProxyType(self.textures),
             alpha_mode=mode,
-            emissive=self._color(b"ke", 0.0),
+            has_alpha_mode=False,
+            emissive=self._emissive(),
             specular=self._color(b"ks", 0.0) if b"ks" in self.numbers else None,
             shininess=self._scalar(b"ns"),
             roughness=self._scalar(b"pr"),
@@ -127,6 +128,11 @@ class _Draft:
         if dissolve is not None:
             return dissolve
         return 1.0 if transparency is None else 1.0 - transparency
+
+    def _emissive(self) -> Color:
+        """Return the light; a map alone counts in full."""
+        light = self._color(b"ke", 0.0)
+        return (1.0, 1.0, 1.0) if "emissive" in self.textures and not any(light) else light
 
     def _color(self, keyword: bytes, default: float) -> Color:
         """Return a colour; one number stands for all three."""
@@ -174,6 +180,7 @@ def _texture(statement: Statement, file: str) -> Texture | None:
         strength=_pair(options.get(b"-bm", []), 1.0)[0],
         file=file,
         place=f"line {statement.line}",
+        keyword=decode_name(statement.keyword),
     )
 
 

@@ -1,0 +1,54 @@
+"""A sound as samples, and what targets do to it: mix, resample, quantise.
+
+Samples are doubles in which full scale is 1, shaped (frames, channels), so a 16-bit sound at the
+right rate comes through bit for bit. Sounds have one or two channels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.audio.resample import Samples, resample
+
+_FULL_SCALE = 32768
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Samples of one or two channels at a rate in Hz."""
+
+    rate: int
+    samples: Samples
+
+
+@dataclass(frozen=True)
+class Pcm16:
+    """Samples as 16-bit integers, and how many of them were too loud and are cut off."""
+
+    samples: npt.NDArray[np.int16]
+    clipped: int
+
+
+def mix_to_mono(sound: Sound) -> Sound:
+    """Return the mean of the channels."""
+    if sound.samples.shape[1] == 1:
+        return sound
+    mean = (sound.samples[:, :1] + sound.samples[:, 1:]) * 0.5
+    return Sound(sound.rate, mean)
+
+
+def convert_rate(sound: Sound, rate: int) -> Sound:
+    """Return the sound at another rate; at its own rate it is returned as it is."""
+    if rate == sound.rate:
+        return sound
+    return Sound(rate, resample(sound.samples, sound.rate, rate))
+
+
+def quantise_pcm16(sound: Sound) -> Pcm16:
+    """Return 16-bit samples, rounded half up; full scale is 32768, so 16-bit input is exact."""
+    scaled = np.floor(sound.samples * _FULL_SCALE + 0.5)
+    limited = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE - 1)
+    return Pcm16(limited.astype(np.int16), int((scaled != limited).sum()))

@@ -1,0 +1,139 @@
+"""The meshes of an FBX file: polygons to triangles, a primitive for each material.
+
+FBX indexes each attribute by itself, so corners that agree in all of them become one vertex. The
+one rule: values stay what they are, but for v, which glTF counts from the top.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import first_use
+from encoders.kit.mesh.polygon import EarWorkError, triangulate
+from encoders.kit.source.fbx.library import items, kept, numbers, table
+from encoders.kit.source.fbx.material import Materials
+from encoders.kit.source.fbx.skin import Skins, Weights
+from encoders.kit.source.gltf import document as spec
+from encoders.kit.source.gltf.builder import GlbBuilder
+
+NO_MATERIAL = -1
+# v from the top: 1 - v.
+FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Triangles by corner, their materials, and attributes: values with the row of each corner."""
+
+    corners: Integers
+    material: Integers
+    attributes: dict[str, tuple[npt.NDArray[np.float32], Integers]]
+
+
+class Meshes:
+    """The meshes so far: one for each FBX mesh and the materials that a node shows it with."""
+
+    def __init__(self, glb: GlbBuilder, skins: Skins, materials: Materials, name: str) -> None:
+        self.meshes: list[spec.Mesh] = []
+        self._glb, self._skins, self._materials, self._name = glb, skins, materials, name
+        self._numbers: dict[tuple[int, tuple[int, ...]], int | None] = {}
+        self._geometries: dict[int, Geometry] = {}
+        self._bound: dict[int, tuple[int, Weights] | None] = {}
+
+    def place(self, node: Any) -> tuple[int | None, int | None]:
+        """Return the numbers of the mesh and of the skin that a node shows."""
+        if node.mesh is None:
+            return None, None
+        mesh = kept(node.mesh)
+        shown = items(node.materials) or items(mesh.materials)
+        materials = tuple(self._materials.number(one) for one in shown)
+        key = mesh.typed_id, materials
+        if key not in self._numbers:
+            self._numbers[key] = self._convert(mesh, materials)
+        bound = self._bound[mesh.typed_id]
+        number = self._numbers[key]
+        return number, bound[0] if bound and number is not None else None
+
+    def _convert(self, mesh: Any, materials: tuple[int, ...]) -> int | None:
+        """Store a mesh; one without triangles is none."""
+        if mesh.typed_id not in self._geometries:
+            self._geometries[mesh.typed_id] = decode_geometry(mesh, self._name)
+            self._bound[mesh.typed_id] = self._skins.of(mesh)
+        geometry, bound = self._geometries[mesh.typed_id], self._bound[mesh.typed_id]
+        weights = None if bound is None else bound[1]
+        slots = np.append(np.array(materials, np.int64), NO_MATERIAL)
+        # A slot that has no material is that of the last entry: none.
+        slot = np.where(geometry.material < len(materials), geometry.material, len(materials))
+        of_triangle = slots[slot]
+        primitives = tuple(
+            self._primitive(geometry, of_triangle == number, number, weights)
+            for number in np.unique(of_triangle).tolist()
+        )
+        if not primitives:
+            return None
+        self.meshes.append(spec.Mesh(name=mesh.name, primitives=primitives))
+        return len(self.meshes) - 1
+
+    def _primitive(
+        self,
+        geometry: Geometry,
+        chosen: npt.NDArray[np.bool_],
+        material: int,
+        weights: Weights | None,
+    ) -> spec.Primitive:
+        corner = geometry.corners[chosen].reshape(-1)
+        first, vertex = first_use([rows[corner] for _, rows in geometry.attributes.values()])
+        shown = corner[first]
+        accessors = {
+            key: self._glb.accessor(values[rows[shown]], with_bounds=key == "POSITION")
+            for key, (values, rows) in geometry.attributes.items()
+        }
+        if weights is not None:
+            accessors |= self._store_weights(weights, geometry.attributes["POSITION"][1][shown])
+        return spec.Primitive(
+            attributes=accessors,
+            indices=self._glb.accessor(vertex.astype("<u4")),
+            material=None if material == NO_MATERIAL else material,
+        )
+
+    def _store_weights(self, weights: Weights, rows: Integers) -> dict[str, int]:
+        joints, shares = weights
+        found = {}
+        for number in range(joints.shape[1] // 4):
+            part = slice(4 * number, 4 * number + 4)
+            found[f"JOINTS_{number}"] = self._glb.accessor(joints[rows, part])
+            found[f"WEIGHTS_{number}"] = self._glb.accessor(shares[rows, part])
+        return found
+
+
+def decode_geometry(mesh: Any, name: str) -> Geometry:
+    """Read the triangles of a mesh with all attributes that glTF has a place for."""
+    sizes = table(mesh.faces, np.int64)[:, 1]
+    attributes = {"POSITION": _attribute(mesh.vertex_position)}
+    if mesh.vertex_normal.exists:
+        attributes["NORMAL"] = _attribute(mesh.vertex_normal)
+    for number, one in enumerate(items(mesh.uv_sets)):
+        values, rows = _attribute(one.vertex_uv)
+        attributes[f"TEXCOORD_{number}"] = values * FLIP + ONE, rows
+    if mesh.vertex_color.exists:
+        attributes["COLOR_0"] = _attribute(mesh.vertex_color)
+    positions, rows = attributes["POSITION"]
+    try:
+        corners, face = triangulate(sizes, positions, rows)
+    except EarWorkError as error:
+        facts = {"file": name, "mesh": mesh.name, "corners": sizes[error.polygon]}
+        hint = "Triangulate the mesh where it was modelled."
+        raise EncodeError("too many corners in concave faces", facts, hint) from error
+    slots = numbers(mesh.face_material)
+    material = slots[face] if len(slots) else np.full(len(face), np.iinfo(np.int64).max)
+    return Geometry(corners, material, attributes)
+
+
+def _attribute(found: Any) -> tuple[npt.NDArray[np.float32], Integers]:
+    return table(found.values).astype("<f4"), numbers(found.indices)

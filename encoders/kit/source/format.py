@@ -1,0 +1,44 @@
+"""What a source format declares: a `FORMAT` in the `format.py` of its own folder.
+
+The registry finds every declaration, and targets ask the registry; no target lists suffixes. A
+declaration is imported whenever a build is planned, so it names functions instead of importing
+them, as `package.module:function`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Bytes that a file has at an offset.
+Magic = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFormat:
+    """A kind of source file: its suffixes, its survey, and what it can be opened as.
+
+    Functions, each "" where there is none:
+    - `survey`: (data, name) -> what planning must know, as `encoders.kit.source.outline` says;
+    - `model`: (inputs, source, split, with_materials) -> Model;
+    - `image`: (data, name) -> RGBA8 array, top row first;
+    - `sound`: (data, name) -> Sound;
+    - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
+      crash. A format that is converted declares no other function: it is taken as glTF.
+
+    An image is recognised by its `magic`, all of it, because names inside a model may be wrong
+    or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
+    files are named inside. `package` is the library that `convert` imports, and `extra` the
+    optional extra of this project that installs it.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    survey: str = ""
+    model: str = ""
+    image: str = ""
+    sound: str = ""
+    convert: str = ""
+    magic: tuple[Magic, ...] = ()
+    percent_encoded: bool = False
+    package: str = ""
+    extra: str = ""

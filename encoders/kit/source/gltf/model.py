@@ -1,0 +1,68 @@
+"""A glTF file as a model; its objects are the nodes of the default scene that have a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import Part
+from encoders.kit.plan import Inputs
+from encoders.kit.source.gltf.bake import bake
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.node import scene_nodes
+from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
+from encoders.kit.source.gltf.source import Gltf, open_gltf
+from encoders.kit.source.gltf.world import join_primitives
+from encoders.kit.source.model import IDENTITY, Doubles, Model, ModelObject, Split
+
+
+def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
+    """Open a glTF file; its materials are inside, so they come along in any case."""
+    del with_materials
+    gltf = open_gltf(inputs, source)
+    placed = place_primitives(gltf)
+    objects, taken = _objects(gltf, placed, split)
+    baked = [
+        bake(gltf, replace(one, matrix=taken[one.node]) if one.node in taken else one)
+        for one in placed
+    ]
+    parts = tuple(Part(one.node_name, one.mesh_name, one.node) for one in placed)
+    mesh = join_primitives(gltf, baked, parts)
+    if not mesh.triangle_count:
+        raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
+    if gltf.document.animations:
+        gltf.warn("animations were ignored")
+    numbers = {node: number for number, node in enumerate(objects)}
+    return Model(
+        source,
+        mesh,
+        tuple(f"{source}: {warning}" for warning in gltf.warnings),
+        inputs,
+        objects=tuple(objects.values()),
+        part_object=np.array([numbers[one.node] for one in placed], np.int64),
+        material_keys=tuple(str(number) for number in range(len(mesh.materials))),
+        inner_image=lambda index: image_source(gltf, index).data,
+    )
+
+
+def _objects(
+    gltf: Gltf, placed: Sequence[PlacedPrimitive], split: Split
+) -> tuple[dict[int, ModelObject], dict[int, Doubles]]:
+    """Return the object of each mesh node, and the matrix that its vertices take.
+
+    A skinned mesh is placed in the world by its joints, so its node keeps nothing.
+    """
+    skinned = {one.node for one in placed if one.skin is not None}
+    objects, taken = {}, {}
+    for node in scene_nodes(gltf.document, gltf.name):
+        record = gltf.document.nodes[node]
+        if record.mesh is None:
+            continue
+        kept = IDENTITY
+        if node not in skinned:
+            kept, taken[node] = split(np.array(gltf.world[node]).reshape(4, 4))
+        objects[node] = ModelObject(record.name or f"nodes[{node}]", kept)
+    return objects, taken

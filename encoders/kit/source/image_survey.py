@@ -1,0 +1,21 @@
+"""What must be known of an image before it is decoded: its format, size and kind of alpha.
+
+Only headers are read and only the standard library is imported. An image over the size limit is
+refused here, before anything allocates memory for its pixels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from encoders.kit.source.content import image_format
+from encoders.kit.source.registry import load
+
+
+def survey_image(data: bytes, name: str) -> dict[str, Any]:
+    """Return `format`, `width`, `height` and `has_alpha` of an image from its header.
+
+    `has_alpha` says whether the file can have transparent pixels, not whether it has any.
+    """
+    found: dict[str, Any] = load(image_format(data, name).survey)(data, name)
+    return found

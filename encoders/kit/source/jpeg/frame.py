@@ -1,0 +1,50 @@
+"""The frame header of a JPEG: size and number of components.
+
+It needs the standard library only, because surveys use it where nothing heavy may be imported.
+"""
+
+from __future__ import annotations
+
+from encoders.kit.error import EncodeError
+from encoders.kit.source.image_limit import check_image_size
+
+# Start-of-frame markers of the JPEGs that exist outside of laboratories: Huffman-coded,
+# baseline, extended and progressive. The rest (lossless, arithmetic, hierarchical) is refused.
+_FRAMES = frozenset((0xC0, 0xC1, 0xC2))
+_OTHER_FRAMES = frozenset(range(0xC3, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD9)))
+
+
+def jpeg_frame(data: bytes, name: str) -> tuple[int, int, int]:
+    """Return width, height and number of components from a JPEG's frame header."""
+    offset = 2
+    while offset + 4 <= len(data) and data[offset] == 0xFF:
+        marker = data[offset + 1]
+        if marker == 0xFF or marker in _BARE_MARKERS:
+            offset += 1 if marker == 0xFF else 2
+            continue
+        size = int.from_bytes(data[offset + 2 : offset + 4], "big")
+        if marker in _FRAMES:
+            return _decode_frame(data[offset + 4 : offset + 2 + size], name)
+        if marker in _OTHER_FRAMES or marker in (0xD9, 0xDA) or size < 2:
+            raise EncodeError(
+                "the JPEG is of a kind that is not supported",
+                {"file": name, "marker": f"FF{marker:02X}", "offset": offset},
+                "Export it as baseline or progressive JPEG, or as PNG.",
+            )
+        offset += 2 + size
+    raise EncodeError("the JPEG ends before its frame header", {"file": name, "bytes": len(data)})
+
+
+def _decode_frame(segment: bytes, name: str) -> tuple[int, int, int]:
+    if len(segment) < 6 or len(segment) != 6 + 3 * segment[5]:
+        raise EncodeError("the JPEG's frame header has a wrong length", {"file": name})
+    height = int.from_bytes(segment[1:3], "big")
+    width = int.from_bytes(segment[3:5], "big")
+    if segment[0] != 8 or not width or not height:
+        raise EncodeError(
+            "the JPEG has a size or depth that is not supported",
+            {"file": name, "size": f"{width} x {height}", "bits": segment[0], "allowed": "8 bits"},
+        )
+    check_image_size(width, height, name)
+    return width, height, segment[5]

@@ -1,0 +1,61 @@
+"""An OBJ file with its MTL files as a model; its objects are its `o` statements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Inputs
+from encoders.kit.source.material import Material
+from encoders.kit.source.model import IDENTITY, Model, ModelObject, Split
+from encoders.kit.source.mtl.decode import decode_mtl
+from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
+from encoders.kit.source.reference import resolve_reference
+from encoders.kit.source.wavefront import decode_libraries, normalise, statements
+
+
+def open_obj(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
+    """Open an OBJ file; without materials, these have only their names."""
+    del split  # an OBJ file moves nothing
+    obj = decode_obj(inputs[source], source)
+    if with_materials:
+        obj = _with_libraries(obj, inputs, source)
+    names = [part.object for part in obj.mesh.parts]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return Model(
+        source,
+        obj.mesh,
+        obj.warnings,
+        inputs,
+        objects=tuple(ModelObject(name, IDENTITY) for name in numbers),
+        part_object=np.array([numbers[name] for name in names], np.int64),
+        material_keys=tuple(material.name for material in obj.mesh.materials),
+    )
+
+
+def _with_libraries(obj: Obj, inputs: Inputs, source: str) -> Obj:
+    materials: list[Material] = []
+    for library in obj.libraries:
+        path = resolve_reference(source, library)
+        if path in inputs:
+            materials += decode_mtl(inputs[path], path)
+        elif obj.mesh.materials:
+            raise _no_library(inputs[source], source, library)
+    return resolve_materials(obj, materials)
+
+
+def _no_library(data: bytes, source: str, library: str) -> EncodeError:
+    lines = [
+        statement.line
+        for statement in statements(normalise(data, source))
+        if statement.keyword == b"mtllib" and library in decode_libraries(statement.rest)
+    ]
+    return EncodeError(
+        "material library not found",
+        {
+            "asset": source,
+            "file": resolve_reference(source, library),
+            "named in": f"{source}, line {lines[0]}",
+        },
+        "Add the MTL file, or take `mtllib` and `usemtl` out of the model.",
+    )

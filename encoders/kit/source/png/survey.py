@@ -1,0 +1,35 @@
+"""What must be known of a PNG before it is decoded."""
+
+from __future__ import annotations
+
+from encoders.kit.source.image_limit import check_image_size
+from encoders.kit.source.png.chunk import (
+    GREY_ALPHA,
+    RGBA,
+    PngHeader,
+    decode_png_header,
+    walk_chunks,
+)
+
+
+def survey_png(data: bytes, name: str) -> dict[str, object]:
+    """Return `format`, `width`, `height` and `has_alpha` from the chunks before the pixels.
+
+    `has_alpha` says whether the file can have transparent pixels, not whether it has any.
+    """
+    header, has_key = _headers(data, name)
+    has_alpha = has_key or header.colour_type in (GREY_ALPHA, RGBA)
+    return {"format": "png", "width": header.width, "height": header.height} | {
+        "has_alpha": has_alpha
+    }
+
+
+def _headers(data: bytes, name: str) -> tuple[PngHeader, bool]:
+    """Return the header, and whether a tRNS chunk stands before the image data."""
+    chunks = walk_chunks(data, name)
+    header = decode_png_header(*next(chunks), name)
+    check_image_size(header.width, header.height, name)
+    for kind, _ in chunks:
+        if kind in ("tRNS", "IDAT", "IEND"):
+            return header, kind == "tRNS"
+    raise AssertionError("walk_chunks ends with IEND or an error")

@@ -1,0 +1,21 @@
+"""Sounds opened by the suffix of their file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from encoders.kit.error import EncodeError
+from encoders.kit.source.registry import format_of, load, sound_suffixes
+
+if TYPE_CHECKING:
+    from encoders.kit.audio.sound import Sound
+
+
+def open_sound(data: bytes, name: str) -> Sound:
+    """Return the samples of a sound file."""
+    found = format_of(name)
+    if found is None or not found.sound:
+        facts = {"file": name, "allowed": ", ".join(sound_suffixes())}
+        raise EncodeError("the file is no sound that can be read", facts)
+    sound: Sound = load(found.sound)(data, name)
+    return sound
