@@ -6,25 +6,16 @@ a process of its own.
 
 from __future__ import annotations
 
-from encoders.kit.error import EncodeError
 from encoders.kit.isolate import apart
 from encoders.kit.plan import Inputs, Outputs, Params
-from encoders.kit.source.registry import format_of, load
+from encoders.kit.source.registry import format_of, load_reader
 
 
 def convert(data: bytes, name: str) -> bytes:
-    """Return a source as GLB, or say which package is missing."""
+    """Return a source as GLB."""
     form = format_of(name)
     assert form is not None, f"{name} is of no format"
-    try:
-        function = load(form.convert)
-    except ImportError as error:
-        raise EncodeError(
-            f"{form.package} is needed to read {form.name}",
-            {"file": name, "reason": error},
-            f"Install it with `pip install cartwright[{form.extra}]`, or export the model as glTF.",
-        ) from error
-    glb: bytes = function(data, name)
+    glb: bytes = load_reader(form, "convert", name)(data, name)
     return glb
 
 

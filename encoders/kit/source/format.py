@@ -27,8 +27,8 @@ class SourceFormat:
 
     An image is recognised by its `magic`, all of it, because names inside a model may be wrong
     or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
-    files are named inside. `package` is the library that `convert` imports, and `extra` the
-    optional extra of this project that installs it.
+    files are named inside. `package` is an optional library that the functions import, and `extra`
+    the extra of this project that installs it.
     """
 
     name: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from encoders.kit.source.content import image_format
-from encoders.kit.source.registry import load
+from encoders.kit.source.registry import load_reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,5 +18,5 @@ if TYPE_CHECKING:
 
 def open_image(data: bytes, name: str) -> npt.NDArray[np.uint8]:
     """Return the image as (height, width, 4) RGBA8, top row first."""
-    image: npt.NDArray[np.uint8] = load(image_format(data, name).image)(data, name)
+    image: npt.NDArray[np.uint8] = load_reader(image_format(data, name), "image", name)(data, name)
     return image

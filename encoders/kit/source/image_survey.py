@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.kit.source.content import image_format
-from encoders.kit.source.registry import load
+from encoders.kit.source.registry import load_reader
 
 
 def survey_image(data: bytes, name: str) -> dict[str, Any]:
@@ -17,5 +17,5 @@ def survey_image(data: bytes, name: str) -> dict[str, Any]:
 
     `has_alpha` says whether the file can have transparent pixels, not whether it has any.
     """
-    found: dict[str, Any] = load(image_format(data, name).survey)(data, name)
+    found: dict[str, Any] = load_reader(image_format(data, name), "survey", name)(data, name)
     return found

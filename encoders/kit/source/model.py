@@ -18,7 +18,7 @@ from encoders.kit.mesh.mesh import Mesh
 from encoders.kit.plan import Inputs
 from encoders.kit.source.material import Material, Slot
 from encoders.kit.source.reference import resolve_reference, texture_not_found
-from encoders.kit.source.registry import format_read, load, model_suffixes
+from encoders.kit.source.registry import format_read, load_reader, model_suffixes
 
 Doubles = npt.NDArray[np.float64]
 # Splits an object's world matrix in two: what the object keeps, and what its vertices take.
@@ -90,5 +90,5 @@ def open_model(
     if found is None or not found.model:
         facts = {"file": source, "allowed": ", ".join(model_suffixes())}
         raise EncodeError("the file is no model that can be read", facts)
-    model: Model = load(found.model)(inputs, source, split, with_materials)
+    model: Model = load_reader(found, "model", source)(inputs, source, split, with_materials)
     return model

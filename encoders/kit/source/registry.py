@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, Literal
 
+from encoders.kit.error import EncodeError
 from encoders.kit.source.format import SourceFormat
 
 Capability = Literal["model", "image", "sound", "convert", "survey"]
@@ -132,6 +133,20 @@ def load(function: str) -> Callable[..., Any]:
     module, _, name = function.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
+
+
+def load_reader(form: SourceFormat, field: Capability, file: str) -> Callable[..., Any]:
+    """Import a function of a format to read a file, or say which package is missing."""
+    try:
+        return load(getattr(form, field))
+    except ImportError as error:
+        if not form.package:
+            raise
+        raise EncodeError(
+            f"{form.package} is needed to read {form.name}",
+            {"file": file, "reason": error},
+            f"Install it with `pip install cartwright[{form.extra}]`, or use another format.",
+        ) from error
 
 
 def modules_loaded_by(modules: Collection[str], suffixes: Iterable[str]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.registry import format_of, load, sound_suffixes
+from encoders.kit.source.registry import format_of, load_reader, sound_suffixes
 
 if TYPE_CHECKING:
     from encoders.kit.audio.sound import Sound
@@ -17,5 +17,5 @@ def open_sound(data: bytes, name: str) -> Sound:
     if found is None or not found.sound:
         facts = {"file": name, "allowed": ", ".join(sound_suffixes())}
         raise EncodeError("the file is no sound that can be read", facts)
-    sound: Sound = load(found.sound)(data, name)
+    sound: Sound = load_reader(found, "sound", name)(data, name)
     return sound
