@@ -14,12 +14,12 @@ from tests.pipeline.game import ROOT
 
 LINT = "from importlinter.cli import lint_imports_command as command; command()"
 BAD = {
-    "a target imports another": ("encoders/kac/bad.py", "encoders.rp2350.name", "targets"),
+    "a target imports another": ("encoders/kac/bad.py", "encoders.rp2350.identifier", "targets"),
     "a new target imports another": ("encoders/new/target.py", "encoders.kac.format", "targets"),
     "the kit imports a target": ("encoders/kit/image/bad.py", "encoders.kac.format", "targets"),
     "a module of a target imports what imports it": (
         "encoders/kac/format.py",
-        "encoders.kac.mesh",
+        "encoders.kac.node_mesh",
         "target-cycles",
     ),
     "a low room of the kit imports a high one": (

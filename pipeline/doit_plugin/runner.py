@@ -17,6 +17,7 @@ from pipeline.session import Session
 
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
+    from pipeline.build.event import NodeEvent
     from pipeline.build.executor import Executor
     from pipeline.build.job import Result
     from pipeline.build.lookup import Waitable
@@ -180,10 +181,18 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             from pipeline.build.work import tools_for
 
             self.session.shared.offer(result.fingerprint, tools_for(build.config).cache)
-        # The reporter reads the event; doit only has to know that the task failed.
-        fail = TaskFailed(result.error.problem) if result.error else None
         node.task.values = {"outcome": event.outcome}
-        self.process_task_result(node, fail)
+        self.process_task_result(node, self._doit_failure(event))
+
+    def _doit_failure(self, event: NodeEvent) -> TaskFailed | None:
+        """Return a failure with its message for doit's own reporters; ours reads the event."""
+        if event.error is None:
+            return None
+        from pipeline.report.message import describe_failure
+
+        assert self.session.build is not None
+        planned = self.session.build.nodes.planned(event.task)
+        return TaskFailed(describe_failure(event.task, planned, event.error))
 
     def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
         """Count a node that could not run because of another as failed, as the other did."""

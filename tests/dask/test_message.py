@@ -52,6 +52,7 @@ def job_message(**changes: Any) -> JobMessage:
     fields: dict[str, Any] = {
         "task": "toy:a",
         "encoder": ENCODER,
+        "suffixes": (),
         "params": {"size": pack_value((1, 2.0))},
         "inputs": {"source": SHA, "absent": None},
         "outputs": {"data": "build/a", "part": None, "many": pack_place(FAMILY)},

@@ -89,7 +89,7 @@ def job(root: Path, number: int) -> Job:
 
 def send(scheduler: Scheduler, jobs: list[Job]) -> list[Batch]:
     """Submit jobs, and wait until all of them are sent."""
-    cluster: Any = Cluster(scheduler, Shared(), lambda _: TABLE, [])  # type: ignore[arg-type]
+    cluster: Any = Cluster(scheduler, Shared(), lambda *_: TABLE, [])  # type: ignore[arg-type]
     for one in jobs:
         cluster.submit(one.task, None, one)
     batches = scheduler.client.batches

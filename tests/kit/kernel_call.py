@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.image import bc1, dither
-from encoders.kit.mesh import collapse, patch, quadric, strip
+from encoders.kit.mesh import patch, quadric, simplify_reference, strip
 from encoders.kit.native import kernel
 
 Array = NDArray[Any]
@@ -141,7 +141,7 @@ def simplify(random: np.random.Generator) -> Call:
         "reached": np.zeros(1),
     }
     outputs, scratch = ("triangles", "reached"), ("places", "wedges")
-    return Call("simplify", collapse.collapse_reference, arguments, outputs, scratch)
+    return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
 
 
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {

@@ -197,7 +197,7 @@ def table_of(root: Path, encoder: str) -> dict[str, str]:
 
 
 def test_a_machine_with_other_kernel_sources_differs_from_this_one_in_them_alone(checkout):
-    from pipeline.build.dask.descriptor import differences
+    from pipeline.build.dask.compatibility import differences
 
     encoder = "encoders.kit.image.bc1:encode_bc1"
     here = table_of(ROOT, encoder)
