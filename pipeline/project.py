@@ -78,6 +78,7 @@ class Project:
         if discard:
             State.discard(self.state_file)
         self.state = State(self.state_file, is_owner=True)
+        # Both keep what they find out in the state that was just replaced.
         self._forget("sources", "code")
 
     def close_state(self) -> None:

@@ -144,9 +144,11 @@ class Session:
         from pipeline.state.ledger import Ledger
 
         project = self.project
+        # A mark of a running build while we hold the lock: that build was killed.
         if project.state.count_facts(BUILDING):
             self._clear_scratch()
         adopt_ledger(project, Ledger(project.ledger))
+        # Only a run for all manifests knows that one is gone for good.
         if self.is_whole:
             with project.state.transaction():
                 for stem in set(project.state.stems()) - set(project.manifests.stems()):
@@ -260,6 +262,7 @@ class Session:
         from pipeline.change.task_item import TaskItem, needed_tasks
 
         count = sum(status.node_count for status in self.statuses.values())
+        # With all nodes dirty their plans were just made and are in memory.
         if everything or LOAD_ALL_FROM < len(build.dirty) < count:
             for stem in self.statuses:
                 build.nodes.load_all(stem)

@@ -43,6 +43,7 @@ def is_set(root: str, key: str) -> bool:
 
 def find_setting(root: str, key: str) -> tuple[str, Any]:
     """Return a setting's name as the user wrote it, and its value or None."""
+    # The environment first: a machine may differ from what the project says.
     variable = variable_of(key)
     if variable in os.environ:
         return variable, os.environ[variable]

@@ -77,6 +77,7 @@ class Build:
             return Result(FAILED, error=EncodeError(**planned.node.params))  # type: ignore[arg-type]
         if task not in self.dirty and not self.encode_again:
             return Result(UNCHANGED)
+        # A batch must not stay open while a long node runs: other processes wait for it.
         self.project.state.flush()
         node = planned.node
         made = self.nodes.digests_in(stem_of(task))
@@ -168,6 +169,7 @@ class Build:
         Another process may trim the cache at any moment, so the rebuilt outputs are held in
         memory until the node has read them.
         """
+        # Held from the first rebuilt input to the node itself, whatever is trimmed in between.
         with tools_for(self.config).cache.holding():
             for _ in range(REBUILD_TRIES):
                 failed = self._build_all(result.missing)
@@ -236,6 +238,8 @@ class Build:
         last = LastBuild(result.fingerprint, result.outputs)
         with state.batch():
             self._save_code(row.task)
+            # In the same transaction as the build: a kill in between would lose that
+            # they are dirty.
             self._mark_readers(row, last)
             self.nodes.set_built(row, result.packed_build, last)
             state.set_outputs(
@@ -265,6 +269,7 @@ class Build:
             return
         changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
         name = TaskName.parse(row.task).node
+        # A reader of a family is keyed by the family, not by its members.
         roles = changed | {role.rpartition("/")[0] for role in changed} - {""}
         edges = [edge_of(Product(name, role)) for role in sorted(roles)]
         for task in self.project.state.readers(row.stem, edges):
@@ -299,6 +304,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
+        # First, so that the receipts of this process are complete before the state says so.
         close_tools()
         self._warn_of_displaced()
         self.project.state.flush(now=True)

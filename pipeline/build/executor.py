@@ -92,6 +92,7 @@ class InProcess:
 
     def _consider_workers(self) -> None:
         if self._make_pool and self._starting is None and self._seconds > BUSY_SECONDS:
+            # An estimate from what was done so far: nodes of one build are often alike.
             each = self._seconds / self._done
             if each * (self._count_left() - 1) > LEFT_SECONDS:
                 self._start_workers(self._make_pool, each)

@@ -39,6 +39,7 @@ def _listen(event: str, arguments: tuple[object, ...]) -> None:
 
 def _is_importing() -> bool:
     frame: FrameType | None = sys._getframe(2)
+    # The audit event does not say who opened the file, but the stack does.
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -31,12 +31,15 @@ def remove_stale(
 ) -> Removal:
     """Remove the stale outputs of manifests; `whole` also covers manifests that are gone."""
     state, removal, chosen = project.state, Removal(), set(stems)
+    # A run for some manifests says nothing about those that are gone.
     vanished = set(state.output_stems()) - set(state.stems()) if whole else set()
     if all(state.planned_manifest(stem).is_swept for stem in chosen) and not vanished:
         return removal
     outputs = state.all_outputs()
     planned = PlannedFiles(state, state.stems() if outputs else ())
     for output in outputs:
+        # Files of other manifests are left to a run that is about them: their plans may
+        # be outdated.
         if output.stem in chosen | vanished and planned.is_stale(output):
             warning = remove_output(project, evaluator, output.path, output.sha)
             if warning:

@@ -163,6 +163,7 @@ def _encode(job: Job, tools: Tools) -> Result:
     receipt, made = encode(job, inputs)
     outputs = with_paths(receipt.made, job.outputs)
     result = _result(BUILT, job, digests, receipt, outputs)
+    # Stored before it is placed: a kill in between leaves a result that the next run restores.
     tools.cache.store_result(result.fingerprint, receipt, made)
     placed = place_files(tools, outputs, lambda one: made[one.role], job.known_files)
     assert placed is not None
@@ -194,6 +195,7 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     if data is not None and _sha(data) == one.sha:
         return data
     receipt = cache.load_receipt_of_other(one.fingerprint)
+    # The receipt has small outputs inside it, which are no objects of their own.
     for output in receipt.made if receipt else ():
         if receipt and output.sha == one.sha:
             return cache.load_output(receipt, output)
@@ -202,6 +204,7 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     function = load_function(job.encoder)
+    # Before the call: what runs has to be what the fingerprint says.
     refuse_changed_code(job.code)
     if must_isolate(function):
         made: dict[str, bytes] = call_isolated(job.encoder, inputs, job.params, code=job.code)

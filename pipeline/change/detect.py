@@ -55,6 +55,7 @@ class Detector:
     def status(self, stem: str) -> Status:
         """Return which nodes of a manifest are out of date, and save it."""
         state = self.project.state
+        # The cheap way first; it knows itself when it is not enough.
         was_enough = self._evaluate_changed_files(stem)
         rows = state.rows(stem, only_dirty=True) if was_enough else self._plan_again(stem)
         record = state.planned_manifest(stem)
@@ -104,6 +105,7 @@ class Detector:
             old = self.project.state.listing(stem, folder)
             new = self.project.snapshot.listing(folder)
             names = set(differing_names(old, new))
+            # A file that came or went may match a glob, and a link may lead elsewhere now.
             if folder in record.inputs and self._affects_plan(folder, names, old, new):
                 return None
             # Neither sources nor outputs have names that are not UTF-8.
@@ -139,6 +141,7 @@ class Detector:
         except TargetError:  # planning again reports what is wrong
             return None
         surveyor.save()
+        # The plan depends on the survey alone, so other content with the same survey keeps it.
         if any(surveys.digest(path) != seen[path][0] for path in changed):
             return None
         updated = {path: (seen[path][0], surveyor.surveyed_content(path)) for path in changed}
@@ -176,11 +179,13 @@ class Detector:
         plan.make()
         state = self.project.state
         with state.transaction():
+            # Inside the transaction, so that a mistake leaves the old plan as it was.
             self._refuse_shared_files(plan)
             old = {row.task: row for row in state.rows(stem)}
             outputs = {posixpath.dirname(path) for path in state.output_paths(stem)}
             rows = self._evaluate_plan(plan, old, outputs)
             state.set_rows(rows)
+            # Before the old rows are dropped: they say which files belonged to the asset.
             keep_files_of_broken_assets(state, stem, plan.planned, old)
             state.drop_rows(old.keys() - {row.task for row in rows})
             _save_graph(plan)

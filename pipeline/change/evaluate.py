@@ -103,6 +103,8 @@ class Evaluator:
         return (
             node.encoder != BROKEN
             and built.fingerprint == self.fingerprint(node, made)
+            # The fingerprint leaves out where files go; a renamed output has to be
+            # written all the same.
             and all(output_path(one.role, node.outputs) == one.path for one in built.outputs)
         )
 

@@ -33,6 +33,7 @@ def status_if_current(project: Project, stem: str) -> Status | None:
     record = project.state.manifest(stem)
     if record is None or not is_same_setup(project, stem, record) or changed_folders(project, stem):
         return None
+    # Counts instead of rows: reading 10,000 rows would take longer than all of the above.
     clean, dirty = project.state.count_nodes(stem)
     was_killed = project.state.fact(BUILDING, stem)
     if was_killed or dirty or clean != record.node_count or not record.is_swept:

@@ -20,6 +20,7 @@ def digest_code(table: Mapping[str, str]) -> str:
 
 def fixed_part(node: Node, code: str) -> str:
     """Digest what is known of a node's fingerprint before its inputs are."""
+    # Roles are part of it, their files are not: the same work may be written elsewhere.
     roles = sorted((role, isinstance(place, Family)) for role, place in node.outputs.items())
     return hashlib.sha256(canonical([node.encoder, code, node.params, roles])).hexdigest()
 

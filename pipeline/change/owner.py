@@ -84,6 +84,7 @@ class PlannedFiles:
         row = self._state.row(producer) if producer else None
         if producer is None or row is None:
             return True
+        # A family may include the path by name; what the node really wrote is known.
         if row.clean and (built := row.built) and output.path not in built.files:
             return True
         self._state.reassign_output(output.path, producer)
@@ -177,6 +178,9 @@ def adopt_ledger(project: Project, ledger: Ledger) -> None:
             stem, task, sha = NOBODY, NOBODY, None
             if path in known:
                 stem, task, _, sha = known[path]
+            # The ledger may be ahead of the state: a killed build had written the
+            # file already. Only a
+            # file with bytes that we wrote counts as ours.
             if sha != digests[-1]:
                 size, found = _size_and_digest(f"{project.root}/{path}", digests)
                 if found in digests:

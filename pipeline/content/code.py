@@ -142,6 +142,8 @@ class Code:
                 continue
             if name in asked:
                 continue
+            # Names that turn out to be no module count as asked: a file that appears
+            # there is a change.
             asked.add(name)
             waiting += packages_of(name)
             module = self._module(name)
@@ -282,6 +284,7 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType | None:
         """Compile the source as it is now."""
         source = self.get_data(self.path)
+        # Kept so that a worker can tell whether it runs the code that the driver digested.
         loaded_texts[fullname] = xxhash.xxh3_128_hexdigest(source)
         return self.source_to_code(source, self.path)
 

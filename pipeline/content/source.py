@@ -68,6 +68,8 @@ class Sources:
         now = xxhash.xxh3_128_hexdigest(data)
         digest = Digest(now, sha if now == xxh else hashlib.sha256(data).hexdigest())
         kept = stamp if is_trusted(stamp, self._now_ns) else UNKNOWN
+        # New stamps of old content are kept apart, because saving 10,000 of them takes longer than
+        # reading the files once more.
         notes = self._touched if now == xxh else self._new
         notes[path] = f"{_stamp_text(kept)} {digest.xxh} {digest.sha}"
         return digest

@@ -23,6 +23,7 @@ def digest_source(source: bytes, name: str, is_package: bool) -> Module:
     package = name if is_package else name.rpartition(".")[0]
     origins = origins_of(tree, lambda node: _absolute(node, package))
     imports = tuple(sorted({*_imported_names(tree, package), *_used_names(tree, origins)}))
+    # After the imports were taken out of it: stripping changes the tree.
     for node in ast.walk(tree):
         _strip_docstring(node)
     digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())

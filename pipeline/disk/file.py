@@ -36,6 +36,7 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
 
     `twin` is a file with the same bytes, whose blocks are shared where the file system can.
     """
+    # A name of its own for each write: two processes may write the same file at once.
     name = unique_name()
     try:
         _write_and_rename(f"{scratch}/{name}", path, data, twin)
@@ -104,6 +105,8 @@ def read_file(path: str) -> bytes:
             raise _no_file(path, stat.st_mode)
         size = stat.st_size
         data = os.read(handle, size + 1) if size < AT_ONCE else b""
+        # One read is enough for most files. A file that grew or shrank meanwhile is read
+        # to its end.
         if data and len(data) == size:
             return data
         with open(handle, "rb", buffering=0, closefd=False) as file:

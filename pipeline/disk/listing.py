@@ -136,6 +136,7 @@ def digest_listing(packed: bytes) -> bytes:
 
 def is_trusted(stamp: Stamp, now_ns: int) -> bool:
     """Tell whether the file had been at rest for long enough when it was stamped, at `now_ns`."""
+    # The change time counts as well: a tool may set the modification time back after writing.
     newest = max(stamp[0], stamp[1])
     whole_seconds = stamp[0] % 1_000_000_000 == 0 and stamp[1] % 1_000_000_000 == 0
     return newest + (WHOLE_SECONDS_NS if whole_seconds else TICK_NS) < now_ns

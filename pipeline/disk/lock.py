@@ -57,11 +57,14 @@ class Lock:
         if self.is_held:
             return False
         handle = self._open()
+        # The system drops the lock with the process, so a killed build never leaves one behind.
         waited = not _try_lock(handle)
         if waited:
             self.on_wait(_holder(handle))
             while not _try_lock(handle):
+                # Polling, because a blocking call could not be interrupted on every system.
                 time.sleep(0.05)
+        # The first byte is what Windows locks; the process number stands behind it.
         os.ftruncate(handle, 1)
         os.lseek(handle, 1, os.SEEK_SET)
         os.write(handle, str(os.getpid()).encode())

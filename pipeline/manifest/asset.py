@@ -46,6 +46,7 @@ def find_assets(
         for source in sources:
             matched.setdefault(source, []).append(entry)
         _check_options(entry, target, sources, check)
+    # Thousands of sources may match the same entries, which are merged once for all of them.
     merger = EntryMerger(manifest, target)
     for source, entries in matched.items():
         finding.assets += _assets_of(merger, source, entries)
@@ -120,6 +121,7 @@ def _kinds_of(target: Target, source: str, asked: Sequence[str] = ()) -> tuple[s
     """Return the kinds that read a source: those that an entry asks for, or all of its suffix."""
     kinds = {name: kind for name, kind in target.kinds.items() if kind.table == "asset"}
     known = tuple(name for name, kind in kinds.items() if suffix_of(source) in kind.suffixes)
+    # A kind that reads any file must not take what another kind of the target knows.
     any_file = tuple(name for name, kind in kinds.items() if ANY in kind.suffixes)
     if asked:
         return tuple(name for name in kinds if name in asked and name in (*known, *any_file))
@@ -212,6 +214,7 @@ def _below(path: str, root: str) -> str:
 
 def _distinct_names(assets: list[Asset]) -> list[Asset]:
     """Add the suffix to names that several sources share, or the file name where that is shared."""
+    # First by suffix, because that is what users see; the whole file name is always distinct.
     for more in (suffix_of, lambda path: "." + posixpath.basename(path)):
         count = Counter(asset.name for asset in assets)
         if len(count) == len(assets):

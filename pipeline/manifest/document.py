@@ -98,6 +98,7 @@ class Manifests:
             from pipeline.manifest.mistake import Check
             from pipeline.manifest.schema import parse_toml
 
+            # The result is kept with its mistakes: several callers ask, and one of them reports.
             check, text = Check(self.file(stem)), self._read(stem)
             if isinstance(text, OSError):
                 self._parsed[stem] = {}, self._unreadable(stem, text).mistakes

@@ -42,6 +42,7 @@ def matches(pattern: str, path: str) -> bool:
 
 def _walk(folder: str, parts: list[str], lister: Lister) -> Iterator[str]:
     head, rest = parts[0], parts[1:]
+    # Zero folders first, then each folder once more with the same pattern.
     if head == "**":
         yield from _walk(folder, rest or ["*"], lister)
         for name in _folders(lister(folder), "*", linked=False):

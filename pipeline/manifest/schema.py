@@ -111,6 +111,7 @@ def output_folder(found: object, source_root: str, check: Check) -> str:
     path = check.path("output", found)
     if not path:
         return path
+    # Outputs are removed when they are stale, so the folder must hold nothing else.
     first = path.split("/")[0]
     taken = path == "." or first in NOT_AN_OUTPUT or first.startswith(".")
     if taken or overlap(path, source_root):
@@ -221,6 +222,7 @@ def read_settings(document: Mapping[str, Any], target: Target, root: str, check:
 
 def read_table(name: str, table: Table, found: object, check: Check) -> Sequence[Params]:
     """Read a table of settings: as many rows as were given, or exactly one."""
+    # A table that is given once always has a row, so that its defaults are there.
     if not table.repeated:
         found = [{} if found is None else found]
     rows = []

@@ -128,6 +128,8 @@ def _between_families(families: Iterable[tuple[str, Family]]) -> Iterable[str]:
     by_prefix: dict[str, list[tuple[str, Family]]] = {}
     for task, family in families:
         by_prefix.setdefault(family.prefix.casefold(), []).append((task, family))
+    # Families can only meet where one prefix begins with the other, so the sorted neighbours of a
+    # prefix are enough; comparing all pairs would be quadratic.
     prefixes = sorted(by_prefix)
     for prefix, group in by_prefix.items():
         rivals = [pair for one in _with_prefix(prefixes, prefix) for pair in by_prefix[one]]
@@ -170,6 +172,7 @@ def _cycles(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
     for name, needed in waiting.items():
         for one in needed:
             readers.setdefault(one, []).append(name)
+    # Kahn's algorithm: what is left over when nothing is ready any more lies on a cycle.
     ready = [name for name in readers if name not in waiting]
     while ready:
         done = ready.pop()

@@ -63,6 +63,7 @@ class ManifestPlan:
         self.finding = find_assets(*given)
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
+        # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
         paths = [source for asset in self.finding.assets for source in asset.sources]
         self.surveys = self.surveyor.survey(paths, self.target.surveys)

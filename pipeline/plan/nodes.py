@@ -38,6 +38,7 @@ def plan_nodes(
             _add(planned, PlannedNode(_put_below(node, output), asset.name))
             if node.encoder != BROKEN:
                 whole.append(node)
+    # Broken assets are no nodes to link, but a linked node must not run as if they were whole.
     if target.link:
         broken = [name for name, one in planned.items() if one.node.encoder == BROKEN]
         for node in _link(target.link, assets, whole, settings):

@@ -138,6 +138,8 @@ class Surveyor:
         waiting = sorted(set(paths))
         while waiting:
             found.update(self._survey_level(waiting, functions))
+            # Level by level: what a level refers to is surveyed together, in parallel
+            # if it is much.
             refs = {ref for path in waiting for ref in self._references(path, found)}
             waiting = sorted(refs - found.keys())
         return SurveyResults(found)
@@ -227,5 +229,6 @@ class Surveyor:
         """Keep new surveys, in the caller's transaction, and drop old ones where they are many."""
         self._state.set_facts("survey", {key: tuple(one) for key, one in self._new.items()})
         self._new = {}
+        # Surveys are keyed by content, so those of old content are never asked for again.
         if self._state.count_facts("survey") > UNUSED_KEPT + 4 * len(self._used):
             self._state.drop_facts("survey", self._state.facts("survey").keys() - self._used)

@@ -36,6 +36,7 @@ def refuse_changed_code(texts: Mapping[str, str]) -> None:
 
 def call_isolated(dotted: str, *arguments: Any, code: Mapping[str, str] | None = None) -> Any:
     """Call a function in a process of its own; a crash is raised as an EncodeError."""
+    # A new process for each call: a library that has crashed once may have left damage behind.
     pool = Pool(1, os.getcwd())
     try:
         (answer,) = pool.map(_answer, [(dotted, arguments, code or {})])

@@ -102,6 +102,7 @@ class Pool:
         """Prepare for calls; each worker calls `on_exit` before it ends."""
         self.size, self.root, self._on_exit = size, root, on_exit
         self.runs_in_driver = False  # whether the driver makes quick calls, too, where it waits
+        # A forked child would inherit the locks, threads and SQLite handles of the driver.
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
@@ -151,6 +152,7 @@ class Pool:
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
+            # A suspect call is alone with its worker, so that a death has one possible cause.
             if self._is_full(worker) or any(call.is_suspect for call in worker.calls):
                 return
             if self._waiting[0].is_suspect and worker.calls:
@@ -200,6 +202,7 @@ class Pool:
 
     def _call_here(self, connections: list[Connection]) -> bool:
         """Make quick calls in the driver instead of waiting; tell whether any was made."""
+        # Only quick calls: a slow one would keep the driver from feeding its workers.
         if self._batch < CALLS_IN_DRIVER or not self._waiting or wait(connections, 0):
             return False
         for _ in range(min(CALLS_IN_DRIVER, len(self._waiting))):
@@ -218,6 +221,7 @@ class Pool:
             return
         self._unanswered -= len(answers)
         self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
+        # The size of batches follows the last answers, because nodes of one kind come together.
         if answers:
             self._batch = _batch_size(seconds / len(answers))
 
@@ -227,10 +231,12 @@ class Pool:
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        # With a single call there is no doubt which one it was.
         if len(worker.calls) == 1:
             error = EncodeError("the worker process died", {"how": how})
             self._unanswered -= 1
             self._answers.append((worker.calls.popleft().key, error))
+        # To the front and in order: what was submitted first is still answered early.
         for call in reversed(worker.calls):
             call.is_suspect = True
             self._waiting.appendleft(call)

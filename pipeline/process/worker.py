@@ -69,7 +69,9 @@ def answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 def run_worker(connection: Connection, root: str) -> None:
     """Make the calls that come through a pipe, until the driver closes it or is gone."""
+    # Ctrl-C goes to the whole group; only the driver decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A driver that is killed closes nothing, so the worker watches it.
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     prepare_process(root)
     calls: SimpleQueue[Any] = SimpleQueue()

@@ -149,6 +149,7 @@ class Database:
     @contextmanager
     def in_memory_copy(self) -> Iterator[None]:
         """Run the block on an in-memory copy; nothing is saved and no other process waits."""
+        # backup() copies a consistent snapshot even while another process writes.
         original, self.db = self.db, sqlite3.connect(":memory:", isolation_level=None)
         self._forget_cached()
         try:
@@ -169,6 +170,7 @@ class Database:
         A commit for each node would cost more than a small node. What a kill takes from a batch
         is found again in the cache.
         """
+        # IMMEDIATE takes the write lock now: a later upgrade could fail in the middle of a batch.
         if self._batch_began is None:
             self.db.execute("BEGIN IMMEDIATE")
             self._depth, self._batch_began = 1, monotonic()
@@ -210,6 +212,9 @@ class Database:
             raise
 
     def _roll_back(self) -> None:
+        # Nodes of the batch are done but not recorded. Their files are known to the
+        # ledger alone, so the
+        # mark of a running build must stay for the next run to find.
         self.has_lost = self.has_lost or self._batch_began is not None
         self._depth, self._batch_began = 0, None
         self._forget_cached()

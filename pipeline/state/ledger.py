@@ -39,6 +39,7 @@ class Ledger:
             if self._handle is None:
                 self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
                 lines = b"\n" + lines  # the last line that somebody wrote may be torn
+        # One write for all lines: with O_APPEND those of several processes do not mix.
         if os.write(self._handle, lines) != len(lines):
             self.close()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)

@@ -94,6 +94,8 @@ class NodeTable:
         self._last[row.task] = None
 
     def _update(self, row: NodeRow, packed: bytes | None, clean: bool) -> None:
+        # State and memory change together: a row that is clean in one and dirty in the other would
+        # lose a rebuild when the process is killed.
         updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean)
         self.state.update_row(updated)
         self._rows[row.task] = updated

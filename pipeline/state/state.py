@@ -44,6 +44,7 @@ def _verified(record: bytes, crc: int) -> bytes:
 
 def _row_crc(task: str, stem: str, plan: bytes, built: bytes | None, clean: int) -> int:
     """Digest a node's row; lengths keep one field from passing for a part of another."""
+    # The flag is part of it: a flipped bit there would hide a node that is out of date.
     head = f"{task}\0{stem}\0{clean}\0{len(plan)}\0".encode()
     return _crc(b"".join((head, plan, built or b"")))
 
@@ -286,6 +287,8 @@ class State(Database):
     def outputs_in_folder(self, folder: str) -> dict[str, str]:
         """Return name and SHA-256 of the outputs of all manifests directly in a folder."""
         query = "SELECT path, sha FROM output WHERE path > ? AND path < ?"
+        # "0" follows "/" in ASCII, so this range is every path below the folder, by the
+        # primary key.
         below = self.db.execute(query, (f"{folder}/", f"{folder}0"))
         names = ((path[len(folder) + 1 :], sha) for path, sha in below)
         return {name: sha for name, sha in names if "/" not in name}
@@ -331,6 +334,7 @@ class State(Database):
     ) -> list[tuple[Any, ...]]:
         waiting = list(filter(is_text, values))
         found: list[tuple[Any, ...]] = []
+        # SQLite limits the number of variables in a statement.
         for start in range(0, len(waiting), VALUES_PER_QUERY):
             chunk = waiting[start : start + VALUES_PER_QUERY]
             marks = ",".join("?" * len(chunk))
