@@ -5,7 +5,6 @@ The terminal, and every other report, reads these events; none of them reads ano
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -80,10 +79,6 @@ class BuildLog:
             f"{event.task}: {line}" for event in self.nodes.values() for line in event.warnings
         )
         return [*of_nodes, *self.warnings]
-
-    def outcomes(self, stem: str) -> Counter[str]:
-        """Count a manifest's nodes by what became of them."""
-        return Counter(one.outcome for task, one in self.nodes.items() if stem_of(task) == stem)
 
     def file_bytes(self, stem: str) -> int:
         """Sum up what a manifest's nodes wrote or restored."""

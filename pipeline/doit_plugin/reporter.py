@@ -163,9 +163,11 @@ class Reporter:
 
         if not self.failures and (self.errors or session.is_stopped):
             return "stopped"
-        own_failures = sum(isinstance(one, tuple) for one in self.failures)
+        names = [one[0] for one in self.failures if isinstance(one, tuple)]
+        unmet = sum(name in session.unmet for name in names)
+        own_tasks = {FAILED: len(names) - unmet, NOT_BUILT: unmet}
         log = session.build.log if session.build else None
-        return verdict(log, own_failures, len(self.ignored))
+        return verdict(log, own_tasks, len(self.ignored))
 
 
 def _is_current(task: Any) -> bool:

@@ -184,7 +184,9 @@ class Surveyor:
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
         for path, record in zip(missing, results, strict=True):
-            self._new[self._key(path, missing[path][2], record.content)] = record
+            # An error names its file, and another file of the same content is another file.
+            if record.error is None:
+                self._new[self._key(path, missing[path][2], record.content)] = record
             self._content[path] = record.content
             found[path] = record.result()
         return found

@@ -68,10 +68,10 @@ def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, s
     return f"{status.stem}: {', '.join([*shown, format_bytes(size)] if size else shown)}"
 
 
-def verdict(log: BuildLog | None, own_failures: int, ignored: int) -> str:
-    """Return the last word of a run that was not stopped."""
+def verdict(log: BuildLog | None, own_tasks: Mapping[str, int], ignored: int) -> str:
+    """Return the last word of a run that was not stopped; `own_tasks` count by outcome."""
     counts = Counter(event.outcome for event in log.nodes.values()) if log else Counter()
-    counts[FAILED] += own_failures
+    counts.update(own_tasks)
     if counts[FAILED] or counts[NOT_BUILT]:
         return ", ".join(f"{counts[word]} {word}" for word in (FAILED, NOT_BUILT) if counts[word])
     if log is not None and log.has_work:

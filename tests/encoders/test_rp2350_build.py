@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from tests.encoders.rp2350_game import ball, make_game, player, png, wood
+from tests.pipeline.game import Game
 
 OUT = "build/rp2350"
 
@@ -211,3 +212,14 @@ def test_any_process_with_any_hash_seed_and_any_workers_gives_the_same_bytes(tmp
     assert made[0] == made[1]
     game.doit("run", "--always-execute")
     assert game.outputs() == made[0]
+
+
+def test_a_second_broken_model_of_the_same_content_is_named_by_its_own_path(tmp_path):
+    game = Game(tmp_path / "game")
+    game.remove("manifests/toy.toml")
+    manifest = 'target = "rp2350"\n[[asset]]\nsource = "assets/*.obj"\n'
+    game.write("manifests/rp2350.toml", manifest)
+    for name in ("a", "c"):
+        game.write(f"assets/{name}.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n")
+        out = game.doit().out
+        assert f"assets/{name}.obj" in out.partition(f"\nrp2350:{name}  ")[2].partition("\n\n")[0]

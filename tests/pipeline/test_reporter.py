@@ -166,3 +166,10 @@ def test_the_bar_is_told_how_many_workers_there_are(monkeypatch, options, worker
     task = Task("x", ["true"])
     Reporter(Terminal(), options).initialize({"x": task}, ["x"])
     assert told[0][1:] == (1, workers)
+
+
+def test_a_task_of_the_project_that_could_not_run_counts_as_not_built(mixed):
+    own = '\n\ndef task_ship():\n    return {"actions": ["true"], "task_dep": ["toy:pack"]}\n'
+    mixed.write("dodo.py", mixed.read("dodo.py").decode() + own)
+    last = mixed.doit().out.splitlines()[-1]
+    assert last.startswith("1 failed, 2 not built")

@@ -20,8 +20,11 @@ MODULES = (
     "build/dask/worker.py",
     "change/fingerprint.py",
     "cache/receipt.py",
+    "cache/shared/action_result.py",
     "build/job.py",
     "build/work.py",
+    "output.py",
+    "state/serial.py",
 )
 SHORT = 8  # hexadecimal digits, enough to see that two digests differ
 

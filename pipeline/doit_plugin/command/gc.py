@@ -8,7 +8,6 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.cache.local import VERSION
 from pipeline.cache.trim import GRACE_S, clear_litter, older_caches, trim_cache
 from pipeline.change.owner import adopt_ledger
 from pipeline.doit_plugin.command_line import PlainCommand
@@ -65,7 +64,7 @@ def report_older_caches(folder: str) -> None:
     if names:
         paths = ", ".join(f"{folder}/{name}" for name in names)
         print(
-            f"older cache (version {VERSION - 1}): {format_bytes(size)} in {paths}; "
+            f"older cache: {format_bytes(size)} in {paths}; "
             "delete it unless an older Cartwright still uses it"
         )
 
