@@ -222,4 +222,6 @@ def test_a_second_broken_model_of_the_same_content_is_named_by_its_own_path(tmp_
     for name in ("a", "c"):
         game.write(f"assets/{name}.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n")
         out = game.doit().out
-        assert f"assets/{name}.obj" in out.partition(f"\nrp2350:{name}  ")[2].partition("\n\n")[0]
+    message = out.partition("\nrp2350:c  ")[2].partition("\n\n")[0]
+    assert "assets/c.obj" in message
+    assert "assets/a.obj" not in message
