@@ -165,6 +165,18 @@ def test_an_output_that_shares_memory_is_refused(name, output, other):
     assert "shares memory with" in assert_refused(call, output, shared, ValueError)
 
 
+def test_an_output_without_items_shares_no_memory_wherever_it_lies():
+    call = a_call("add_columns")
+    sums = np.zeros((4, 4))
+    columns, nothing = np.zeros((4, 0)), np.zeros((0, 2), np.int32)
+    inside = sums.reshape(-1)[3:3].reshape(4, 0)
+    assert not inside.size
+    call.arguments = {"columns": inside, "owners": nothing, "sums": sums}
+    assert call.run() is None
+    call.arguments["columns"] = columns
+    assert call.run() is None
+
+
 @pytest.mark.parametrize("value", [None, [1, 2, 3], 7])
 @pytest.mark.parametrize(("name", "argument"), ARRAYS)
 def test_what_is_no_array_is_refused(name, argument, value):

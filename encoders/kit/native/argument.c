@@ -83,6 +83,8 @@ static int is_apart(const kernel_array *wanted, const Py_buffer *buffers, int on
         uintptr_t other = (uintptr_t)buffers[i].buf;
         if (wanted[i].use == KERNEL_INPUT && wanted[one].use == KERNEL_INPUT)
             continue;
+        if (buffers[i].len == 0 || buffers[one].len == 0) /* nothing to share, wherever it lies */
+            continue;
         if (start < other + (uintptr_t)buffers[i].len && other < end) {
             PyErr_Format(PyExc_ValueError, "%s: shares memory with %s, expected its own",
                          wanted[one].name, wanted[i].name);
