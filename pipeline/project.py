@@ -18,6 +18,7 @@ from pipeline.state.state import State
 
 if TYPE_CHECKING:
     from pipeline.cache.local import Cache
+    from pipeline.content.digest_store import DigestStore
 
 PRIVATE = ".cartwright"
 CACHE_VARIABLE = "CARTWRIGHT_CACHE"
@@ -99,18 +100,23 @@ class Project:
     @cached_property
     def code(self) -> Code:
         """The encoders' code by content."""
-        return Code(self._known_module, self._remember_module)
+        return Code(self._digest_module)
 
-    def _known_module(self, path: str) -> Module | None:
+    @cached_property
+    def _digests(self) -> DigestStore:
+        from pipeline.content.digest_store import DigestStore, machine_folder
+
+        return DigestStore(machine_folder())
+
+    def _digest_module(self, path: str, name: str) -> Module:
         fact = self.state.fact("module", path)
-        if fact is None or fact[0] != take_stamp(path):
-            return None
-        return Module(*fact[1])
-
-    def _remember_module(self, path: str, module: Module) -> None:
-        stamp = take_stamp(path)
+        if fact is not None and fact[0] == take_stamp(path):
+            return Module(*fact[1])
+        stamp = take_stamp(path)  # before it is read: a later edit must not pass for this content
+        module = self._digests.digest_file(path, name)
         if is_trusted(stamp, self.now_ns):
             self.state.set_facts("module", {path: (stamp, tuple(module))})
+        return module
 
     def look_again(self) -> None:
         """Forget what was seen of the disk: another build may have changed it."""
@@ -123,5 +129,7 @@ class Project:
 
     def close(self) -> None:
         """Close the state and release the lock."""
+        if "_digests" in self.__dict__:
+            self._digests.save()
         self.close_state()
         self.lock.release()

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import xxhash
 
-from pipeline.content.module import PACKAGE, Module, is_ours, packages_of
+from pipeline.content.module import PACKAGE, Module, is_ours, is_package_file, packages_of
+from pipeline.disk.file import read_file
 
 if TYPE_CHECKING:
     from encoders.kit.plan import Node
@@ -47,14 +48,18 @@ class Closure:
     asked: frozenset[str]
 
 
-class Code:
-    """The `encoders` package on disk; `remembered` gives digests of files that did not change."""
+def digest_file(path: str, name: str) -> Module:
+    """Digest the module of this name as it is on disk."""
+    from pipeline.content.syntax import digest_source  # a run with nothing to do parses nothing
 
-    def __init__(
-        self, remembered: Callable[[str], Module | None], note: Callable[[str, Module], None]
-    ) -> None:
-        self._remembered = remembered
-        self._note = note
+    return digest_source(read_file(path), name, is_package_file(path))
+
+
+class Code:
+    """The `encoders` package on disk; `digest` turns the path and name of a module into data."""
+
+    def __init__(self, digest: Callable[[str, str], Module] = digest_file) -> None:
+        self._digest = digest
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[tuple[str, Suffixes], Closure] = {}
         self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
@@ -173,15 +178,7 @@ class Code:
         if path is None:  # an attribute of a module, not a module
             return None
         self.paths[name] = path
-        module = self._remembered(path)
-        if module is None:
-            from pipeline.content.syntax import digest_source
-
-            with open(path, "rb") as file:
-                source = file.read()
-            module = digest_source(source, name, os.path.basename(path) == "__init__.py")
-            self._note(path, module)
-        return module
+        return self._digest(path, name)
 
 
 def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
@@ -199,7 +196,7 @@ def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
         if path is None:  # a folder without a module of its own, or nothing
             folders = [base for base in bases if os.path.isdir(base)]
         else:
-            folders = [os.path.dirname(path)] if os.path.basename(path) == "__init__.py" else []
+            folders = [os.path.dirname(path)] if is_package_file(path) else []
     return path
 
 

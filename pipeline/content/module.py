@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 PACKAGE = "encoders"
@@ -19,6 +20,11 @@ def packages_of(name: str) -> list[str]:
     """Return the packages that a module lies in; Python runs them before it."""
     parts = name.split(".")
     return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def is_package_file(path: str) -> bool:
+    """Tell whether a file is a package's own module."""
+    return os.path.basename(path) == "__init__.py"
 
 
 def is_ours(name: str) -> bool:

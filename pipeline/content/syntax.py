@@ -6,7 +6,7 @@ Comments, layout and docstrings do not count.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 import xxhash
 
@@ -21,10 +21,11 @@ def digest_source(source: bytes, name: str, is_package: bool) -> Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # who imports it says why
         return Module(text, text, ())
     package = name if is_package else name.rpartition(".")[0]
-    origins = origins_of(tree, lambda node: _absolute(node, package))
-    imports = tuple(sorted({*_imported_names(tree, package), *_used_names(tree, origins)}))
+    nodes = list(ast.walk(tree))  # once: walking the tree takes longer than parsing it
+    origins = _origins_of(nodes, package)
+    imports = tuple(sorted({*_imported_names(nodes, package), *_used_names(nodes, origins)}))
     # After the imports were taken out of it: stripping changes the tree.
-    for node in ast.walk(tree):
+    for node in nodes:
         _strip_docstring(node)
     digest = xxhash.xxh3_128_hexdigest(ast.dump(tree).encode())
     return Module(digest, text, imports)
@@ -38,9 +39,9 @@ def _strip_docstring(node: ast.AST) -> None:
             node.body = rest or [ast.Pass()]
 
 
-def _imported_names(tree: ast.AST, package: str) -> list[str]:
+def _imported_names(nodes: Sequence[ast.AST], package: str) -> list[str]:
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             # `import a.b as c` takes `b` out of `a`, whatever `a` may have called so.
             names += [one for alias in node.names for one in (alias.name, *packages_of(alias.name))]
@@ -50,10 +51,10 @@ def _imported_names(tree: ast.AST, package: str) -> list[str]:
     return names
 
 
-def _used_names(tree: ast.AST, origins: Mapping[str, str]) -> list[str]:
+def _used_names(nodes: Sequence[ast.AST], origins: Mapping[str, str]) -> list[str]:
     """Return modules used as attributes: `encoders.kit.error` needs no import of its own."""
-    chains = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-    return [name for chain in chains if is_ours(name := dotted_name(chain, origins))]
+    chains = (node for node in nodes if isinstance(node, ast.Attribute))
+    return [name for chain in chains if is_ours(name := _dotted_name(chain, origins))]
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:
@@ -63,25 +64,25 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*above, node.module] if node.module else above)
 
 
-def origins_of(tree: ast.AST, absolute: Callable[[ast.ImportFrom], str]) -> dict[str, str]:
+def _origins_of(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:
     """Return the full dotted name of everything that the module imports, by its local name."""
     origins: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for one in node.names:
                 first = one.name.partition(".")[0]
                 origins[one.asname or first] = one.name if one.asname else first
         elif isinstance(node, ast.ImportFrom):
-            base = absolute(node)
+            base = _absolute(node, package)
             origins |= {one.asname or one.name: f"{base}.{one.name}" for one in node.names}
     return origins
 
 
-def dotted_name(node: ast.expr, origins: Mapping[str, str]) -> str:
+def _dotted_name(node: ast.expr, origins: Mapping[str, str]) -> str:
     """Return the full dotted name that an expression refers to, or nothing."""
     if isinstance(node, ast.Name):
         return origins.get(node.id, "")
     if isinstance(node, ast.Attribute):
-        owner = dotted_name(node.value, origins)
+        owner = _dotted_name(node.value, origins)
         return f"{owner}.{node.attr}" if owner else ""
     return ""

@@ -67,7 +67,7 @@ def test_what_is_reached_through_a_package_counts_as_imported(text):
 
 
 def test_the_key_has_every_module_that_is_imported_and_the_libraries():
-    table = Code(lambda _: None, lambda *_: None).table("encoders.kit.image.bc1:encode_bc1")
+    table = Code().table("encoders.kit.image.bc1:encode_bc1")
     assert {"encoders.kit.image.bc1", "encoders.kit.native.kernel", "encoders.kit.error"} <= set(
         table
     )
@@ -142,7 +142,7 @@ sys.path[:] = ["", *(one for one in sys.path if one not in ("", {root!r}))]
 sys.meta_path.append(Finder())
 from pipeline.content.code import Code, add_project_encoders
 add_project_encoders(os.getcwd())
-print(*Code(lambda path: None, lambda path, module: None).table("encoders.toy:plan"))
+print(*Code().table("encoders.toy:plan"))
 """
 
 

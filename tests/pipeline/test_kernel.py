@@ -171,7 +171,7 @@ def test_the_files_that_decide_the_digest_are_the_sources_their_folder_and_the_p
 
 
 def test_what_may_not_use_a_kernel_has_none_in_its_key():
-    code = Code(lambda _: None, lambda *_: None)
+    code = Code()
     assert KERNELS in code.table("encoders.kit.image.bc1:encode_bc1")
     assert KERNELS not in code.table("encoders.kit.source.wav.decode:decode_wav")
 
@@ -185,7 +185,7 @@ def test_the_extension_that_is_tested_here_was_built_from_the_sources_here():
 TABLE = """
 import json, sys
 from pipeline.content.code import Code
-print(json.dumps(dict(Code(lambda _: None, lambda *_: None).table(sys.argv[1]))))
+print(json.dumps(dict(Code().table(sys.argv[1]))))
 """
 
 

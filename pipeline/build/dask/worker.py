@@ -92,7 +92,7 @@ class WorkerState:
     def __init__(self) -> None:
         for warning in prepare_process(os.getcwd()):
             logging.getLogger(__name__).warning(warning)
-        self.code = Code(lambda _: None, lambda *_: None)
+        self.code = Code()
         self.inputs = InputCache(open_writable_cache())
         self._lock = threading.Lock()
 

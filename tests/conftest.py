@@ -1,0 +1,22 @@
+"""What every test needs: a cache folder of the user that is not the real one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep digests of modules for this run of the tests, in one folder for all its processes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "user-cache"
+    real = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        # Tests that install packages would fetch them again without the real folder.
+        patch.setenv("PIP_CACHE_DIR", os.environ.get("PIP_CACHE_DIR") or f"{real}/pip")
+        yield folder
