@@ -84,7 +84,11 @@ class ClusterProcesses:
     def add_worker(
         self, environment: dict[str, str], game: Path | None = None, *options: str
     ) -> subprocess.Popen[bytes]:
-        """Start a worker; it has joined when this is over."""
+        """Start a worker; it has joined when this is over.
+
+        With the option `--nanny` it is started again when it dies, which takes a process more.
+        """
+        options = options if "--nanny" in options else ("--no-nanny", *options)
         secured = self.tls.options if self.tls else []
         with self.client() as client:
             before = len(client.nthreads())
