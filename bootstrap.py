@@ -50,7 +50,9 @@ def set_up(stamp: str) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     run([*pip, "--require-hashes", "-r", str(ROOT / "requirements.lock")])
-    run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    # A plain path file instead of an import hook, which costs every start of Python 45 ms.
+    path_file = ["--config-settings", "editable_mode=compat"]
+    run([*pip, "--no-deps", "--no-build-isolation", *path_file, "--editable", str(ROOT)])
     STAMP.write_text(stamp)
 
 
