@@ -13,6 +13,7 @@ from pipeline.content.module import Module
 from pipeline.content.source import Sources
 from pipeline.disk.listing import Snapshot, is_text, is_trusted, shown_name, take_stamp
 from pipeline.disk.lock import READ_ONLY, Lock
+from pipeline.disk.machine import machine_folder
 from pipeline.manifest.document import Manifests
 from pipeline.state.state import State
 
@@ -104,7 +105,7 @@ class Project:
 
     @cached_property
     def _digests(self) -> DigestStore:
-        from pipeline.content.digest_store import DigestStore, machine_folder
+        from pipeline.content.digest_store import DigestStore
 
         return DigestStore(machine_folder())
 

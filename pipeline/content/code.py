@@ -6,8 +6,8 @@ of the libraries that they import. A target's declaration stands in a module of 
 encoder imports, so an edit there builds nothing again by itself. Readers of source formats are
 loaded by name: those of the formats that a node reads count as imports of its encoder, and no
 others. Where an encoder may use a native kernel, the C sources of the kernels count as well.
-Encoder modules are compiled from the very source that is digested: Python's bytecode files know a
-source only by its size and its second, and would run yesterday's code.
+Encoder modules run from the very source that is digested: Python's bytecode files know a source
+only by its size and its second, and would run yesterday's code.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import xxhash
 
+from pipeline.content.bytecode import compile_module
 from pipeline.content.module import PACKAGE, Module, is_ours, is_package_file, packages_of
 from pipeline.disk.file import read_file
 
@@ -276,14 +277,14 @@ def _version(name: str) -> str:
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
-    """Compile a module from its source, always, and remember the digest of what was compiled."""
+    """Run a module from its source as it is, and remember the digest of that source."""
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """Compile the source as it is now."""
+        """Return the code of the source as it is now."""
         source = self.get_data(self.path)
         # Kept so that a worker can tell whether it runs the code that the driver digested.
         loaded_texts[fullname] = xxhash.xxh3_128_hexdigest(source)
-        return self.source_to_code(source, self.path)
+        return compile_module(source, self.path)
 
 
 loaded_texts: dict[str, str] = {}

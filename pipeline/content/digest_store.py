@@ -8,7 +8,6 @@ Losing the file costs time and nothing else.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from functools import cached_property
 
@@ -25,15 +24,6 @@ Entries = dict[bytes, tuple[str, str, tuple[str, ...]]]
 CHECKSUM_BYTES = 16
 # Each edit of a module adds an entry of some 300 bytes; the oldest are dropped.
 MAX_ENTRIES = 4096
-
-
-def machine_folder() -> str | None:
-    """Return the folder in which this user's programs keep what can be made again."""
-    given = {"win32": "LOCALAPPDATA"}.get(sys.platform, "XDG_CACHE_HOME")
-    usual = {"win32": "~/AppData/Local", "darwin": "~/Library/Caches"}.get(sys.platform, "~/.cache")
-    folder = os.path.expanduser(os.environ.get(given) or usual)
-    # Without a home folder `~` stays as it is.
-    return f"{folder}/cartwright" if os.path.isabs(folder) else None
 
 
 class DigestStore:
@@ -61,7 +51,6 @@ class DigestStore:
         entries = {**self._read(), **{key: tuple(one) for key, one in self._new.items()}}
         data = freeze(dict([*entries.items()][-MAX_ENTRIES:]))
         with contextlib.suppress(OSError):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
             write_whole(self._path, xxhash.xxh3_128_digest(data) + data, self._folder)
         self._new = {}
 
