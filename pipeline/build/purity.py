@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
+from pipeline.content import bytecode
+
 FORBIDDEN = ("open", "os.", "shutil.", "subprocess.", "socket.", "tempfile.", "glob.", "urllib.")
 # Importing a module reads its file, and asking where it is lists a folder.
 ALLOWED_WHILE_IMPORTING = ("open", "os.listdir", "os.scandir", "os.putenv")
-# What the import system itself does to keep a module's bytecode.
+# What the import system and our own loader do to keep a module's bytecode.
 BYTECODE_EVENTS = ("os.mkdir", "os.rename", "os.remove")
 IMPORT_SYSTEM = "<frozen importlib._bootstrap_external>"
+BYTECODE_MODULE = bytecode.__file__
 
 _armed: ContextVar[bool] = ContextVar("cartwright_purity", default=False)
 _installed = False
@@ -32,19 +35,26 @@ def _listen(event: str, arguments: tuple[object, ...]) -> None:
         return
     if event in ALLOWED_WHILE_IMPORTING and _is_importing():
         return
-    if event in BYTECODE_EVENTS and sys._getframe(1).f_code.co_filename == IMPORT_SYSTEM:
+    if event in BYTECODE_EVENTS and _keeps_bytecode():
         return
     raise ImpureError(f"an encoder may not do this: {event} {arguments[:1]}")
 
 
 def _is_importing() -> bool:
-    frame: FrameType | None = sys._getframe(2)
-    # The audit event does not say who opened the file, but the stack does.
+    return any(file.startswith("<frozen importlib") for file in _callers())
+
+
+def _keeps_bytecode() -> bool:
+    return next(_callers()) == IMPORT_SYSTEM or BYTECODE_MODULE in _callers()
+
+
+def _callers() -> Iterator[str]:
+    """Yield the files on the stack: the audit event does not say who opened a file."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
+        if frame.f_code.co_filename != __file__:
+            yield frame.f_code.co_filename
         frame = frame.f_back
-    return False
 
 
 @contextmanager

@@ -23,7 +23,8 @@ def machine_folder() -> str | None:
 def _is_ours(folder: str) -> bool:
     """Make the folder where it is missing; tell whether it belongs to this user."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         return not hasattr(os, "getuid") or os.stat(folder).st_uid == os.getuid()
     except OSError:
         return False
