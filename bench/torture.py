@@ -1,0 +1,231 @@
+"""Whether a build can be trusted when everything goes wrong: kills, disk faults, gc beside it.
+
+`python -m bench.torture kills|faults|gc [--count N] [--seed N]`. A game with all five targets is
+built in several versions. In between, builds are killed, calls of the system fail, outputs, cache
+and state are damaged. Every build that ends well is compared with a build of the same sources from
+nothing, in a fresh folder with an empty cache. Prints counts; exits with 1 where one is not zero
+that has to be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from bench.torture_game import SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
+
+HANG_SECONDS = 120
+BAD = ("wrong outputs", "tracebacks", "hangs", "failed rebuilds")
+# Appended to dodo.py: lets the call with this number fail, and writes down that it did.
+FAULT = """
+import errno as _errno, os as _os
+_name, _code, _at = _os.environ["FAULT"].split(":")
+_real, _count = getattr(_os, _name), [0]
+_write, _open = _os.write, _os.open
+
+def _faulty(*given, **named):
+    _count[0] += 1
+    if _count[0] == int(_at):
+        _write(_open("fired", _os.O_WRONLY | _os.O_CREAT | _os.O_APPEND), b"x")
+        raise OSError(getattr(_errno, _code), _os.strerror(getattr(_errno, _code)))
+    return _real(*given, **named)
+
+setattr(_os, _name, _faulty)
+"""
+FAULTY_CALLS = ("write", "replace", "open", "fsync", "read", "unlink", "mkdir")
+FAULTY_CODES = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE")
+
+
+class Torture:
+    """A game, the right outputs of its versions, and a count of what happened."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.counts: Counter[str] = Counter(dict.fromkeys(BAD, 0))
+        self.folder = folder
+        self.right: list[Files] = right_outputs(folder)
+        self.game = TortureGame(folder / "game")
+        self.version = 0
+        self.game.become(self.version)
+
+    def change(self) -> None:
+        """Go to another version of the sources, and do some harm on the way."""
+        self.version = self.rng.randrange(VERSIONS)
+        self.game.become(self.version)
+        what = self.rng.choice(("", "", "", "tamper", "delete", "cache", "state", "drop"))
+        if what:
+            self.counts[f"harm: {what}"] += 1
+            getattr(self, f"_{what}")()
+
+    def _some(self, *folders: str) -> list[Path]:
+        files = self.game.files(*folders)
+        return self.rng.sample(files, min(len(files), self.rng.randint(1, 3)))
+
+    def _tamper(self) -> None:
+        for path in self._some("build"):
+            path.write_bytes(self.rng.randbytes(50))
+
+    def _delete(self) -> None:
+        for path in self._some("build"):
+            path.unlink()
+
+    def _cache(self) -> None:
+        for path in self._some("cache"):
+            self._damage(path)
+
+    def _state(self) -> None:
+        for path in self._some(".cartwright"):
+            self._damage(path)
+
+    def _damage(self, path: Path) -> None:
+        """Cut a file, empty it, fill it with zeros or flip a bit of it, as a crash may."""
+        data = bytearray(path.read_bytes())
+        kind = self.rng.randrange(4)
+        if kind == 0 or not data:
+            path.write_bytes(data[: len(data) // 2])
+        elif kind == 1:
+            path.write_bytes(b"")
+        elif kind == 2:
+            path.write_bytes(bytes(len(data)))
+        else:
+            data[self.rng.randrange(len(data))] ^= 1 << self.rng.randrange(8)
+            path.write_bytes(data)
+
+    def _drop(self) -> None:
+        # Without its memory a build cannot know old outputs as its own, so these go as well.
+        self.game.drop(*self.rng.choice((("cache",), ("build",), SAVED)))
+
+    def finish(self) -> None:
+        """Build to the end, and compare every output with the right one."""
+        ran = self._run("-n", "2") if self.rng.random() < 0.3 else self._run()
+        if ran is None:
+            return
+        self.note(ran)
+        if ran.code:
+            self.counts["failed rebuilds"] += 1
+            self.show(ran.text)
+        if self.game.outputs() != self.right[self.version]:
+            self.counts["wrong outputs"] += 1
+            self._show_difference()
+        self.counts["builds compared"] += 1
+
+    def _show_difference(self) -> None:
+        found, right = self.game.outputs(), self.right[self.version]
+        names = [one for one in sorted({*found, *right}) if found.get(one) != right.get(one)]
+        states = {name: (name in found, name in right) for name in names[:5]}
+        self.show(f"version {self.version}, in the game and in the right outputs: {states}")
+
+    def note(self, ran: Run) -> None:
+        if "Traceback" in ran.text:
+            self.counts["tracebacks"] += 1
+            self.show(ran.text)
+
+    def _run(self, *words: str, **environment: str) -> Run | None:
+        try:
+            return self.game.run(*words, within_s=HANG_SECONDS, **environment)
+        except subprocess.TimeoutExpired:
+            self.counts["hangs"] += 1
+            return None
+
+    @staticmethod
+    def show(text: str) -> None:
+        print(text[-3000:], file=sys.stderr, flush=True)
+
+    def kill_once(self, longest: float) -> None:
+        """Kill a build at some moment of its life."""
+        words = ("-n", "2") if self.rng.random() < 0.4 else ()
+        process = self.game.start(*words)
+        time.sleep(self.rng.uniform(0, longest))
+        alive = process.poll() is None
+        if alive:
+            os.killpg(process.pid, signal.SIGKILL)
+        text, _ = process.communicate()
+        self.counts["killed while building" if alive else "ended before the kill"] += 1
+        if not alive:
+            self.note(Run(process.returncode, text))
+
+    def kills(self, count: int) -> None:
+        began = time.monotonic()
+        self.finish()
+        longest = time.monotonic() - began
+        while self.counts["killed while building"] < count:
+            self.change()
+            for _ in range(self.rng.randint(1, 3)):
+                self.kill_once(longest)
+            self.finish()
+
+    def faults(self, count: int) -> None:
+        self.finish()
+        while self.counts["faults that fired"] < count:
+            self.change()
+            name, code = self.rng.choice(FAULTY_CALLS), self.rng.choice(FAULTY_CODES)
+            at = int(self.rng.triangular(1, 200, 5))
+            self.game.write_dodo(FAULT)
+            ran = self._run(FAULT=f"{name}:{code}:{at}")
+            self.game.write_dodo("")
+            fired = self.game.folder / "fired"
+            if fired.exists():
+                fired.unlink()
+                self.counts["faults that fired"] += 1
+                self.counts[f"fault: {name}"] += 1
+            if ran is not None:
+                self.note(ran)
+                # A build that says it is whole has to be.
+                self.counts["wrong outputs"] += bool(
+                    not ran.code and self.game.outputs() != self.right[self.version]
+                )
+            self.finish()
+
+    def gc(self, seconds: int) -> None:
+        """Build in three processes that share a cache, while a fourth trims it in a loop."""
+        cache = str(self.folder / "shared-cache")
+        games = [TortureGame(self.folder / f"gc{number}") for number in range(3)]
+        trimmer = TortureGame(self.folder / "trimmer")
+        end, versions = time.monotonic() + seconds, [0] * len(games)
+        while time.monotonic() < end:
+            for number, game in enumerate(games):
+                versions[number] = self.rng.randrange(VERSIONS)
+                game.become(versions[number])
+            started = [game.start(CARTWRIGHT_CACHE=cache) for game in games]
+            while any(process.poll() is None for process in started):
+                size = self.rng.choice(("0", "10K", "100K"))
+                self.note(trimmer.run("gc", "--max-size", size, CARTWRIGHT_CACHE=cache))
+                self.counts["gc runs"] += 1
+            for number, process in enumerate(started):
+                text, _ = process.communicate()
+                self.note(Run(process.returncode, text))
+                self.counts["failed rebuilds"] += bool(process.returncode)
+                self.counts["wrong outputs"] += (
+                    games[number].outputs() != self.right[versions[number]]
+                )
+                self.counts["builds compared"] += 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("kind", choices=("kills", "faults", "gc"))
+    parser.add_argument("--count", type=int, default=100, help="kills, faults, or seconds of gc")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="torture"))
+    try:
+        torture = Torture(folder, given.seed)
+        getattr(torture, given.kind)(given.count)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, number in sorted(torture.counts.items()):
+        print(f"{number:6} {name}")
+    return int(any(torture.counts[name] for name in BAD))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
