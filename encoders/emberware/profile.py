@@ -42,3 +42,5 @@ KIND_LISTS = {
 EMPTY_WASM = b"\0asm\1\0\0\0"
 WASM_MAGIC = b"\0asm"
 ROM_LIMIT_MIB = 16
+# A clip counts its bones in a byte.
+BONE_LIMIT = 255
