@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.mesh import VERTEX_LIMIT, EmberMesh
-from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, UV, Vertices
+from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, TANGENT, UV, Vertices
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.mesh import Attribute, Mesh, compact, weld
 from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material, Texture
 
@@ -38,13 +39,16 @@ class MeshOptions:
     format: int | None
     flips_v: bool
     welds: bool = True
+    keeps_tangents: bool = False
 
 
 def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> EmberMesh:
     """Build a mesh of the format that the options ask for, or refuse what does not fit a file."""
     if not mesh.triangle_count:
         raise EncodeError("mesh has no triangles", {"file": name})
-    wanted = own_format(mesh) if options.format is None else options.format
+    wanted = options.format
+    if wanted is None:
+        wanted = own_format(mesh) & (~0 if options.keeps_tangents else ~TANGENT)
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
@@ -58,6 +62,8 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
 def own_format(mesh: Mesh) -> int:
     """Return the flags of the attributes that at least some corners have."""
     has = {UV: bool(mesh.uv), COLOR: mesh.color, NORMAL: mesh.normal, SKINNED: mesh.joints}
+    # Tangents mean nothing without the other two.
+    has[TANGENT] = mesh.tangent if mesh.normal is not None and mesh.uv else None
     return sum(flag for flag, part in has.items() if part not in (None, False))
 
 
@@ -68,6 +74,7 @@ def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
         mesh = mesh if has_all else fill_normals(mesh)
         if not has_all:
             warn("normals are missing and were computed")
+    tangent = fill_tangents(mesh, warn) if wanted & TANGENT else None
     uv = _texture_coordinates(mesh, warn) if wanted & UV else None
     color = _filled(mesh.color, mesh, 4, "colours", warn) if wanted & COLOR else None
     return replace(
@@ -75,10 +82,26 @@ def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
         normal=mesh.normal if wanted & NORMAL else None,
         uv=() if uv is None else (uv,),
         color=color,
-        tangent=None,
+        tangent=tangent,
         joints=mesh.joints if wanted & SKINNED else None,
         weights=mesh.weights if wanted & SKINNED else None,
     )
+
+
+def fill_tangents(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
+    """Return tangents for every corner; those that are missing are computed from UVs."""
+    if mesh.tangent is not None and mesh.tangent.is_complete:
+        return mesh.tangent
+    assert mesh.normal is not None
+    corners = np.arange(mesh.triangle_count * 3)
+    uv = mesh.uv[0].at(corners) if mesh.uv else np.zeros((len(corners), 2), np.float32)
+    points = mesh.position.at(corners), mesh.normal.at(corners), uv
+    values = corner_tangents(TangentMesh(*points, corners)).reshape(-1, 4)
+    if mesh.tangent is not None:
+        given = mesh.tangent.corner.reshape(-1) >= 0
+        values[given] = mesh.tangent.at(corners)[given]
+    warn("tangents are missing and were computed")
+    return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
 
 def _filled(
@@ -154,14 +177,18 @@ def _vertices(mesh: Mesh, corners: npt.NDArray[np.intp] | None, flip_v: bool) ->
             return None
         return attribute.values if corners is None else attribute.at(corners)
 
-    uv = column(mesh.uv[0] if mesh.uv else None)
+    uv, tangent = column(mesh.uv[0] if mesh.uv else None), column(mesh.tangent)
     if uv is not None and flip_v:
         uv = np.stack((uv[:, 0], np.float32(1) - uv[:, 1]), axis=1)
+    if tangent is not None and flip_v:
+        # The bitangent follows v.
+        tangent = tangent * np.array([1, 1, 1, -1], np.float32)
     return Vertices(
         column(mesh.position),
         uv,
         column(mesh.color),
         column(mesh.normal),
+        tangent,
         column(mesh.joints),
         column(mesh.weights),
     )

@@ -7,7 +7,7 @@ unless the manifest's `flip_v` says otherwise.
 from __future__ import annotations
 
 from encoders.emberware.ember_mesh import MeshOptions, build_mesh, keep_influences
-from encoders.emberware.format.mesh import pack_mesh
+from encoders.emberware.format.mesh import EmberMesh, pack_loose_mesh, pack_mesh
 from encoders.emberware.format.vertex import FLAG_NAMES
 from encoders.emberware.model import open_part
 from encoders.emberware.rig import open_rig
@@ -30,14 +30,18 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     parts = tuple(Part() for _ in primitives)
     mesh = keep_influences(join_primitives(gltf, primitives, parts), gltf.warn)
     mesh = import_mesh(mesh, params, gltf.name, gltf.warn)
-    options = MeshOptions(_vertex_format(params), _flips_v(params, mesh))
+    options = MeshOptions(
+        _vertex_format(params),
+        _flips_v(params, mesh),
+        keeps_tangents=bool(params.get("tangents")),
+    )
     built = build_mesh(mesh, options, gltf.warn, gltf.name)
     if params.get("unused_clips"):
         gltf.warn(
             f"{params['unused_clips']} clips move no skin and were left out; "
             'with `bones = "nodes"` they move the nodes'
         )
-    return {"file": pack_mesh(built), WARNINGS: "\n".join(gltf.warnings).encode()}
+    return _files(built, params) | {WARNINGS: "\n".join(gltf.warnings).encode()}
 
 
 def _nodes(params: Params) -> list[int] | None:
@@ -54,7 +58,13 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     mesh = import_mesh(model.mesh, params, name, warnings.setdefault)
     options = MeshOptions(_vertex_format(params), _flips_v(params, mesh), bool(params["weld"]))
     built = build_mesh(mesh, options, warnings.setdefault, name)
-    return {"file": pack_mesh(built), WARNINGS: "\n".join(warnings).encode()}
+    return _files(built, params) | {WARNINGS: "\n".join(warnings).encode()}
+
+
+def _files(mesh: EmberMesh, params: Params) -> Outputs:
+    """Return the loose file, and for a console with tangents what its ROM holds."""
+    loose = {"file": pack_loose_mesh(mesh)}
+    return loose | {"rom": pack_mesh(mesh)} if params.get("tangents") else loose
 
 
 def _vertex_format(params: Params) -> int | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES
+from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES, Profile
 from encoders.emberware.selection import (
     SurveyedModel,
     bone_nodes,
@@ -56,13 +56,15 @@ OPTIONS = {
 }
 # Options that change a kind on import; encoders get only those that are set.
 IMPORTS = {"mesh": MESH_IMPORT, "texture": IMAGE_IMPORT}
+# Roles that a ROM takes instead of the loose file.
+ROM_ROLES = ("samples", "rom")
 # Keys of `[game]` that name files.
 FILES = ("wasm", "thumbnail", "screenshots")
 
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
     """Plan the nodes of one asset."""
-    planner = Planner(asset, PROFILES[str(settings.options["profile"])].suffix)
+    planner = Planner(asset, PROFILES[str(settings.options["profile"])])
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
     for kind in asset.kinds:
@@ -85,10 +87,10 @@ def escape(text: str) -> str:
 
 
 class Planner:
-    """Plans the nodes of one asset; the suffix of their files begins with `prefix`."""
+    """Plans the nodes of one asset for one console."""
 
-    def __init__(self, asset: Asset, prefix: str) -> None:
-        self.asset, self.prefix = asset, prefix
+    def __init__(self, asset: Asset, profile: Profile) -> None:
+        self.asset, self.profile = asset, profile
 
     def params(self, kind: str, asset_id: str) -> dict[str, Any]:
         """Return the params of an encoder of this kind."""
@@ -100,7 +102,7 @@ class Planner:
         """Return the output files of a node of this kind, by role."""
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
-            suffix = f".{self.prefix}{KIND_SUFFIXES[kind]}"
+            suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
         files: dict[str, str | None] = {"file": f"assets/{escape(asset_id)}{suffix}"}
         # A ROM holds the plain samples, not the compressed file.
         return files | {"samples": None} if kind == "sound" else files
@@ -108,13 +110,28 @@ class Planner:
     def single(self, kind: str, encoder: str, inputs: Mapping[str, Source]) -> Node:
         """Plan a node that reads whole files."""
         asset = self.asset
+        is_mesh = kind == "mesh" and encoder not in LOOSE.values()
         return Node(
             f"{asset.name}.{kind}" if len(asset.kinds) > 1 else asset.name,
             f"encoders.emberware.{encoder}",
             inputs,
-            self.params(kind, asset.id),
-            self.outputs(kind, asset.id),
+            self.params(kind, asset.id) | (self._tangents() if is_mesh else {}),
+            self.outputs(kind, asset.id) | (dict.fromkeys(self._rom_roles()) if is_mesh else {}),
         )
+
+    def _tangents(self) -> dict[str, Any]:
+        """Return the param that lets a mesh have tangents, or refuse a request for them."""
+        if self.profile.has_tangents:
+            return {"tangents": True}
+        if "TANGENT" in str(self.asset.options["vertex_format"]):
+            hint = 'Take TANGENT out of `vertex_format`, or write `profile = "nczx"`.'
+            facts = {"file": self.asset.source, "profile": self.profile.suffix}
+            raise EncodeError("the console of this profile knows no tangents", facts, hint)
+        return {}
+
+    def _rom_roles(self) -> tuple[str, ...]:
+        # The console refuses loose meshes with tangents, so a ROM gets a product of its own.
+        return ("rom",) if self.profile.has_tangents else ()
 
     def model(self, kinds: Sequence[str], surveys: Surveys) -> Iterator[Node]:
         """Plan a model: a node that splits it into parts, and one node for each part."""
@@ -177,6 +194,10 @@ class Planner:
         if "kept" in part:
             inputs["joints"] = Product(f"{name}.parts", part["kept"])
         params = self.params(kind, part["id"]) | part.get("params", {})
+        outputs = self.outputs(kind, part["id"])
+        if kind == "mesh":
+            params |= self._tangents()
+            outputs |= dict.fromkeys(self._rom_roles())
         if kind == "animation" and self.asset.options["skeleton"] is not None:
             inputs["skeleton"] = Product(f"{name}.bones", "skin")
             inputs["joints"] = Product(f"{name}.bones", "joints")
@@ -186,7 +207,7 @@ class Planner:
             f"encoders.emberware.{PART[kind]}",
             inputs,
             params,
-            self.outputs(kind, part["id"]),
+            outputs,
         )
 
 
@@ -268,7 +289,7 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         if "id" not in node.params:
             continue
         kind = str(node.params["kind"])
-        role = "samples" if kind == "sound" else "file"
+        role = next((one for one in ROM_ROLES if one in node.outputs), "file")
         inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
         contents[kind].append({"id": str(node.params["id"]), "node": node.name})
     inputs |= _game_inputs(game)

@@ -16,11 +16,13 @@ class Profile:
     layout: str
     # The first consoles of the profile ran out of memory above this size; 0 for no such limit.
     cautious_bytes: int
+    # Whether meshes in a ROM may have tangents.
+    has_tangents: bool
 
 
 PROFILES = {
-    "ewz": Profile("ewz", "C", 12 << 20),
-    "nczx": Profile("nczx", "F", 0),
+    "ewz": Profile("ewz", "C", 12 << 20, has_tangents=False),
+    "nczx": Profile("nczx", "F", 0, has_tangents=True),
 }
 # What follows the profile's suffix in the names of each kind's files.
 KIND_SUFFIXES = {

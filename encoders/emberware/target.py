@@ -33,7 +33,8 @@ BONES = Option(
     Choice(("skin", "nodes")), "skin", "what the bones are: the skin's joints, or nodes with a mesh"
 )
 FORMAT = Text(
-    r"auto|POS(_UV)?(_COLOR)?(_NORMAL)?(_SKINNED)?", '"auto", or such as "POS_UV_NORMAL_SKINNED"'
+    r"auto|POS(_UV)?(_COLOR)?(_NORMAL(_TANGENT)?)?(_SKINNED)?",
+    '"auto", or such as "POS_UV_NORMAL_SKINNED"',
 )
 
 MESH_OPTIONS = {
