@@ -52,7 +52,7 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
-    mesh = _with_attributes(mesh, wanted, warn)
+    mesh = _with_attributes(mesh, wanted, options.flips_v, warn)
     corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
     vertices = _vertices(mesh, corners, options.flips_v)
     _check(vertices, warn, name)
@@ -67,14 +67,14 @@ def own_format(mesh: Mesh) -> int:
     return sum(flag for flag, part in has.items() if part not in (None, False))
 
 
-def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
+def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh:
     """Keep exactly the wanted attributes, complete: with a value at every corner."""
     if wanted & NORMAL:
         has_all = mesh.normal is not None and mesh.normal.is_complete
         mesh = mesh if has_all else fill_normals(mesh)
         if not has_all:
             warn("normals are missing and were computed")
-    tangent = fill_tangents(mesh, warn) if wanted & TANGENT else None
+    tangent = fill_tangents(mesh, flips_v, warn) if wanted & TANGENT else None
     uv = _texture_coordinates(mesh, warn) if wanted & UV else None
     color = _filled(mesh.color, mesh, 4, "colours", warn) if wanted & COLOR else None
     return replace(
@@ -88,18 +88,26 @@ def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
     )
 
 
-def fill_tangents(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
-    """Return tangents for every corner; those that are missing are computed from UVs."""
-    if mesh.tangent is not None and mesh.tangent.is_complete:
-        return mesh.tangent
+def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32]:
+    """Return tangents for every corner, for the v that is written; missing ones are computed."""
+    given = mesh.tangent
+    if given is not None and flips_v:
+        # The bitangent follows v.
+        turned = given.values * np.array([1, 1, 1, -1], np.float32)
+        given = Attribute(turned, given.corner)
+    if given is not None and given.is_complete:
+        return given
     assert mesh.normal is not None
     corners = np.arange(mesh.triangle_count * 3)
     uv = mesh.uv[0].at(corners) if mesh.uv else np.zeros((len(corners), 2), np.float32)
+    if not flips_v:
+        # As in glTF, the bitangent points to the top of the image, which is at v = 0.
+        uv = np.stack((uv[:, 0], np.float32(1) - uv[:, 1]), axis=1)
     points = mesh.position.at(corners), mesh.normal.at(corners), uv
     values = corner_tangents(TangentMesh(*points, corners)).reshape(-1, 4)
-    if mesh.tangent is not None:
-        given = mesh.tangent.corner.reshape(-1) >= 0
-        values[given] = mesh.tangent.at(corners)[given]
+    if given is not None:
+        has_value = given.corner.reshape(-1) >= 0
+        values[has_value] = given.at(corners)[has_value]
     warn("tangents are missing and were computed")
     return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
@@ -177,18 +185,15 @@ def _vertices(mesh: Mesh, corners: npt.NDArray[np.intp] | None, flip_v: bool) ->
             return None
         return attribute.values if corners is None else attribute.at(corners)
 
-    uv, tangent = column(mesh.uv[0] if mesh.uv else None), column(mesh.tangent)
+    uv = column(mesh.uv[0] if mesh.uv else None)
     if uv is not None and flip_v:
         uv = np.stack((uv[:, 0], np.float32(1) - uv[:, 1]), axis=1)
-    if tangent is not None and flip_v:
-        # The bitangent follows v.
-        tangent = tangent * np.array([1, 1, 1, -1], np.float32)
     return Vertices(
         column(mesh.position),
         uv,
         column(mesh.color),
         column(mesh.normal),
-        tangent,
+        column(mesh.tangent),
         column(mesh.joints),
         column(mesh.weights),
     )
