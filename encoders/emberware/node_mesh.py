@@ -38,7 +38,7 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     built = build_mesh(mesh, options, gltf.warn, gltf.name)
     if params.get("unused_clips"):
         gltf.warn(
-            f"{params['unused_clips']} clips move no skin and were left out; "
+            f"clips that move no skin were left out: {params['unused_clips']}; "
             'with `bones = "nodes"` they move the nodes'
         )
     return _files(built, params) | {WARNINGS: "\n".join(gltf.warnings).encode()}
