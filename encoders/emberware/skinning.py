@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.emberware.ember_mesh import INFLUENCES
-from encoders.emberware.rig import Rig, bone_above
+from encoders.emberware.rig import Rig, bone_above, check_bone_count
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.bake import bake
 from encoders.kit.source.gltf.matrix import invert, multiply
@@ -73,6 +73,7 @@ def bind(gltf: Gltf, rig: Rig, place: PlacedPrimitive) -> Primitive:
             "Bind that part to a joint, or choose one mesh of the file with `mesh`.",
         )
     bone, below = found
+    check_bone_count(rig.skin, "skin has too many joints to hang parts on", {"file": gltf.name})
     bound = invert(rig.skin.inverse_bind[bone].astype(np.float64))
     if not np.isfinite(bound).all():
         name = rig.skin.joint_names[bone] or f"joint {bone}"

@@ -359,3 +359,41 @@ def test_a_slot_of_no_weight_does_not_count_as_a_use() -> None:
 def test_vertices_that_use_more_joints_than_a_clip_can_count_are_refused() -> None:
     with pytest.raises(EncodeError, match="too many bones"):
         encode({"a.glb": crowd(300, 258).glb()}, "a.glb", kinds=("skeleton",))
+
+
+def test_more_nodes_than_a_clip_can_count_are_no_bones() -> None:
+    builder = Builder()
+    mesh = triangle(builder, "one")
+    nodes = [builder.add("nodes", name=f"n{number}", mesh=mesh) for number in range(256)]
+    builder.add("scenes", nodes=nodes)
+    with pytest.raises(EncodeError, match="too many"):
+        encode({"a.glb": builder.glb()}, "a.glb", bones="nodes")
+
+
+def test_import_options_reach_the_mesh() -> None:
+    files = {"a.glb": door().glb()}
+    made = encode(files, "a.glb", kinds=("mesh",), pivot="bottom", up="z")
+    mesh = read_mesh(made["a.mesh"]["file"])
+    points = np.array([vertex["position"] for vertex in mesh["vertices"]])
+    # Triangles lie in z = 0, which is y = 0 after the turn, and z is -y.
+    assert (points[:, 1] == 0).all()
+    assert np.ptp(points[:, 2]) > 0
+
+
+def test_a_skinned_mesh_can_be_simplified_and_keeps_its_bones() -> None:
+    builder = Builder()
+    builder.add("nodes", name="bone")
+    side = np.arange(9.0)
+    grid = np.stack(np.meshgrid(side, side, [0.0], indexing="ij"), -1).reshape(-1, 3)
+    cell = (np.arange(8)[:, None] * 9 + np.arange(8)).reshape(-1)
+    faces = np.stack((cell, cell + 9, cell + 1, cell + 1, cell + 9, cell + 10), axis=1)
+    parts = {"POSITION": builder.accessor(grid, bounds=True), **bound(builder, 0, len(grid))}
+    mesh = builder.mesh(parts, indices=builder.accessor(faces.reshape(-1), "u2"))
+    builder.add("nodes", name="body", mesh=mesh, skin=0)
+    builder.add("skins", joints=[0])
+    builder.add("scenes", nodes=[0, 1])
+    made = encode({"a.glb": builder.glb()}, "a.glb", simplify=0.1)["a.mesh"]
+    found = read_mesh(made["file"])
+    assert 2 <= len(found["indices"]) / 3 <= 12
+    assert {vertex["skin"] for vertex in found["vertices"]} == {(0, 0, 0, 0, 255, 0, 0, 0)}
+    assert not made["warnings"]
