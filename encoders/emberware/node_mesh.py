@@ -9,7 +9,7 @@ from __future__ import annotations
 from encoders.emberware.ember_mesh import MeshOptions, build_mesh, keep_influences
 from encoders.emberware.format.mesh import EmberMesh, pack_loose_mesh, pack_mesh
 from encoders.emberware.format.vertex import FLAG_NAMES
-from encoders.emberware.model import open_part
+from encoders.emberware.model import open_part, whole_numbers
 from encoders.emberware.rig import open_rig
 from encoders.emberware.skinning import first_mesh_primitives, placed_primitives
 from encoders.kit.mesh.import_mesh import import_mesh
@@ -24,7 +24,7 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     gltf = open_part(inputs, params)
     rig = open_rig(gltf, inputs, params)
     if params["placed"]:
-        primitives = placed_primitives(gltf, rig, _nodes(params))
+        primitives = placed_primitives(gltf, rig, whole_numbers(params.get("nodes")))
     else:
         primitives = first_mesh_primitives(gltf, rig)
     parts = tuple(Part() for _ in primitives)
@@ -42,12 +42,6 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
             'with `bones = "nodes"` they move the nodes'
         )
     return _files(built, params) | {WARNINGS: "\n".join(gltf.warnings).encode()}
-
-
-def _nodes(params: Params) -> list[int] | None:
-    """Return the nodes whose meshes are wanted; None for the whole scene."""
-    nodes = params.get("nodes")
-    return [int(str(node)) for node in nodes] if isinstance(nodes, list) else None
 
 
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from encoders.emberware.model import whole_numbers
 from encoders.emberware.profile import BONE_LIMIT
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs, Params
@@ -36,9 +37,9 @@ class Rig:
 
 def open_rig(gltf: Gltf, inputs: Inputs, params: Params) -> Rig | None:
     """Return the bones of a part; None where it has neither a skin nor nodes as bones."""
-    nodes = params.get("bone_nodes")
-    if isinstance(nodes, list):
-        return node_rig(gltf, [int(str(node)) for node in nodes])
+    nodes = whole_numbers(params.get("bone_nodes"))
+    if nodes is not None:
+        return node_rig(gltf, nodes)
     if not gltf.document.skins:
         return None
     skin = decode_skin(gltf, 0)

@@ -35,8 +35,10 @@ def reduce_mesh(mesh: Mesh, triangles: int) -> Mesh:
         return mesh
     mesh = _with_merged_rows(mesh)
     vertices = _Vertices.of(mesh)
-    found = simplify(vertices.surface(mesh), triangles)
-    mesh = _collapsed(mesh, vertices, found)
+    surface = vertices.surface(mesh)
+    # Keeping attributes must not cost more than the shape alone would lose.
+    allowed = simplify_shape(surface, triangles).error
+    mesh = _collapsed(mesh, vertices, simplify(surface, triangles, max_error=allowed))
     if mesh.triangle_count <= triangles:
         return mesh
     vertices = _Vertices.of(mesh)
