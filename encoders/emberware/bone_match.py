@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-import numpy as np
-
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.animation import Clip
 from encoders.kit.source.gltf.pose import rest_parts
@@ -95,14 +93,19 @@ def _listed(names: Sequence[str], known: Sequence[str]) -> str:
     return ", ".join(found) + (f" and {rest} more" if rest > 0 else "")
 
 
+def _rest(gltf: Gltf, node: int) -> tuple[list[float], list[float]]:
+    """Return a node's translation and rotation at rest."""
+    parts = rest_parts(gltf, node)
+    return parts["translation"].tolist(), parts["rotation"].tolist()
+
+
 def _compare_rest(gltf: Gltf, clip: Clip, skeleton: Skeleton, target: dict[int, int]) -> None:
     """Warn where joints rest otherwise in the two files: the clip was made for the other rest."""
     rows = []
     for node, joint in target.items():
-        ours, theirs = rest_parts(skeleton.gltf, joint), rest_parts(gltf, node)
-        cosine = float(np.abs((ours["rotation"] * theirs["rotation"]).sum()))
-        offset = float(np.linalg.norm(ours["translation"] - theirs["translation"]))
-        length = float(np.linalg.norm(ours["translation"]))
+        (at, turn), (their_at, their_turn) = _rest(skeleton.gltf, joint), _rest(gltf, node)
+        cosine = abs(sum(a * b for a, b in zip(turn, their_turn, strict=True)))
+        offset, length = math.dist(at, their_at), math.hypot(*at)
         name = skeleton.gltf.document.nodes[joint].name
         rows.append((math.degrees(2 * math.acos(min(cosine, 1.0))), offset, length, name))
     turned, moved = max(rows), max(rows, key=lambda row: row[1])

@@ -89,8 +89,14 @@ def select_meshes(model: SurveyedModel) -> list[MeshGroup]:
 
 
 def mesh_nodes(model: SurveyedModel) -> list[dict[str, Any]]:
-    """Return the nodes of the scene that have a mesh."""
-    return [node for node in model.survey["nodes"] if node["mesh"] is not None]
+    """Return the nodes of the scene that have a mesh, or refuse one whose skin is not there."""
+    found = [node for node in model.survey["nodes"] if node["mesh"] is not None]
+    count = len(model.survey["skins"])
+    for node in found:
+        if node["skin"] is not None and node["skin"] >= count:
+            facts = {"file": model.asset.source, "node": node["name"] or node["index"]}
+            raise EncodeError("node names a skin that is not there", facts | {"skins": count})
+    return found
 
 
 def _meshes(nodes: list[dict[str, Any]]) -> list[int]:

@@ -397,3 +397,11 @@ def test_a_skinned_mesh_can_be_simplified_and_keeps_its_bones() -> None:
     assert 2 <= len(found["indices"]) / 3 <= 12
     assert {vertex["skin"] for vertex in found["vertices"]} == {(0, 0, 0, 0, 255, 0, 0, 0)}
     assert not made["warnings"]
+
+
+def test_a_node_whose_skin_is_not_there_is_refused_by_name() -> None:
+    builder = hero()
+    builder.json["nodes"][3]["skin"] = 7
+    with pytest.raises(EncodeError, match="skin that is not there") as caught:
+        plan({"a.glb": builder.glb()}, "a.glb")
+    assert caught.value.facts["node"] == "body"
