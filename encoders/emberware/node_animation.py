@@ -42,6 +42,8 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
     skin = skin_of_part(base, inputs, params)
     if base is not gltf:
         clip = match_clip(gltf, clip, Skeleton(base, skin, str(params["bone_prefix"])))
+    if not moves_bones(base, clip, skin):
+        gltf.warn(f'clip "{clip.name}" moves no bone, nor anything above one')
     # A clip always has all joints of its skin: for a missing one the shader would read the matrix
     # of another clip.
     check_bone_count(skin, "clip has too many bones", facts)
@@ -60,6 +62,18 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
 def open_skeleton(inputs: Inputs, params: Params) -> Gltf:
     """Parse the part of another file that holds the skin."""
     return decode_gltf(inputs[SKELETON], str(params["skeleton"]), {})
+
+
+def moves_bones(gltf: Gltf, clip: Clip, skin: Skin) -> bool:
+    """Tell whether a clip moves a bone or a node above one."""
+    moved = {channel.node for channel in clip.channels}
+    for joint in skin.joints:
+        node = joint
+        while node >= 0 and node not in moved:
+            node = gltf.parents[node]
+        if node >= 0:
+            return True
+    return False
 
 
 def sample_times(clip: Clip, params: Params, facts: dict[str, object]) -> Floats:

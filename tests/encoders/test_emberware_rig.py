@@ -405,3 +405,11 @@ def test_a_node_whose_skin_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(EncodeError, match="skin that is not there") as caught:
         plan({"a.glb": builder.glb()}, "a.glb")
     assert caught.value.facts["node"] == "body"
+
+
+@pytest.mark.parametrize(("node", "is_told"), [(5, True), (0, False), (1, False)])
+def test_a_clip_that_moves_no_bone_is_told(node, is_told) -> None:
+    builder = hero()
+    animate(builder, "idle", node, "translation", [(0, 0, 0), (0, 0, 0)])
+    made = encode({"a.glb": builder.glb()}, "a.glb")["a.clip.idle"]
+    assert (b'clip "idle" moves no bone' in made["warnings"]) == is_told
