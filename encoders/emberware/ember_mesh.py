@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.mesh import VERTEX_LIMIT, EmberMesh
-from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, UV, Vertices
+from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, TANGENT, UV, Vertices
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Mesh, weld
+from encoders.kit.mesh.mesh import Attribute, Mesh, compact, weld
 from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material, Texture
 
@@ -38,17 +39,20 @@ class MeshOptions:
     format: int | None
     flips_v: bool
     welds: bool = True
+    keeps_tangents: bool = False
 
 
 def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> EmberMesh:
     """Build a mesh of the format that the options ask for, or refuse what does not fit a file."""
     if not mesh.triangle_count:
         raise EncodeError("mesh has no triangles", {"file": name})
-    wanted = own_format(mesh) if options.format is None else options.format
+    wanted = options.format
+    if wanted is None:
+        wanted = own_format(mesh) & (~0 if options.keeps_tangents else ~TANGENT)
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
-    mesh = _with_attributes(mesh, wanted, warn)
+    mesh = _with_attributes(mesh, wanted, options.flips_v, warn)
     corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
     vertices = _vertices(mesh, corners, options.flips_v)
     _check(vertices, warn, name)
@@ -58,16 +62,19 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
 def own_format(mesh: Mesh) -> int:
     """Return the flags of the attributes that at least some corners have."""
     has = {UV: bool(mesh.uv), COLOR: mesh.color, NORMAL: mesh.normal, SKINNED: mesh.joints}
+    # Tangents mean nothing without the other two.
+    has[TANGENT] = mesh.tangent if mesh.normal is not None and mesh.uv else None
     return sum(flag for flag, part in has.items() if part not in (None, False))
 
 
-def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
+def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh:
     """Keep exactly the wanted attributes, complete: with a value at every corner."""
     if wanted & NORMAL:
         has_all = mesh.normal is not None and mesh.normal.is_complete
         mesh = mesh if has_all else fill_normals(mesh)
         if not has_all:
             warn("normals are missing and were computed")
+    tangent = fill_tangents(mesh, flips_v, warn) if wanted & TANGENT else None
     uv = _texture_coordinates(mesh, warn) if wanted & UV else None
     color = _filled(mesh.color, mesh, 4, "colours", warn) if wanted & COLOR else None
     return replace(
@@ -75,10 +82,34 @@ def _with_attributes(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
         normal=mesh.normal if wanted & NORMAL else None,
         uv=() if uv is None else (uv,),
         color=color,
-        tangent=None,
+        tangent=tangent,
         joints=mesh.joints if wanted & SKINNED else None,
         weights=mesh.weights if wanted & SKINNED else None,
     )
+
+
+def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32]:
+    """Return tangents for every corner, for the v that is written; missing ones are computed."""
+    given = mesh.tangent
+    if given is not None and flips_v:
+        # The bitangent follows v.
+        turned = given.values * np.array([1, 1, 1, -1], np.float32)
+        given = Attribute(turned, given.corner)
+    if given is not None and given.is_complete:
+        return given
+    assert mesh.normal is not None
+    corners = np.arange(mesh.triangle_count * 3)
+    uv = mesh.uv[0].at(corners) if mesh.uv else np.zeros((len(corners), 2), np.float32)
+    if not flips_v:
+        # As in glTF, the bitangent points to the top of the image, which is at v = 0.
+        uv = np.stack((uv[:, 0], np.float32(1) - uv[:, 1]), axis=1)
+    points = mesh.position.at(corners), mesh.normal.at(corners), uv
+    values = corner_tangents(TangentMesh(*points, corners)).reshape(-1, 4)
+    if given is not None:
+        has_value = given.corner.reshape(-1) >= 0
+        values[has_value] = given.at(corners)[has_value]
+    warn("tangents are missing and were computed")
+    return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
 
 def _filled(
@@ -162,6 +193,7 @@ def _vertices(mesh: Mesh, corners: npt.NDArray[np.intp] | None, flip_v: bool) ->
         uv,
         column(mesh.color),
         column(mesh.normal),
+        column(mesh.tangent),
         column(mesh.joints),
         column(mesh.weights),
     )

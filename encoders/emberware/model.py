@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.kit.option import Value
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.gltf.source import Gltf, decode_gltf
 
@@ -16,3 +17,8 @@ def open_part(inputs: Inputs, params: Params) -> Gltf:
         if name.startswith(REFERENCE)
     }
     return decode_gltf(inputs["model"], str(params["source"]), resources)
+
+
+def whole_numbers(value: Value) -> list[int] | None:
+    """Return a param that lists nodes; None where it is not given."""
+    return [one for one in value if isinstance(one, int)] if isinstance(value, list) else None

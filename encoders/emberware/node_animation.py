@@ -9,55 +9,71 @@ from __future__ import annotations
 
 import numpy as np
 
+from encoders.emberware.bone_match import Skeleton, match_clip
 from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.clip import (
-    BONE_LIMIT,
     FRAME_LIMIT,
     Floats,
     Transforms,
     pack_clip,
 )
 from encoders.emberware.model import open_part
+from encoders.emberware.rig import check_bone_count, skin_of_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
 from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_pose
-from encoders.kit.source.gltf.skin import Skin, decode_skin
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.skin import Skin
+from encoders.kit.source.gltf.source import Gltf, decode_gltf
 
+# The input that holds the skin of another file.
+SKELETON = "skeleton"
 # Part of the largest scale: rounding stays far below it, and a shear of one degree is above it.
 SHEAR_TOLERANCE = 1e-3
 
 
 def encode_animation(inputs: Inputs, params: Params) -> Outputs:
-    """Encode the model's only clip for the joints of its only skin."""
+    """Encode the part's only clip for its bones, or for the joints of another file's skin."""
     gltf = open_part(inputs, params)
-    clip, skin = decode_clip(gltf, 0), decode_skin(gltf, 0)
+    clip = decode_clip(gltf, 0)
     facts: dict[str, object] = {"file": gltf.name, "clip": clip.name}
+    # The file whose nodes and bones the clip moves.
+    base = open_skeleton(inputs, params) if SKELETON in inputs else gltf
+    skin = skin_of_part(base, inputs, params)
+    if base is not gltf:
+        clip = match_clip(gltf, clip, Skeleton(base, skin, str(params["bone_prefix"])))
+    if not moves_bones(base, clip, skin):
+        gltf.warn(f'clip "{clip.name}" moves no bone, nor anything above one')
     # A clip always has all joints of its skin: for a missing one the shader would read the matrix
     # of another clip.
-    check_bones(skin, facts)
+    check_bone_count(skin, "clip has too many bones", facts)
     times = sample_times(clip, params, facts)
     if params["space"] == "model":
         # Composed matrices may hold shear, which rotation and scale cannot express.
-        pose, difference = to_pose(sample_model(gltf, clip, skin.joints, times))
+        pose, difference = to_pose(sample_model(base, clip, skin.joints, times))
         warn_of_shear(gltf, clip, pose, difference)
     else:
-        pose = sample_local(gltf, clip, skin.joints, times)
+        pose = sample_local(base, clip, skin.joints, times)
     check_range(pose, skin, facts)
     data = pack_clip(Transforms(pose.rotation, pose.translation, pose.scale))
     return {"file": data, WARNINGS: "\n".join(gltf.warnings).encode()}
 
 
-def check_bones(skin: Skin, facts: dict[str, object]) -> None:
-    """Refuse a skin with more joints than a clip can count."""
-    if len(skin.joints) > BONE_LIMIT:
-        extra = skin.joint_names[BONE_LIMIT] or f"joint {BONE_LIMIT}"
-        raise EncodeError(
-            "clip has too many bones",
-            {**facts, "bones": len(skin.joints), "allowed": BONE_LIMIT, "first too many": extra},
-            "Take joints out of the skin that no vertex needs.",
-        )
+def open_skeleton(inputs: Inputs, params: Params) -> Gltf:
+    """Parse the part of another file that holds the skin."""
+    return decode_gltf(inputs[SKELETON], str(params["skeleton"]), {})
+
+
+def moves_bones(gltf: Gltf, clip: Clip, skin: Skin) -> bool:
+    """Tell whether a clip moves a bone or a node above one."""
+    moved = {channel.node for channel in clip.channels}
+    for joint in skin.joints:
+        node = joint
+        while node >= 0 and node not in moved:
+            node = gltf.parents[node]
+        if node >= 0:
+            return True
+    return False
 
 
 def sample_times(clip: Clip, params: Params, facts: dict[str, object]) -> Floats:

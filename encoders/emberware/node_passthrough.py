@@ -7,6 +7,7 @@ import numpy as np
 from encoders.emberware.format.clip import unpack_clip
 from encoders.emberware.format.mesh import MESH_HEADER, VERTEX_LIMIT, unpack_mesh
 from encoders.emberware.format.skeleton import unpack_skeleton
+from encoders.emberware.format.vertex import unpack_vertices
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 
@@ -33,6 +34,8 @@ def encode_loose_mesh(inputs: Inputs, params: Params) -> Outputs:
     data = inputs["data"]
     mesh = unpack_mesh(data, str(params["source"]))
     count = mesh["vertex_count"]
+    # Decoded for its checks: w has to be 1.
+    unpack_vertices(mesh["vertex_data"], mesh["format"], count, str(params["source"]))
     if mesh["index_count"]:
         return {"file": data}
     # Without indices, every three vertices are a triangle.

@@ -18,6 +18,7 @@ from encoders.emberware.format.mesh import MESH_HEADER, unpack_mesh
 from encoders.emberware.format.rom import LAYOUTS, ROM_VERSION, RomLayout, pack_rom
 from encoders.emberware.format.skeleton import unpack_skeleton
 from encoders.emberware.format.texture import TEXTURE_HEADER, unpack_texture
+from encoders.emberware.format.vertex import ROM_FORMATS
 from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MAGIC
 from encoders.emberware.rom_budget import check_budget
 from encoders.kit.error import EncodeError
@@ -160,7 +161,7 @@ def _texture(data: bytes, name: str) -> Fields:
 
 
 def _mesh(data: bytes, name: str) -> Fields:
-    found = unpack_mesh(data, name)
+    found = unpack_mesh(data, name, ROM_FORMATS)
     end = MESH_HEADER.size + len(found["vertex_data"])
     return found | {"vertex_data": memoryview(data)[MESH_HEADER.size : end]}
 

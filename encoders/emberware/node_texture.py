@@ -5,6 +5,7 @@ from __future__ import annotations
 from encoders.emberware.codec.bc7 import compress_bc7
 from encoders.emberware.format.texture import BC7, SIDE_LIMIT, pack_texture
 from encoders.kit.error import EncodeError
+from encoders.kit.image.import_image import import_image
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
 
@@ -15,11 +16,11 @@ USUAL_LIMIT = 8192
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode a picture as RGBA8 or BC7."""
     name = str(params["source"])
-    image = open_image(inputs["image"], name)
+    image = import_image(open_image(inputs["image"], name), params)
     height, width = image.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": f"{SIDE_LIMIT} a side"}
-        raise EncodeError("texture is too large", facts, "Scale the image down.")
+        raise EncodeError("texture is too large", facts, "Scale the image down, or set `max_size`.")
     warnings = []
     if max(width, height) > USUAL_LIMIT:
         warnings.append(f"{width} x {height} is more than most graphics cards take a side")

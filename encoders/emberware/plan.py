@@ -11,19 +11,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from encoders.emberware.profile import KIND_LISTS, KIND_SUFFIXES, PROFILES
+from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES, Profile
 from encoders.emberware.selection import (
     SurveyedModel,
+    bone_nodes,
     select_clips,
     select_meshes,
-    select_skin,
+    select_skins,
+    unused_clips,
 )
 from encoders.kit.error import EncodeError
-from encoders.kit.option import Value
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import MESH_IMPORT
+from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import is_gltf, is_model
+from encoders.kit.source.registry import gltf_suffixes, is_gltf, is_model
 from encoders.kit.source.source_input import plan_inputs
 
 # Encoders of kinds that are made from a whole file without a survey, and the role of the input.
@@ -50,13 +54,17 @@ OPTIONS = {
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
 }
+# Options that change a kind on import; encoders get only those that are set.
+IMPORTS = {"mesh": MESH_IMPORT, "texture": IMAGE_IMPORT}
+# Roles that a ROM takes instead of the loose file.
+ROM_ROLES = ("samples", "rom")
 # Keys of `[game]` that name files.
 FILES = ("wasm", "thumbnail", "screenshots")
 
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
     """Plan the nodes of one asset."""
-    planner = Planner(asset, PROFILES[str(settings.options["profile"])].suffix)
+    planner = Planner(asset, PROFILES[str(settings.options["profile"])])
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
     for kind in asset.kinds:
@@ -64,7 +72,7 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
             encoder, role = SINGLE[kind]
             yield planner.single(kind, encoder, {role: file})
     if kinds and is_gltf(asset.source):
-        yield from planner.model(kinds, surveys[asset.source])
+        yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only
         buffers = outline_model(asset.source, surveys).buffers
         inputs = {path: Source(path) for path in (asset.source, *buffers)}
@@ -79,21 +87,22 @@ def escape(text: str) -> str:
 
 
 class Planner:
-    """Plans the nodes of one asset; the suffix of their files begins with `prefix`."""
+    """Plans the nodes of one asset for one console."""
 
-    def __init__(self, asset: Asset, prefix: str) -> None:
-        self.asset, self.prefix = asset, prefix
+    def __init__(self, asset: Asset, profile: Profile) -> None:
+        self.asset, self.profile = asset, profile
 
     def params(self, kind: str, asset_id: str) -> dict[str, Any]:
         """Return the params of an encoder of this kind."""
         options = {key: self.asset.options[key] for key in OPTIONS.get(kind, ())}
+        options |= chosen(self.asset.options, IMPORTS.get(kind, {}))
         return {"source": self.asset.source, "kind": kind, "id": asset_id, **options}
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
         """Return the output files of a node of this kind, by role."""
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
-            suffix = f".{self.prefix}{KIND_SUFFIXES[kind]}"
+            suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
         files: dict[str, str | None] = {"file": f"assets/{escape(asset_id)}{suffix}"}
         # A ROM holds the plain samples, not the compressed file.
         return files | {"samples": None} if kind == "sound" else files
@@ -101,81 +110,168 @@ class Planner:
     def single(self, kind: str, encoder: str, inputs: Mapping[str, Source]) -> Node:
         """Plan a node that reads whole files."""
         asset = self.asset
+        is_mesh = kind == "mesh" and encoder not in LOOSE.values()
         return Node(
             f"{asset.name}.{kind}" if len(asset.kinds) > 1 else asset.name,
             f"encoders.emberware.{encoder}",
             inputs,
-            self.params(kind, asset.id),
-            self.outputs(kind, asset.id),
+            self.params(kind, asset.id) | (self._tangents() if is_mesh else {}),
+            self.outputs(kind, asset.id) | (dict.fromkeys(self._rom_roles()) if is_mesh else {}),
         )
 
-    def model(self, kinds: Sequence[str], survey: Mapping[str, Any]) -> Iterator[Node]:
+    def _tangents(self) -> dict[str, Any]:
+        """Return the param that lets a mesh have tangents, or refuse a request for them."""
+        if self.profile.has_tangents:
+            return {"tangents": True}
+        if "TANGENT" in str(self.asset.options["vertex_format"]):
+            hint = 'Take TANGENT out of `vertex_format`, or write `profile = "nczx"`.'
+            facts = {"file": self.asset.source, "profile": self.profile.suffix}
+            raise EncodeError("the console of this profile knows no tangents", facts, hint)
+        return {}
+
+    def _rom_roles(self) -> tuple[str, ...]:
+        # The console refuses loose meshes with tangents, so a ROM gets a product of its own.
+        return ("rom",) if self.profile.has_tangents else ()
+
+    def model(self, kinds: Sequence[str], surveys: Surveys) -> Iterator[Node]:
         """Plan a model: a node that splits it into parts, and one node for each part."""
-        asset = self.asset
+        asset, survey = self.asset, surveys[self.asset.source]
         model = SurveyedModel(asset, survey, asks_all=all(kind in kinds for kind in PARTS))
         parts: dict[str, Any] = {}
+        kept: dict[str, Any] = {}
         nodes: list[Node] = []
         for kind in kinds:
             # Every part becomes a role of the splitting node and the input of a node of its own.
             for part in PARTS[kind](model):
                 parts[part["role"]] = part["subset"]
+                if _has_too_many_joints(survey, part["subset"].get("skin")):
+                    part["kept"] = f"joints{part['subset']['skin']}"
+                    kept[part["kept"]] = part["subset"]["skin"]
                 nodes.append(self._part_node(kind, part))
         if not nodes:
             raise EncodeError("model holds nothing to make", {"file": asset.source})
-        files = plan_inputs(asset.name, [asset.source])
-        inputs = {"model": files.inputs[asset.source]}
-        for uri in survey["buffers"]:
-            inputs[f"ref/{uri}"] = Source(resolve_reference(asset.source, uri))
-        yield from files.nodes
-        yield Node(
-            f"{asset.name}.parts",
-            "encoders.emberware.node_parts:encode_parts",
-            inputs,
-            {"source": asset.source, "parts": parts},
-            dict.fromkeys(parts),
-        )
+        yield from self._splitting(f"{asset.name}.parts", asset.source, surveys, parts, kept)
+        if "animation" in kinds and asset.options["skeleton"] is not None:
+            yield from self._skeleton(str(asset.options["skeleton"]), surveys)
         yield from nodes
+
+    def _inputs(self, source: str, surveys: Surveys) -> tuple[dict[str, Any], tuple[Node, ...]]:
+        """Return a model and its buffers as inputs, and the nodes that convert it."""
+        files = plan_inputs(self.asset.name, [source])
+        inputs: dict[str, Any] = {"model": files.inputs[source]}
+        buffers: Any = surveys[source]["buffers"] if source in surveys else ()
+        for uri in buffers:
+            inputs[f"ref/{uri}"] = Source(resolve_reference(source, uri))
+        return inputs, files.nodes
+
+    def _splitting(
+        self, name: str, source: str, surveys: Surveys, parts: Params, kept: Params
+    ) -> Iterator[Node]:
+        inputs, conversions = self._inputs(source, surveys)
+        yield from conversions
+        params: dict[str, Any] = {"source": source, "parts": parts}
+        if kept:
+            params["kept_joints"] = kept
+        encoder = "encoders.emberware.node_parts:encode_parts"
+        yield Node(name, encoder, inputs, params, dict.fromkeys([*parts, *kept]))
+
+    def _skeleton(self, source: str, surveys: Surveys) -> Iterator[Node]:
+        """Plan the node that takes the skin out of the file that `skeleton` names."""
+        if not is_gltf(source):
+            facts = {"file": source, "allowed": ", ".join(gltf_suffixes())}
+            raise EncodeError("`skeleton` is no file that has a skin", facts)
+        inputs, conversions = self._inputs(source, surveys)
+        # A skeleton that is also the asset itself is converted already.
+        yield from (one for one in conversions if source != self.asset.source)
+        params = {"source": source, "skin": self.asset.options["skin"]}
+        encoder = "encoders.emberware.node_parts:encode_skeleton_part"
+        outputs = dict.fromkeys(("skin", "joints"))
+        yield Node(f"{self.asset.name}.bones", encoder, inputs, params, outputs)
 
     def _part_node(self, kind: str, part: Mapping[str, Any]) -> Node:
         name = self.asset.name
         inputs = {"model": Product(f"{name}.parts", part["role"])}
+        if "kept" in part:
+            inputs["joints"] = Product(f"{name}.parts", part["kept"])
         params = self.params(kind, part["id"]) | part.get("params", {})
+        outputs = self.outputs(kind, part["id"])
+        if kind == "mesh":
+            params |= self._tangents()
+            outputs |= dict.fromkeys(self._rom_roles())
+        if kind == "animation" and self.asset.options["skeleton"] is not None:
+            inputs["skeleton"] = Product(f"{name}.bones", "skin")
+            inputs["joints"] = Product(f"{name}.bones", "joints")
+            params |= {key: self.asset.options[key] for key in ("skeleton", "bone_prefix")}
         return Node(
             f"{name}.{part['name']}",
             f"encoders.emberware.{PART[kind]}",
             inputs,
             params,
-            self.outputs(kind, part["id"]),
+            outputs,
         )
 
 
+def _has_too_many_joints(survey: Mapping[str, Any], skin: int | None) -> bool:
+    return skin is not None and survey["skins"][skin]["count"] > BONE_LIMIT
+
+
+def _bones(model: SurveyedModel) -> dict[str, Any]:
+    """Return the param that names the nodes that are bones, where they are."""
+    nodes = bone_nodes(model)
+    return {} if nodes is None else {"bone_nodes": nodes}
+
+
 def _mesh_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
-    selected = select_meshes(model)
-    if selected is not None:
+    left_out = unused_clips(model)
+    for group in select_meshes(model):
+        params: dict[str, Any] = {"placed": group.placed, **_bones(model)}
+        if group.nodes is not None:
+            params["nodes"] = group.nodes
+        if left_out:
+            params["unused_clips"] = left_out
         yield {
-            "role": "mesh",
-            "name": "mesh",
-            "id": model.asset.id,
-            "subset": {"meshes": selected.meshes, "skin": selected.skin},
-            "params": {"placed": selected.placed},
+            "role": _role("mesh", group.label, group.skin),
+            "name": f"mesh{_task_label(group.label)}",
+            "id": f"{model.asset.id}{group.label}",
+            "subset": {"meshes": group.meshes, "skin": group.skin},
+            "params": params,
         }
 
 
 def _skeleton_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
-    skin = select_skin(model, "skeleton")
-    if skin is not None:
-        subset = {"skin": skin}
-        yield {"role": "skeleton", "name": "skeleton", "id": model.asset.id, "subset": subset}
+    for one in select_skins(model, "skeleton"):
+        yield {
+            "role": _role("skeleton", one.label, one.skin),
+            "name": f"skeleton{_task_label(one.label)}",
+            "id": f"{model.asset.id}{one.label}",
+            "subset": {"skin": one.skin},
+            "params": _bones(model),
+        }
 
 
 def _clip_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
     for clip in select_clips(model):
+        bones = {} if model.asset.options["skeleton"] is not None else _bones(model)
         yield {
-            "role": f"clip{clip.index}",
-            "name": f"clip.{escape(clip.name)}".replace("=", "%3D"),
+            "role": _role(f"clip{clip.index}", clip.label, clip.skin),
+            "name": f"clip{_task_label(clip.label)}.{_task_name(clip.name)}",
             "id": clip.id,
             "subset": {"skin": clip.skin, "clip": clip.index},
+            "params": bones,
         }
+
+
+def _role(kind: str, label: str, skin: int | None) -> str:
+    return f"{kind}.{'static' if skin is None else skin}" if label else kind
+
+
+def _task_name(text: str) -> str:
+    # doit takes an argument with "=" for a variable.
+    return escape(text).replace("=", "%3D")
+
+
+def _task_label(label: str) -> str:
+    return f".{_task_name(label.removeprefix('_'))}" if label else ""
 
 
 # How each kind's parts of a model are found.
@@ -193,7 +289,7 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         if "id" not in node.params:
             continue
         kind = str(node.params["kind"])
-        role = "samples" if kind == "sound" else "file"
+        role = next((one for one in ROM_ROLES if one in node.outputs), "file")
         inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
         contents[kind].append({"id": str(node.params["id"]), "node": node.name})
     inputs |= _game_inputs(game)

@@ -16,11 +16,13 @@ class Profile:
     layout: str
     # The first consoles of the profile ran out of memory above this size; 0 for no such limit.
     cautious_bytes: int
+    # Whether meshes in a ROM may have tangents.
+    has_tangents: bool
 
 
 PROFILES = {
-    "ewz": Profile("ewz", "C", 12 << 20),
-    "nczx": Profile("nczx", "F", 0),
+    "ewz": Profile("ewz", "C", 12 << 20, has_tangents=False),
+    "nczx": Profile("nczx", "F", 0, has_tangents=True),
 }
 # What follows the profile's suffix in the names of each kind's files.
 KIND_SUFFIXES = {
@@ -42,3 +44,5 @@ KIND_LISTS = {
 EMPTY_WASM = b"\0asm\1\0\0\0"
 WASM_MAGIC = b"\0asm"
 ROM_LIMIT_MIB = 16
+# A clip counts its bones in a byte.
+BONE_LIMIT = 255

@@ -15,6 +15,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset
 
 ALL = "*"
+# What follows the id of a mesh of parts that hang on no joint, beside skinned ones.
+STATIC = "_static"
 
 
 @dataclass(frozen=True)
@@ -50,29 +52,106 @@ class SurveyedModel:
 
 
 @dataclass(frozen=True)
-class SelectedMeshes:
-    """Meshes to be joined, the skin they share, and whether the scene's transforms apply."""
+class MeshGroup:
+    """Nodes whose meshes become one mesh: those of a skin, or those without one.
 
+    `label` follows the asset's id. `nodes` is None for all that show the meshes. `placed` says
+    whether the scene's transforms apply.
+    """
+
+    label: str
     meshes: list[int]
     skin: int | None
-    placed: bool
+    placed: bool = True
+    nodes: list[int] | None = None
 
 
-def select_meshes(model: SurveyedModel) -> SelectedMeshes | None:
-    """Select the mesh that the entry names, untransformed, or all meshes of the scene."""
-    nodes = [node for node in model.survey["nodes"] if node["mesh"] is not None]
+def select_meshes(model: SurveyedModel) -> list[MeshGroup]:
+    """Select the mesh that the entry names, untransformed, or all of the scene by their skins."""
+    nodes = mesh_nodes(model)
     wanted = model.asset.options["mesh"]
     if wanted != ALL:
         mesh = model.find("meshes", wanted)
         # Its nodes still tell which skin it is bound to.
         nodes = [node for node in nodes if node["mesh"] == mesh]
-        return SelectedMeshes([mesh], _skin_of(model, nodes), placed=False)
+        return [MeshGroup("", [mesh], _skin_of(model, nodes), placed=False)]
     if not nodes and model.asks_all:
-        return None
+        return []
     if not nodes:
         raise model.lacks("mesh in its scene", "mesh")
-    meshes = sorted({node["mesh"] for node in nodes})
-    return SelectedMeshes(meshes, _skin_of(model, nodes), placed=True)
+    if bone_nodes(model) is not None:
+        return [MeshGroup("", _meshes(nodes), None)]
+    groups = _by_skin(model, nodes)
+    if model.asset.options["skin"] != "":
+        skin = model.find("skins", model.asset.options["skin"])
+        groups = {skin: groups[skin]} if skin in groups else groups
+    return _labelled(model, nodes, groups)
+
+
+def mesh_nodes(model: SurveyedModel) -> list[dict[str, Any]]:
+    """Return the nodes of the scene that have a mesh, or refuse one whose skin is not there."""
+    found = [node for node in model.survey["nodes"] if node["mesh"] is not None]
+    count = len(model.survey["skins"])
+    for node in found:
+        if node["skin"] is not None and node["skin"] >= count:
+            facts = {"file": model.asset.source, "node": node["name"] or node["index"]}
+            raise EncodeError("node names a skin that is not there", facts | {"skins": count})
+    return found
+
+
+def _meshes(nodes: list[dict[str, Any]]) -> list[int]:
+    return sorted({node["mesh"] for node in nodes})
+
+
+def _labelled(
+    model: SurveyedModel,
+    nodes: list[dict[str, Any]],
+    groups: dict[int | None, list[dict[str, Any]]],
+) -> list[MeshGroup]:
+    labels: dict[int | None, str] = {None: STATIC if len(groups) > 1 else ""}
+    labels |= skin_labels(model, [skin for skin in groups if skin is not None])
+    return [
+        MeshGroup(
+            labels[skin],
+            _meshes(members),
+            skin,
+            nodes=None if len(members) == len(nodes) else [one["index"] for one in members],
+        )
+        for skin, members in groups.items()
+    ]
+
+
+def _by_skin(
+    model: SurveyedModel, nodes: list[dict[str, Any]]
+) -> dict[int | None, list[dict[str, Any]]]:
+    """Group nodes by their skin, or by the skin on whose joint they hang; skins come in order."""
+    used = {node["skin"] for node in nodes if node["skin"] is not None}
+    everything = {node["index"]: node for node in model.survey["nodes"]}
+    found: dict[int | None, list[dict[str, Any]]] = {}
+    for node in nodes:
+        skin = node["skin"]
+        above: dict[str, Any] | None = node
+        while skin is None and above is not None:
+            skin = min(used & set(above["joint_of"]), default=None)
+            above = everything.get(above["parent"])
+        found.setdefault(skin, []).append(node)
+    return dict(sorted(found.items(), key=lambda item: (item[0] is None, item[0])))
+
+
+def skin_labels(model: SurveyedModel, skins: list[int]) -> dict[int | None, str]:
+    """Return what follows an id for each of several skins, unique: its name, else its number."""
+    if len(skins) < 2:
+        return dict.fromkeys(skins, "")
+    names = {skin: model.survey["skins"][skin]["name"] or str(skin) for skin in skins}
+    # Ids become file names, which some file systems compare without case.
+    counts = Counter([STATIC.strip("_"), *(name.casefold() for name in names.values())])
+    labels = {
+        skin: name if counts[name.casefold()] == 1 else f"{name}_{skin}"
+        for skin, name in names.items()
+    }
+    if len({label.casefold() for label in labels.values()}) < len(labels):
+        labels = {skin: str(skin) for skin in skins}
+    return {skin: f"_{label}" for skin, label in labels.items()}
 
 
 def _skin_of(model: SurveyedModel, nodes: list[dict[str, Any]]) -> int | None:
@@ -81,27 +160,57 @@ def _skin_of(model: SurveyedModel, nodes: list[dict[str, Any]]) -> int | None:
     if len(skins) > 1:
         names = ", ".join(model.survey["skins"][skin]["name"] or str(skin) for skin in skins)
         raise EncodeError(
-            "meshes of several skins cannot become one",
+            "one mesh with several skins cannot become one",
             {"file": model.asset.source, "skins": names},
-            "Write an entry for each, with an `id` and the mesh's name as `mesh`.",
+            "Leave `mesh` out: then there is a mesh for each skin.",
         )
     return skins[0] if skins else None
 
 
-def select_skin(model: SurveyedModel, kind: str) -> int | None:
-    """Select the skin that the entry names, else the selected mesh's, else the first."""
-    wanted = model.asset.options["skin"]
-    if wanted != "":
-        return model.find("skins", wanted)
+def bone_nodes(model: SurveyedModel) -> list[int] | None:
+    """Return the nodes that are bones where the entry asks for them; None for the skin's joints."""
+    options = model.asset.options
+    if options["bones"] != "nodes":
+        return None
+    nodes = mesh_nodes(model)
+    facts = {"file": model.asset.source}
+    if any(node["skin"] is not None for node in nodes):
+        hint = 'Take `bones = "nodes"` out.'
+        raise EncodeError("model has a skin, so its nodes cannot be the bones", facts, hint)
+    if options.get("mesh", ALL) != ALL:
+        hint = 'Take `mesh` or `bones = "nodes"` out.'
+        raise EncodeError("nodes are bones of the whole scene only", facts, hint)
+    if not nodes:
+        raise model.lacks("mesh in its scene", "animation")
+    return [node["index"] for node in nodes]
+
+
+@dataclass(frozen=True)
+class SelectedSkin:
+    """A skin, None where nodes are the bones, and what follows the asset's id for it."""
+
+    skin: int | None
+    label: str = ""
+
+
+def select_skins(model: SurveyedModel, kind: str) -> list[SelectedSkin]:
+    """Select the skin that the entry names, else all that meshes use, else the first."""
+    options = model.asset.options
+    if bone_nodes(model) is not None:
+        return [SelectedSkin(None)]
+    if options["skin"] != "":
+        return [SelectedSkin(model.find("skins", options["skin"]))]
     if not model.survey["skins"]:
         if model.asks_all:
-            return None
+            return []
         raise model.lacks("skin", kind)
-    if "mesh" in model.asset.options:
-        selected = select_meshes(model)
-        if selected is not None and selected.skin is not None:
-            return selected.skin
-    return 0
+    if options.get("mesh", ALL) != ALL:
+        skin = select_meshes(model)[0].skin
+        return [SelectedSkin(0 if skin is None else skin)]
+    used = {node["skin"] for node in mesh_nodes(model) if node["skin"] is not None}
+    skins = sorted(used) or [0]
+    labels = skin_labels(model, skins)
+    return [SelectedSkin(skin, labels[skin]) for skin in skins]
 
 
 @dataclass(frozen=True)
@@ -111,7 +220,8 @@ class SelectedClip:
     index: int
     name: str
     id: str
-    skin: int
+    skin: int | None
+    label: str
 
 
 def select_clips(model: SurveyedModel) -> list[SelectedClip]:
@@ -127,24 +237,46 @@ def select_clips(model: SurveyedModel) -> list[SelectedClip]:
         if model.asks_all:
             return []
         raise model.lacks("clip", "animation")
-    skin = select_skin(model, "animation")
-    if skin is None:
-        hint = 'Bind the model to a skin, or write `kinds = ["mesh"]` to leave its clips out.'
+    skins = _clip_skins(model)
+    if not skins and not (model.asks_all and mesh_nodes(model)):
+        hint = 'Name the file of the bones as `skeleton`, or write `bones = "nodes"`.'
         facts = {"file": asset.source, "clips": len(clips)}
         raise EncodeError("model has clips but no skin that they move", facts, hint)
     # With "*" a second clip may appear later, and the first one's id must not change then.
     is_single = wanted != ALL and len(numbers) == 1
-    found = [_clip(model, number, skin, is_single) for number in numbers]
-    _check_names(model, found)
+    found = [_clip(model, number, skin, is_single) for skin in skins for number in numbers]
+    for skin in skins:
+        _check_names(model, [clip for clip in found if clip.label == skin.label])
     return found
 
 
-def _clip(model: SurveyedModel, number: int, skin: int, is_single: bool) -> SelectedClip:
+def _clip_skins(model: SurveyedModel) -> list[SelectedSkin]:
+    """Return the skins that clips move; one of another file counts as one."""
+    if model.asset.options["skeleton"] is not None:
+        return [SelectedSkin(None)]
+    try:
+        return select_skins(model, "animation")
+    except EncodeError:
+        if model.survey["skins"] or model.asset.options["bones"] == "nodes":
+            raise
+        return []
+
+
+def unused_clips(model: SurveyedModel) -> int:
+    """Count the clips that an entry for everything leaves out because nothing moves with them."""
+    if "clips" not in model.asset.options or _clip_skins(model):
+        return 0
+    return len(model.survey["clips"])
+
+
+def _clip(model: SurveyedModel, number: int, skin: SelectedSkin, is_single: bool) -> SelectedClip:
     name = model.survey["clips"][number]["name"] or str(number)
-    asset_id, prefix = model.asset.id, model.asset.options["id_prefix"]
+    label, prefix = skin.label, model.asset.options["id_prefix"]
+    asset_id = f"{model.asset.id}{label}"
     # An empty prefix is a choice: ids are then the clips' names.
-    full_id = f"{asset_id}_{name}" if prefix is None else f"{prefix}{name}"
-    return SelectedClip(number, name, asset_id if is_single else full_id, skin)
+    own = f"{label}_".removeprefix("_") if label else ""
+    full_id = f"{asset_id}_{name}" if prefix is None else f"{prefix}{own}{name}"
+    return SelectedClip(number, name, asset_id if is_single else full_id, skin.skin, label)
 
 
 def _check_names(model: SurveyedModel, clips: list[SelectedClip]) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from encoders.emberware.plan import plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import MESH_IMPORT
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
@@ -27,8 +29,12 @@ PATH = Text(
 )
 CHOSEN = Either((Number(0, 65535, whole=True), FILLED))
 SKIN = Option(Either((Number(0, 65535, whole=True), Text())), "", "name or index of the skin")
+BONES = Option(
+    Choice(("skin", "nodes")), "skin", "what the bones are: the skin's joints, or nodes with a mesh"
+)
 FORMAT = Text(
-    r"auto|POS(_UV)?(_COLOR)?(_NORMAL)?(_SKINNED)?", '"auto", or such as "POS_UV_NORMAL_SKINNED"'
+    r"auto|POS(_UV)?(_COLOR)?(_NORMAL(_TANGENT)?)?(_SKINNED)?",
+    '"auto", or such as "POS_UV_NORMAL_SKINNED"',
 )
 
 MESH_OPTIONS = {
@@ -37,6 +43,8 @@ MESH_OPTIONS = {
     "flip_v": Option(Either((Flag(), Choice(("auto",)))), "auto", "whether v is turned over"),
     "weld": Option(Flag(), True, "whether equal corners of an OBJ share a vertex"),
     "skin": SKIN,
+    "bones": BONES,
+    **MESH_IMPORT,
 }
 ANIMATION_OPTIONS = {
     "clips": Option(Either((CHOSEN, Several(CHOSEN))), "*", "names or indices of clips"),
@@ -45,6 +53,9 @@ ANIMATION_OPTIONS = {
     "include_last_frame": Option(Flag(), False, "whether the last key is a frame"),
     "id_prefix": Option(Text(), None, "what stands before clips' names, instead of the id and _"),
     "skin": SKIN,
+    "bones": BONES,
+    "skeleton": Option(PATH, None, "the file whose skin the clips move, by names of joints"),
+    "bone_prefix": Option(Text(), "", "a prefix that names of joints are compared without"),
 }
 GAME = {
     "id": Option(SAFE_ID, None, "what the ROM is called", required=True),
@@ -96,11 +107,14 @@ LOOSE_READERS = tuple(
 TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
-        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN}),
+        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
         "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
         "texture": Kind(
             image_suffixes(),
-            {"format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored")},
+            {
+                "format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored"),
+                **IMAGE_IMPORT,
+            },
         ),
         "sound": Kind(sound_suffixes()),
         "data": Kind((ANY,)),

@@ -24,7 +24,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
 from encoders.emberware.format.sound import RATE, unpack_sound
 from encoders.emberware.format.texture import pack_texture, unpack_texture
-from encoders.emberware.format.vertex import SKINNED, format_name, unpack_vertices
+from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
 from encoders.kit.error import EncodeError
 
 SAMPLE_BYTES = 2
@@ -197,9 +197,10 @@ def _texture_files(asset: Fields) -> dict[str, bytes]:
 
 
 def _mesh_files(asset: Fields) -> dict[str, bytes]:
-    header = {key: asset[key] for key in ("vertex_count", "index_count", "format")}
+    counts = {key: asset[key] for key in ("vertex_count", "index_count")}
+    data, form = drop_tangents(asset["vertex_data"], asset["format"], counts["vertex_count"])
     indices = asset["index_data"].astype("<u2").tobytes()
-    return {"{}mesh": MESH_HEADER.pack(header) + asset["vertex_data"] + indices}
+    return {"{}mesh": MESH_HEADER.pack(counts | {"format": form}) + data + indices}
 
 
 def _skeleton_files(asset: Fields) -> dict[str, bytes]:

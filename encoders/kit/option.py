@@ -6,7 +6,7 @@ One declaration gives the check, the error message and the documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -135,3 +135,8 @@ class Option:
     default: Value
     doc: str
     required: bool = False
+
+
+def chosen(values: Mapping[str, Value], options: Mapping[str, Option]) -> dict[str, Value]:
+    """Return the values of these options that are not the default."""
+    return {key: values[key] for key, one in options.items() if values[key] != one.default}

@@ -47,6 +47,17 @@ def encode_picture(image: np.ndarray, form: str = "rgba8") -> dict[str, bytes]:
         return encode_texture({"image": png(image)}, {"source": "a.png", "format": form})
 
 
+def test_a_texture_is_scaled_on_import_without_a_warning() -> None:
+    image = np.full((100, 300, 4), (10, 200, 30, 255), np.uint8)
+    params = {"source": "a.png", "format": "rgba8", "max_size": 150, "scale_to": "power_of_two"}
+    with pure():
+        made = encode_texture({"image": png(image)}, params)
+    texture = unpack_texture(made["file"], "a")
+    assert (texture["width"], texture["height"]) == (128, 64)
+    assert texture["pixels"] == bytes((10, 200, 30, 255)) * (128 * 64)
+    assert not made["warnings"]
+
+
 def encode_wav(data: bytes) -> dict[str, bytes]:
     with pure():
         return encode_sound({"sound": data}, {"source": "a.wav"})

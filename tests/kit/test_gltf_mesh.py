@@ -314,7 +314,7 @@ def test_far_away_placement_is_refused_not_written_as_infinity():
         decode_world(gltf)
 
 
-def draco(**options):
+def draco(joint_type=np.uint8, **options):
     """The quad, its geometry compressed; only the accessors' counts and types are left."""
     builder = Builder()
     uv = np.array([(0, 1), (1, 1), (0, 0), (1, 0)], np.float64)
@@ -324,7 +324,7 @@ def draco(**options):
         quantization_bits=14,
         preserve_order=True,
         tex_coord=uv,
-        generic_attributes={7: np.array([(0, 1, 2, 3)] * 4, np.uint8)},
+        generic_attributes={7: np.array([(0, 1, 2, 3)] * 4, joint_type)},
         **options,
     )
     ids = {entry["attribute_type"]: entry["unique_id"] for entry in DracoPy.decode(data).attributes}
@@ -352,6 +352,28 @@ def test_draco_primitive_gives_its_triangles_and_attributes(options):
     uv = primitive.uv[0][primitive.triangles][..., 0]
     np.testing.assert_allclose(uv, corners[..., 0], atol=1e-3)
     assert primitive.joints.tolist() == [[0, 1, 2, 3]] * 4
+
+
+@pytest.mark.parametrize("joint_type", [np.uint16, np.uint32])
+def test_joints_that_the_draco_library_widens_are_taken(joint_type):
+    primitive = decode_primitive(opened(draco(joint_type)), 0, 0)
+    assert primitive.joints.dtype == np.uint16
+    assert primitive.joints.tolist() == [[0, 1, 2, 3]] * 4
+
+
+def test_draco_joints_past_16_bits_are_refused():
+    builder = draco()
+    data = DracoPy.encode(
+        np.array(POSITIONS, np.float32),
+        np.array([[0, 1, 2], [2, 1, 3]], np.uint32),
+        preserve_order=True,
+        tex_coord=np.zeros((4, 2)),
+        generic_attributes={7: np.array([(0, 1, 2, 70000)] * 4, np.uint32)},
+    )
+    record = builder.json["meshes"][0]["primitives"][0]["extensions"]["KHR_draco_mesh_compression"]
+    record["bufferView"] = builder.view(data)
+    with pytest.raises(EncodeError, match="JOINTS_0 has the wrong type"):
+        decode_primitive(opened(builder), 0, 0)
 
 
 def test_uncompressed_data_beside_draco_is_taken_whatever_is_installed(monkeypatch):

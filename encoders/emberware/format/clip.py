@@ -18,7 +18,6 @@ from encoders.kit.layout.type import F16, U8, U16, U32, Const
 
 Floats = npt.NDArray[np.float32]
 
-BONE_LIMIT = 255
 FRAME_LIMIT = 65535
 
 # fmt: off

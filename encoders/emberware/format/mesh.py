@@ -6,7 +6,7 @@ comes from a ROM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ VERTEX_LIMIT = 65536
 MESH_HEADER = Layout("Mesh header", 12,
     Row(0x00, "vertex_count", U32, "1 to 65536"),
     Row(0x04, "index_count",  U32, "three for each triangle"),
-    Row(0x08, "format",       U8, "1 UV, 2 colour, 4 normal, 8 skinning"),
+    Row(0x08, "format",       U8, "1 UV, 2 colour, 4 normal, 8 skinning, in a ROM 16 tangent"),
     Row(0x09, "_reserved",    U8[3]),
 )
 # fmt: on
@@ -49,13 +49,22 @@ def pack_mesh(mesh: EmberMesh) -> bytes:
     return MESH_HEADER.pack(header) + packed + indices.astype("<u2").tobytes()
 
 
-def unpack_mesh(data: bytes, name: str) -> dict[str, Any]:
-    """Decode a file: counts, format, the bytes of the vertices, and the indices."""
+def pack_loose_mesh(mesh: EmberMesh) -> bytes:
+    """Encode a mesh without its tangents, which the console refuses in loose files."""
+    return pack_mesh(replace(mesh, vertices=replace(mesh.vertices, tangent=None)))
+
+
+def unpack_mesh(data: bytes, name: str, formats: int = FORMATS) -> dict[str, Any]:
+    """Decode a file: counts, format, the bytes of the vertices, and the indices.
+
+    Formats from `formats` on are refused; those of meshes in a ROM go further.
+    """
     header = MESH_HEADER.unpack_one(data, name=name)
     vertices, indices, form = header["vertex_count"], header["index_count"], header["format"]
     facts = {"file": name, "vertices": vertices, "indices": indices, "format": form}
-    if not vertices or form >= FORMATS:
-        raise EncodeError("not a mesh", facts | {"allowed": "some vertices, a format below 16"})
+    if not vertices or form >= formats:
+        allowed = f"some vertices, a format below {formats}"
+        raise EncodeError("not a mesh", facts | {"allowed": allowed})
     start = MESH_HEADER.size + vertices * stride_of(form)
     if len(data) != start + 2 * indices:
         sizes = {"bytes": len(data), "expected bytes": start + 2 * indices}

@@ -15,12 +15,10 @@ from encoders.emberware.codec.bitcode_column import Cursor
 from encoders.emberware.format.clip import BONE
 from encoders.emberware.format.rom import LAYOUTS, ROM_VERSION, RomLayout
 from encoders.emberware.format.texture import bc7_size
-from encoders.emberware.format.vertex import stride_of
+from encoders.emberware.format.vertex import FORMATS, ROM_FORMATS, stride_of
 from encoders.emberware.profile import WASM_MAGIC
 from encoders.kit.error import EncodeError
 
-# A vertex format flag of the newer console: four more bytes. Such meshes are read, never written.
-TANGENT = 16
 REQUIRED_METADATA = ("id", "title", "author", "version")
 
 Fields = dict[str, Any]
@@ -95,12 +93,11 @@ def _texture_fits(asset: Fields, layout: RomLayout) -> bool:
 def _mesh_fits(asset: Fields, layout: RomLayout) -> bool:
     form = asset["format"]
     # Tangents came with the newest layout.
-    limit = 2 * TANGENT if layout.has_netplay else TANGENT
-    stride = stride_of(form % TANGENT) + (4 if form & TANGENT else 0)
+    limit = ROM_FORMATS if layout.has_netplay else FORMATS
     indices = asset["index_data"]
     return (
         form < limit
-        and len(asset["vertex_data"]) == asset["vertex_count"] * stride
+        and len(asset["vertex_data"]) == asset["vertex_count"] * stride_of(form)
         and len(indices) == asset["index_count"]
         and (not len(indices) or int(indices.max()) < asset["vertex_count"])
     )

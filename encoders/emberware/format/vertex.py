@@ -1,4 +1,6 @@
-"""The console's vertex formats: interleaved attributes, selected by four flags.
+"""The console's vertex formats: interleaved attributes, selected by five flags.
+
+Tangents are known to the newer console only, and only in a ROM: it refuses loose files with them.
 
 UVs, colours and normals are truncated in float32, not rounded, because the console's own exporter
 does so. Weights are rounded so that they always sum to 255: the shader does not normalise them.
@@ -18,10 +20,14 @@ from encoders.kit.layout.type import F16, U8, U16, U32, Const
 
 Floats = npt.NDArray[np.float32]
 
-UV, COLOR, NORMAL, SKINNED = 1, 2, 4, 8
-FORMATS = 16
-FLAG_NAMES = {"UV": UV, "COLOR": COLOR, "NORMAL": NORMAL, "SKINNED": SKINNED}
+UV, COLOR, NORMAL, SKINNED, TANGENT = 1, 2, 4, 8, 16
+# Formats of loose files, and of meshes in a ROM.
+FORMATS, ROM_FORMATS = 16, 32
+FLAG_NAMES = {
+    "UV": UV, "COLOR": COLOR, "NORMAL": NORMAL, "TANGENT": TANGENT, "SKINNED": SKINNED,
+}  # fmt: skip
 FULL_WEIGHT = 255
+HANDEDNESS = np.uint32(1 << 16)
 
 # fmt: off
 POSITION = Layout("Position", 8,
@@ -35,6 +41,8 @@ ATTRIBUTES = {
         Row(0x00, "color", U8[4], "RGBA, 0 to 1 as 0 to 255, cut off")),
     NORMAL: Layout("Normal", 4,
         Row(0x00, "normal", U32, "octahedral: u in bits 0-15, v in bits 16-31, signed, cut off")),
+    TANGENT: Layout("Tangent", 4,
+        Row(0x00, "tangent", U32, "as the normal; bit 16 is 1 where n x t is turned over")),
     SKINNED: Layout("Skinning", 8,
         Row(0x00, "joints", U8[4]),
         Row(0x04, "weights", U8[4], "of 255 together")),
@@ -50,6 +58,7 @@ class Vertices:
     uv: Floats | None = None
     color: Floats | None = None
     normal: Floats | None = None
+    tangent: Floats | None = None
     joints: npt.NDArray[np.uint16] | None = None
     weights: Floats | None = None
 
@@ -57,6 +66,7 @@ class Vertices:
     def format(self) -> int:
         """The flags of the attributes that are set."""
         parts = {UV: self.uv, COLOR: self.color, NORMAL: self.normal, SKINNED: self.joints}
+        parts[TANGENT] = self.tangent
         return sum(flag for flag, part in parts.items() if part is not None)
 
 
@@ -85,12 +95,30 @@ def pack_vertices(vertices: Vertices) -> bytes:
         parts.append(ATTRIBUTES[COLOR].pack({"color": _unorm(vertices.color, 255)}, count))
     if vertices.normal is not None:
         parts.append(ATTRIBUTES[NORMAL].pack({"normal": pack_directions(vertices.normal)}, count))
+    if vertices.tangent is not None:
+        parts.append(ATTRIBUTES[TANGENT].pack({"tangent": pack_tangents(vertices.tangent)}, count))
     if vertices.joints is not None and vertices.weights is not None:
         skin = {"joints": vertices.joints, "weights": share_weights(vertices.weights)}
         parts.append(ATTRIBUTES[SKINNED].pack(skin, count))
     # Interleave by joining the bytes of each attribute row by row.
     rows = [np.frombuffer(part, np.uint8).reshape(count, -1) for part in parts]
     return np.concatenate(rows, axis=1).tobytes()
+
+
+def pack_tangents(tangents: Floats) -> npt.NDArray[np.uint32]:
+    """Encode tangents (n, 4) as directions; bit 16 tells whether the last number is negative."""
+    words = pack_directions(tangents[:, :3]) & ~HANDEDNESS
+    return words | np.where(tangents[:, 3] < 0, HANDEDNESS, np.uint32(0))
+
+
+def drop_tangents(data: bytes, form: int, count: int) -> tuple[bytes, int]:
+    """Return the vertices and their format without tangents, as loose files hold them."""
+    if not form & TANGENT:
+        return data, form
+    rows = np.frombuffer(data, np.uint8).reshape(count, stride_of(form))
+    start = stride_of(form & (UV | COLOR | NORMAL))
+    kept = np.delete(rows, slice(start, start + ATTRIBUTES[TANGENT].size), axis=1)
+    return kept.tobytes(), form & ~TANGENT
 
 
 def unpack_vertices(data: bytes, form: int, count: int, name: str) -> dict[str, npt.NDArray[Any]]:

@@ -74,6 +74,12 @@ class AttributeReader:
         values = self.decoded.get(name)
         if values is None:
             values = decode_accessor(self.gltf, accessor)
+        elif (
+            values.dtype.kind in "iu"
+            and 0 <= values.min(initial=0) <= values.max(initial=0) < 65536
+        ):
+            # The Draco library widens small integers.
+            values = values.astype(np.uint16)
         if values.dtype.kind != "u" or values.itemsize > 2:
             allowed = "unsigned byte or short"
             raise fault(f"{name} has the wrong type", *self._place(), values.dtype, allowed)

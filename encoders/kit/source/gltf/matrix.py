@@ -56,6 +56,18 @@ def determinant(matrices: Doubles) -> Doubles:
     return value
 
 
+def invert(matrices: Doubles) -> Doubles:
+    """Return the inverses of affine matrices (..., 4, 4); not finite where there is none."""
+    with np.errstate(all="ignore"):
+        linear = np.swapaxes(cofactor(matrices), -1, -2) / determinant(matrices)[..., None, None]
+        inverse = np.zeros_like(matrices)
+        inverse[..., :3, :3] = linear
+        x, y, z = (matrices[..., None, k, 3] for k in range(3))
+        inverse[..., :3, 3] = -(linear[..., 0] * x + linear[..., 1] * y + linear[..., 2] * z)
+        inverse[..., 3, 3] = 1.0
+    return inverse
+
+
 def compose(translation: Doubles, rotation: Doubles, scale: Doubles) -> Doubles:
     """Return the matrices T·R·S; rotations have unit length."""
     matrices = np.zeros((*translation.shape[:-1], 4, 4))

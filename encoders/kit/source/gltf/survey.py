@@ -25,7 +25,7 @@ from encoders.kit.source.gltf.document import (
     element,
 )
 from encoders.kit.source.gltf.extension import MESHOPT, extension
-from encoders.kit.source.gltf.node import Matrix, scene_nodes, world_matrices
+from encoders.kit.source.gltf.node import Matrix, parents, scene_nodes, world_matrices
 from encoders.kit.source.gltf.uri import is_data_uri
 
 Box = tuple[list[float], list[float]]
@@ -155,7 +155,8 @@ def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
 
     For a skinned node they are an estimate: where its joints rest is bulk data.
     """
-    world = world_matrices(document, name)
+    world, above = world_matrices(document, name), parents(document, name)
+    skins = [set(skin.joints) for skin in document.skins]
     boxes: dict[int, Box | None] = {}
     found = []
     for index in scene_nodes(document, name):
@@ -168,6 +169,8 @@ def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
             {
                 "index": index,
                 "name": node.name,
+                "parent": above[index],
+                "joint_of": [k for k, joints in enumerate(skins) if index in joints],
                 "mesh": node.mesh,
                 "skin": node.skin,
                 "bounds": bounds,

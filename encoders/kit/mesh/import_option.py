@@ -1,0 +1,26 @@
+"""Options of a manifest that change a mesh when it is read, the same for every target.
+
+A target adds `MESH_IMPORT` to the options of a kind, gives its node the params
+`chosen(asset.options, MESH_IMPORT)`, and its encoder calls `import_mesh` on the decoded mesh. A
+target without a `flip_v` of its own adds `FLIP_V` as well and calls `flip_v`.
+Imported while planning, so it must not import numpy.
+"""
+
+from __future__ import annotations
+
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
+
+KEEP = "keep"
+MESH_IMPORT = {
+    "up": Option(Choice(("y", "z")), "y", "the axis that points up in the source"),
+    "pivot": Option(
+        Either((Choice((KEEP, "center", "bottom")), Several(Number(-1e9, 1e9), 3, 3))),
+        KEEP,
+        "the point that becomes the origin: the middle of the bounds or of their bottom, or x y z",
+    ),
+    "triangles": Option(
+        Number(1, 1 << 30, whole=True), None, "simplify the mesh to at most so many triangles"
+    ),
+    "simplify": Option(Number(0, 1), None, "simplify the mesh to this part of its triangles"),
+}
+FLIP_V = {"flip_v": Option(Flag(), False, "whether v is turned over")}
