@@ -9,7 +9,7 @@ Small outputs are inside the receipt, so that a small node costs one file in the
 
 `offset` is where an output begins among the inline bytes, or null for one that is an object of the
 cache. Readers go by the table alone and never by INLINE_BYTES: the version that wrote a receipt
-may have drawn that line elsewhere.
+may have had another limit.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def unpack_receipt(data: bytes) -> Receipt | None:
 
 
 def _parse(body: bytes) -> Receipt:
+    # Every check here can fail although the digest was right: see `unpack_receipt`.
     count, newline, rest = body.partition(b"\n")
     if not newline or not count.isdigit() or int(count) > len(rest):
         raise ValueError("no table")
@@ -98,6 +99,7 @@ def _parse(body: bytes) -> Receipt:
 
 
 def _output(role: object, size: object, sha: object) -> Output:
+    # `type`, not `isinstance`: true is an int to Python, and JSON may hold it.
     if not isinstance(role, str) or type(size) is not int or not isinstance(sha, str):
         raise TypeError("an output of other types")
     if size < 0 or SHA.fullmatch(sha) is None:

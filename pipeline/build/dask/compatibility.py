@@ -14,6 +14,8 @@ from importlib.resources import files
 
 from pipeline.content.kernel import KERNELS
 
+# The modules that decide what a message means and what a result contains. Extend the list when
+# one of them hands such a decision to another module.
 MODULES = (
     "build/dask/input_bundle.py",
     "build/dask/message.py",
@@ -33,6 +35,7 @@ SHORT = 8  # hexadecimal digits, enough to see that two digests differ
 def own_version() -> str:
     """Return the version of this Cartwright, with a digest of `MODULES`."""
     digest = hashlib.sha256()
+    # As resources, not by path: Cartwright may be installed from a wheel or from a checkout.
     for name in MODULES:
         digest.update(files("pipeline").joinpath(name).read_bytes())
     return f"{version('cartwright')} ({digest.hexdigest()[:SHORT]})"
