@@ -25,6 +25,8 @@ def source_digest(folder: str) -> str:
     for name in names:
         with open(os.path.join(folder, name), "rb") as file:
             data = file.read()
+        # With its length, so that no bytes can move from one file to the next unnoticed. setup.py
+        # computes the same digest.
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
 
@@ -49,6 +51,7 @@ def digest_files(folder: str) -> set[str]:
 
 def kernel_warning(extension: ModuleType | None, folder: str) -> str:
     """Say what is wrong with an extension that must not be used; "" where nothing is."""
+    # An extension without a digest counts as one that was built from other sources.
     if extension is None or getattr(extension, "SOURCE_DIGEST", None) == source_digest(folder):
         return ""
     checkout = os.path.normpath(os.path.join(folder, "../../.."))
