@@ -51,7 +51,7 @@ def find_readers(data: bytes, path: str, origin: Origin | None = None) -> list[R
             by_content += [
                 one for one in target.readers if one.magic and data.startswith(one.magic)
             ]
-            # The longest, because `.vram.png` is more than `.png`.
+            # The longest: rp2350's `_bc1.bin` is a texture, and any other `.bin` a patch.
             fitting = [one for one in target.readers if _fits(one, path)]
             by_name += sorted(fitting, key=lambda one: -len(one.suffix))[:1]
     # Targets may share a magic number: a fitting name decides who is asked first.
