@@ -68,7 +68,7 @@ class LookUps:
         """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
         call = key, (function, job)
         is_wanted = self._shared.is_on and not job.config.encode_again
-        # Unverified is enough: whoever does the node verifies, and encodes it where it must.
+        # Unverified is enough: a damaged receipt is found and encoded again when the node is done.
         if not is_wanted or self._cache.has_receipt(job.fingerprint):
             self._ready.append(call)
             return
@@ -93,7 +93,7 @@ class LookUps:
             fetched = False
             try:
                 fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
-            except OSError:  # the disk is full, or not ours: whoever does the node will say so
+            except OSError:  # a full disk, or no permission: doing the node reports it
                 pass
             except Exception as error:  # a mistake of ours: the build must not wait for it
                 self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
@@ -198,7 +198,7 @@ class Wakeup:
                 self._writer.send_bytes(b"!")
 
     def clear(self) -> None:
-        """Be ready to wake the driver again."""
+        """Reset the event, so that the next `set` wakes the driver again."""
         with self._lock:
             if self._is_set:
                 self.reader.recv_bytes()

@@ -106,7 +106,7 @@ class Cache:
             return None
         receipt = _verified(data)
         if receipt is None:
-            # Copied before it is dropped: whoever looks for the cause finds it in either place.
+            # Copied before it is dropped, so that the damaged bytes can still be looked at.
             write_whole(f"{self.store}/{DAMAGED}/{fingerprint}", data, self.scratch)
             self.bundles.drop(fingerprint)
             self.set_aside.append(fingerprint)

@@ -65,8 +65,8 @@ def unpack_receipt(data: bytes) -> Receipt | None:
         return None
     try:
         return _parse(body)
-    # The digest was right, so whoever wrote this made a mistake; still it is only a damaged
-    # receipt. JSON that is nested too deeply raises the last of these.
+    # The digest was right, so the writer had a bug; the receipt still only counts as damaged. JSON
+    # that is nested too deeply raises the last of these.
     except (ValueError, TypeError, RecursionError):
         return None
 

@@ -121,6 +121,6 @@ class Evaluator:
         """Tell whether a file has the bytes of a digest."""
         try:
             data = read_if_there(f"{self._root}/{path}")
-        except OSError:  # whoever writes another in its place reports why that fails
+        except OSError:  # it counts as altered; writing it again reports what is wrong
             return False
         return data is not None and hashlib.sha256(data).hexdigest() == sha

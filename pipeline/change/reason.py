@@ -139,7 +139,7 @@ def _display_name(stem: str, node: Node, built: BuildRecord, name: str) -> str:
 
 
 def _describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
-    """Name the modules and libraries that changed."""
+    """Return the reason with the modules and libraries that changed."""
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     details = [_version_step(name, old.get(name), new.get(name)) for name in names]
     return Reason(CODE, ", ".join(details))
@@ -152,7 +152,7 @@ def _version_step(name: str, old: str | None, new: str | None) -> str:
 
 
 def _describe_options(old: Mapping[str, Any], new: Mapping[str, Any]) -> Reason:
-    """Name the options that changed, from and to."""
+    """Return the reason with the options that changed, from and to."""
     details = [
         f"`{name}` {_shown(old, name)} -> {_shown(new, name)}"
         for name in sorted({*old, *new})

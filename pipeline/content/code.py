@@ -2,12 +2,12 @@
 
 A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
 module that it imports, the packages that these lie in (Python runs them first) and the versions
-of the libraries that they import. A target's declaration stands in a module of its own, which no
-encoder imports, so an edit there builds nothing again by itself. Readers of source formats are
-loaded by name: those of the formats that a node reads count as imports of its encoder, and no
-others. Where an encoder may use a native kernel, the C sources of the kernels count as well.
-Encoder modules are compiled from the very source that is digested: Python's bytecode files know a
-source only by its size and its second, and would run yesterday's code.
+of the libraries that they import. A target's declaration is in a module of its own, which no
+encoder imports, so an edit there alone rebuilds nothing. Readers of source formats are loaded by
+name: those of the formats that a node reads count as imports of its encoder, and no others. Where
+an encoder may use a native kernel, the C sources of the kernels count as well. Encoder modules are
+always compiled from the source that is digested: Python's bytecode files identify a source by its
+size and its time in whole seconds, so an edit within a second could run old code.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def mirror(files: Mapping[str, str], folder: str) -> None:
     scratch = f"{folder}/{PRIVATE}"
     ledger = f"{scratch}/files"
     known = read_if_there(ledger)
-    # Without a ledger of ours, files in the folder belong to somebody else.
+    # Without a ledger of ours, all files in the folder belong to other programs.
     if known is None and os.path.isdir(folder) and os.listdir(folder):
         raise NotOursError(folder)
     before = set((known or b"").decode().splitlines())

@@ -40,7 +40,7 @@ class Backend:
             folder = self.name.rpartition("/")[0] or "."
             try:
                 write_whole(self.name, json.dumps(self._records).encode(), folder)
-            except OSError as error:  # which names a temporary file that nobody knows
+            except OSError as error:  # it names the temporary file, which the user does not know
                 raise OSError(error.errno, error.strerror, self.name) from None
             self._changed = False
 

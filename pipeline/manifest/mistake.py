@@ -30,7 +30,7 @@ class ManifestError(Exception):
 
 
 def report_mistakes(mistakes: Sequence[Mistake]) -> str:
-    """Lay out mistakes for people, grouped by file."""
+    """Format mistakes for people, grouped by file."""
     lines: list[str] = []
     for file in sorted({mistake.file for mistake in mistakes}):
         found = [mistake for mistake in mistakes if mistake.file == file]

@@ -179,8 +179,7 @@ def _cycles(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
     for name, needed in waiting.items():
         for one in needed:
             readers.setdefault(one, []).append(name)
-    # Kahn's algorithm: what is left over when nothing is ready any more lies on a cycle, or
-    # downstream of one.
+    # Kahn's algorithm: nodes that never become ready are on a cycle, or downstream of one.
     ready = [name for name in readers if name not in waiting]
     while ready:
         done = ready.pop()

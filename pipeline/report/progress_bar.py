@@ -50,7 +50,7 @@ class Bar:
 
 
 def describe_running(submitted: Collection[str], workers: int | None) -> str:
-    """Name the task that was submitted first, with how many run: never more than workers."""
+    """Return how many tasks run, at most one for each worker, and the one submitted first."""
     if not submitted:
         return ""
     count = len(submitted) if workers is None else min(len(submitted), workers)

@@ -25,7 +25,7 @@ class Batching:
         self._seconds: dict[str, float] = {}
 
     def note(self, encoder: str, seconds: float) -> None:
-        """Take the duration of a job into the running mean."""
+        """Add the duration of a job to the running mean of its encoder."""
         mean = self._seconds.get(encoder, seconds)
         self._seconds[encoder] = mean + WEIGHT * (seconds - mean)
 

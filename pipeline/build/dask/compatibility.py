@@ -1,7 +1,7 @@
-"""Whether a worker would give the driver's bytes: the same Cartwright, code and libraries.
+"""Whether a worker produces the same bytes as the driver: same Cartwright, code and libraries.
 
-Both ends must read messages in the same way, so the version of Cartwright counts with a digest of
-the modules that decide it; a version number alone does not change while somebody works on them.
+Both ends must read messages in the same way. The version of Cartwright includes a digest of the
+modules that decide this, because a version number alone does not change during development.
 """
 
 from __future__ import annotations

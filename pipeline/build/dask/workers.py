@@ -40,7 +40,7 @@ class Workers:
 
     def allowed(self) -> list[str] | None:
         """Return the addresses of the workers that may get jobs; None for any."""
-        # None while nobody was refused: then workers that join later may do the jobs, too.
+        # None while no worker is refused: then workers that join later may do the jobs, too.
         return self._usable() if self._refused else None
 
     def are_gone(self, workers: list[str] | None) -> bool:
@@ -48,7 +48,7 @@ class Workers:
         return workers is not None and not set(workers) & set(self._thread_counts)
 
     def refuse(self, worker: str, reasons: Sequence[str]) -> None:
-        """Give a worker no more jobs."""
+        """Send no more jobs to a worker, for these reasons."""
         self._refused[worker] = tuple(reasons)
 
     def refresh(self) -> None:

@@ -28,7 +28,7 @@ HASH, SIZE_BYTES = 1, 2
 WORKER = 1
 # fmt: on
 FILE_FIELDS = (PATH, DIGEST, CONTENTS)
-# Directories, links and texts by digest: we never write them, so whoever did is not Cartwright.
+# Directories, links and texts by digest: a message with one of them is not from Cartwright.
 NOT_OURS = {3, 6, 8, 10, 11, 12}
 
 # Wire types of protobuf; those of fixed width with their bytes. A varint has 7 bits a byte, so
@@ -300,8 +300,8 @@ def _fields(data: bytes, most: int) -> Iterator[tuple[int, int | bytes]]:
     """Yield the fields of a message but those of fixed width; refuse more than `most` of them.
 
     A field may be two bytes long: without a limit, a message of a few megabytes would take
-    seconds to read. Messages in a message are read by whoever knows that they are some, three
-    levels deep and no deeper.
+    seconds to read. A nested message is read by the caller that expects one, at most three levels
+    deep.
     """
     at, end = 0, len(data)
     for _ in range(most):

@@ -41,7 +41,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the breaker has tripped: no request is made any more."""
+        """Tell whether the breaker has tripped, so that no more requests are made."""
         return bool(self.reason)
 
     def when_tripped(self, action: Callable[[], None]) -> None:

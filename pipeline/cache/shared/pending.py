@@ -29,7 +29,7 @@ class Pending:
     def load(self) -> list[str]:
         """Read the list, oldest first."""
         data = read_if_there(self.path) or b""
-        # Whoever wrote the file, no more than the newest lines are looked at.
+        # Bounded, even if another program has written to the file.
         lines = data[-MOST * LINE_BYTES :].split(b"\n")
         return [line.decode() for line in lines if FINGERPRINT.fullmatch(line)]
 

@@ -152,8 +152,8 @@ class SharedCache:
         self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
     ) -> bool:
         """Send a result: first the bytes, then the message that names them."""
-        # In this order nobody ever sees a result of which bytes are missing; servers that validate
-        # results refuse one.
+        # In this order no reader ever finds a result whose bytes are missing. Servers that validate
+        # results refuse such a one.
         inside = inlined(receipt)
         for one in receipt.made:
             # Empty outputs need no blob: their digest says everything.
@@ -258,7 +258,7 @@ class SharedCache:
         return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
 
     def summary(self) -> str:
-        """Say how many nodes came from the server, and what is still to be sent there."""
+        """Return a line: how many nodes came from the server, and what is still to be sent."""
         down, up = format_bytes(self.client.bytes_down), format_bytes(self.client.bytes_up)
         nodes = f"{self.nodes:,} node{'' if self.nodes == 1 else 's'}"
         waiting = f", {self._still_pending:,} still to be sent" if self._still_pending else ""

@@ -80,7 +80,7 @@ def start_build(names: Iterable[str]) -> subprocess.Popen[bytes]:
 
 
 class Watcher:
-    """Decides when to build and what; it is told of changes, and of every moment without any."""
+    """Decides when to build and what; `tick` is called with changes, and regularly without any."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Watcher:
         self._start(self.names, "")
 
     def tick(self, paths: set[str]) -> None:
-        """Take in what changed; build once a build has ended and changes have come to rest."""
+        """Note changed paths; start a build when none is running and changes have stopped."""
         self._may_have_lost = self._may_have_lost or len(paths) >= MANY_CHANGES
         paths = {path for path in paths if not is_private(path)}
         self._changed |= paths
@@ -163,7 +163,7 @@ def shown_names(names: Iterable[str]) -> str:
 
 
 def shown_changes(root: str, changed: set[str]) -> str:
-    """Name the one file that changed, or count them; what a build wrote itself is no change."""
+    """Return the one file that changed, or the number of files; outputs do not count."""
     with closing(Project(root, report_waiting)) as project:
         sources = without_outputs(project, changed) or changed
     return next(iter(sources)) if len(sources) == 1 else f"{len(sources):,} files"
