@@ -61,13 +61,6 @@ class Manifests:
         """Return the path of a manifest from the project's root."""
         return f"{FOLDER}/{stem}{SUFFIX}"
 
-    def read(self, stem: str) -> bytes:
-        """Return a manifest's bytes; raise ManifestError where it can't be read."""
-        text = self._read(stem)
-        if isinstance(text, OSError):
-            raise self._unreadable(stem, text)
-        return text
-
     def _unreadable(self, stem: str, error: OSError) -> ManifestError:
         from pipeline.manifest.mistake import ManifestError, Mistake
 

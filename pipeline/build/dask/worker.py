@@ -224,8 +224,8 @@ def _do(
         return _failed(failure(job, error), perf_counter() - began, thread_time() - cpu_began)
     if not can_travel(receipt):
         return Unshareable()
-    # The driver takes results from the shared cache alone, so it has to get there. Every failed
-    # request fills the breaker; when that trips, the check ends the loop.
+    # The driver takes results from the shared cache alone, so this one has to get there. The check
+    # ends the loop once the breaker has tripped, or uploads are refused.
     while not shared.publish(job.fingerprint, receipt, lambda one: outputs[one.role]):
         _check(shared)
     return Stored(perf_counter() - began, thread_time() - cpu_began)
