@@ -22,7 +22,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 def decisive_files() -> list[Path]:
-    """List what the set-up is made from: the lock, the project and the native sources."""
+    """Return the files that decide the set-up: the lock, the project and the native sources."""
     native = sorted((ROOT / "encoders" / "kit" / "native").glob("*.[ch]"))
     return [
         path
@@ -37,7 +37,8 @@ def decisive_files() -> list[Path]:
 
 
 def wanted_stamp() -> str:
-    """Digest everything that decides what `.venv` holds; it lives where it was made."""
+    """Digest everything that decides the content of `.venv`."""
+    # With the root: scripts in `.venv` hold absolute paths, so a moved one does not work.
     digest = hashlib.sha256(f"{sys.version}\n{ROOT}\n".encode())
     for path in decisive_files():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -45,16 +46,18 @@ def wanted_stamp() -> str:
 
 
 def set_up(stamp: str) -> None:
-    """Make `.venv` anew from the lock; a set-up that was cut short is never taken for whole."""
+    """Make `.venv` anew from the lock."""
     print("Setting up .venv (once) ...", file=sys.stderr, flush=True)
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     run([*pip, "--require-hashes", "-r", str(ROOT / "requirements.lock")])
+    # The lock has all dependencies and the build backend: nothing unpinned is fetched here.
     # A plain path file instead of an import hook, which costs every start of Python 45 ms.
     path_file = ["--config-settings", "editable_mode=compat"]
     run([*pip, "--no-deps", "--no-build-isolation", *path_file, "--editable", str(ROOT)])
     # Where Python may not write bytecode, each start would compile our modules again.
     run([str(PYTHON), "-m", "compileall", "-q", str(ROOT / "pipeline"), str(ROOT / "encoders")])
+    # Last, so that an interrupted set-up is done again.
     STAMP.write_text(stamp)
 
 
@@ -66,7 +69,7 @@ def run(command: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Set `.venv` up where it is not, then become the command."""
+    """Set up `.venv` where it is missing or outdated, then run the command in it."""
     if sys.version_info < OLDEST_PYTHON:
         sys.exit(f"bootstrap: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
     if not arguments:
@@ -76,8 +79,10 @@ def main(arguments: list[str]) -> int:
         set_up(stamp)
     environment = {**os.environ, "VIRTUAL_ENV": str(VENV)}
     environment["PATH"] = f"{SCRIPTS}{os.pathsep}{environment.get('PATH', '')}"
-    environment.pop("PYTHONHOME", None)
+    environment.pop("PYTHONHOME", None)  # it would lead the new Python to another library
     command = [str(SCRIPTS / arguments[0]), *arguments[1:]]
+    # Replacing this process hands on signals and the exit code. Windows starts another process
+    # instead and returns to the shell at once, so the command is run as a module there.
     if os.name != "nt" and os.access(command[0], os.X_OK):
         os.execve(command[0], command, environment)
     return subprocess.run([str(PYTHON), "-m", *arguments], env=environment, check=False).returncode

@@ -1,1 +1,1 @@
-"""The engine: manifests in, exactly what changed out."""
+"""The build engine: it reads manifests and builds the nodes that are out of date."""

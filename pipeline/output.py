@@ -26,6 +26,7 @@ def output_path(role: str, places: Mapping[str, Place]) -> str | None:
     if role in places:
         place = places[role]
         return place.alone if isinstance(place, Family) else place
+    # A role may have "/" itself: the member is what follows the last one.
     name, _, member = role.rpartition("/")
     family = places.get(name)
     return f"{family.prefix}{member}{family.suffix}" if isinstance(family, Family) else None
@@ -42,7 +43,7 @@ def compare_roles(roles: Iterable[str], places: Mapping[str, Place]) -> tuple[li
     """Return the roles that were promised but not made, and those made but not promised."""
     exact = {role for role, place in places.items() if not isinstance(place, Family)}
     made = set(roles)
-    if made == exact:
+    if made == exact:  # most nodes have no family
         return [], []
     missing = sorted(exact - made)
     extra = sorted(role for role in made - exact if not _is_member(role, places))

@@ -21,5 +21,5 @@ def parse_bytes(text: str) -> int | None:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B?", text.strip().upper())
     if match is None:
         return None
-    base = 1024 if match[3] else 1000
+    base = 1024 if match[3] else 1000  # as in IEC 80000-13: 1 KiB is 1024 bytes, 1 kB is 1000
     return int(float(match[1]) * base ** PREFIXES.index(match[2] or ""))

@@ -16,6 +16,7 @@ class TaskName(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> TaskName:
         """Split a name; a manifest alone has no node."""
+        # At the first colon: a manifest's name cannot have one, a node's name may.
         stem, _, node = text.partition(SEPARATOR)
         return cls(stem, node)
 

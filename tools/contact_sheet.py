@@ -23,8 +23,8 @@ EXHIBITS = {
     "splashpack": splashpack.show,
     "untold": untold.show,
 }
-WIDTH, MARGIN, CAPTION = 1520, 8, 14
-STRIP = 120
+WIDTH, MARGIN, CAPTION = 1520, 8, 14  # in pixels, as all sizes here
+STRIP = 120  # the height of the row of small pictures
 PAPER, INK = (250, 247, 240), (40, 34, 48)
 
 
@@ -36,6 +36,7 @@ def lay_out(pictures: list[tuple[str, Picture]]) -> Image.Image:
         if x + width + MARGIN > WIDTH:
             x, y, row = MARGIN, y + row + CAPTION + MARGIN, 0
         spots.append((x, y))
+        # At least 150, so that a title under a narrow picture does not run into the next.
         x, row = x + max(width, 150) + MARGIN, max(row, height)
     sheet = Image.new("RGB", (WIDTH, y + row + CAPTION + MARGIN), PAPER)
     pen = ImageDraw.Draw(sheet)
@@ -54,7 +55,7 @@ def make_picture(build: Path) -> Image.Image:
     below = [
         Image.fromarray(splashpack.draw_scene(build / "splashpack", splashpack.VIEWS[0])),
         Image.fromarray(sheet),
-        Image.fromarray(vram[:256, 320:896]),
+        Image.fromarray(vram[:256, 320:896]),  # right of the framebuffers
         Image.fromarray(untold.draw_map(build / "untold", (300, 200))),
         Image.fromarray(np.hstack(heroes)),
     ]
@@ -68,6 +69,7 @@ def make_picture(build: Path) -> Image.Image:
     for one in small:
         picture.paste(one, (x, large.shape[0] + 4))
         x += one.width + 4
+    # A palette without dithering keeps the committed PNG small.
     return picture.quantize(144, dither=Image.Dither.NONE)
 
 

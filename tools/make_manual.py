@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Before the imports: the script is run from a checkout, installed or not.
 sys.path.insert(0, str(ROOT))
 
 from encoders.kit.option import Option, Value  # noqa: E402
@@ -35,7 +36,7 @@ def make_page() -> str:
 
 
 def own_targets() -> list[str]:
-    """Name the targets that come with Cartwright: no game's own."""
+    """Return the targets that come with Cartwright, without those of a game."""
     own = ROOT / "encoders"
     return [
         name
@@ -45,7 +46,7 @@ def own_targets() -> list[str]:
 
 
 def describe_target(name: str, target: Target) -> Iterator[str]:
-    """Give the lines of one target: top-level keys, tables of assets, tables of settings."""
+    """Yield the lines of one target: top-level keys, tables of assets, tables of settings."""
     yield f"## {name}\n"
     yield f"What comes out: [formats/{name}](formats/{name}.md).\n"
     if target.options:
@@ -58,7 +59,7 @@ def describe_target(name: str, target: Target) -> Iterator[str]:
 
 
 def describe_kind(name: str, kind: Kind) -> Iterator[str]:
-    """Give the lines of one kind of asset."""
+    """Yield the lines of one kind of asset."""
     yield f"### {name}\n"
     if not kind.options:
         yield f"Made from {name_suffixes(kind)}. It has no options.\n"
@@ -69,21 +70,21 @@ def describe_kind(name: str, kind: Kind) -> Iterator[str]:
 
 
 def name_suffixes(kind: Kind) -> str:
-    """Say which sources a kind reads."""
+    """Describe which sources a kind reads."""
     if ANY in kind.suffixes:
         return "any file, where an entry asks for it in `kinds` or no other kind reads a named file"
     return ", ".join(f"`{one}`" for one in kind.suffixes)
 
 
 def describe_table(name: str, table: Table) -> Iterator[str]:
-    """Give the lines of one table of settings."""
+    """Yield the lines of one table of settings."""
     yield f"### `[[{name}]]`\n" if table.repeated else f"### `[{name}]`\n"
     yield "As many as are needed.\n" if table.repeated else "Once.\n"
     yield from describe_options(table.options)
 
 
 def describe_options(options: Mapping[str, Option]) -> Iterator[str]:
-    """Give a table with a row for each key."""
+    """Yield a table with a row for each key."""
     yield from HEAD
     for name, option in options.items():
         cells = (f"`{name}`", option.rule.text, show_default(option), option.doc)
@@ -92,7 +93,7 @@ def describe_options(options: Mapping[str, Option]) -> Iterator[str]:
 
 
 def show_default(option: Option) -> str:
-    """Say what a key is when it is not given."""
+    """Return the default of a key as Markdown."""
     if option.required:
         return "required"
     return NONE if option.default is None else f"`{show_value(option.default)}`"
@@ -104,8 +105,9 @@ def show_value(value: Value) -> str:
 
 
 def escape(cell: str) -> str:
-    """Keep a cell in its column, and its characters from being marks."""
+    """Escape what Markdown would take for the end of a cell, for emphasis or for HTML."""
     cell = cell.replace("|", "\\|")
+    # Inside backticks Markdown shows everything as it is but the bar of a table.
     return cell if cell == NONE or "`" in cell else cell.replace("*", "\\*").replace("<", "&lt;")
 
 

@@ -66,6 +66,7 @@ def make_scenes() -> dict[str, bytes]:
 def make_scene(name: str, placed: list[village.Placed]) -> dict[str, bytes]:
     """Return a scene: every model once, and a node for each place where it stands."""
     wanted = {one.model for one in placed}
+    # In the order of `build_models`, so that the files do not depend on a set's order.
     models = [model for model in village.build_models() if model.name in wanted]
     names = dict.fromkeys(one.material for model in models for one in model.polygons)
     document = Document(list(names), "../textures/")
@@ -111,6 +112,7 @@ def main() -> None:
     files = make_files()
     for name, data in files.items():
         path = folder / name
+        # Equal files keep their times, so that the next build has nothing to read again.
         if not path.exists() or path.read_bytes() != data:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Picture = npt.NDArray[np.uint8]
 LIGHT = np.array([0.45, 0.8, 0.55]) / np.sqrt(0.45**2 + 0.8**2 + 0.55**2)
-NEAR = 0.1
+NEAR = 0.1  # triangles with a corner nearer than this are not drawn
 SKY = (np.array([134.0, 176, 214]), np.array([226.0, 232, 220]))
 
 
@@ -94,7 +94,9 @@ def _fill(
     high = np.minimum(np.ceil(np.maximum(np.maximum(a, b), c)), limit).astype(int)
     if (low >= high).any():
         return
-    y, x = np.mgrid[low[1] : high[1], low[0] : high[0]] + 0.5
+    y, x = np.mgrid[low[1] : high[1], low[0] : high[0]] + 0.5  # the middles of pixels
+    # Divided by depth, weights are linear on the screen; multiplied by the depth of the pixel
+    # afterwards, they interpolate with the right perspective.
     weights = _weights((a, b, c), area, x, y) / depth
     inverse = weights.sum(axis=-1)
     near = 1 / np.where(inverse == 0, 1, inverse)
@@ -119,6 +121,7 @@ def _weights(corners: Sequence[Floats], area: float, x: Floats, y: Floats) -> Fl
 
 def join(soups: Sequence[Soup]) -> Soup:
     """Return all triangles of several soups as one."""
+    # The sums have one entry more than there are soups: where the last one ends.
     offsets = np.cumsum([0, *(len(one.textures) for one in soups)])
     shifted = [one.texture + offset for one, offset in zip(soups, offsets, strict=False)]
     return Soup(

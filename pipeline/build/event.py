@@ -68,6 +68,7 @@ class BuildLog:
 
         A node whose outputs were lost is done twice in a run: what counts is that it was built.
         """
+        # The second time the result comes from the cache, where the first time has put it.
         known = self.nodes.get(event.task)
         if known is not None and known.outcome == BUILT and event.outcome == RESTORED:
             event.outcome = BUILT

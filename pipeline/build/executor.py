@@ -66,6 +66,7 @@ class InProcess:
         self._starting: Pool | None = None
         self._workers: Pool | None = None
         self._done, self._seconds = 0, 0.0
+        # Workers take a while to start: with many jobs this goes on while the first are done here.
         if make_pool is not None and count_left() > START_AT_ONCE_FROM:
             self._start_workers(make_pool, QUICK_SECONDS)
 
@@ -94,6 +95,7 @@ class InProcess:
         if self._make_pool and self._starting is None and self._seconds > BUSY_SECONDS:
             # An estimate from what was done so far: nodes of one build are often alike.
             each = self._seconds / self._done
+            # Less one: the job that was just done is recorded only when its answer is taken.
             if each * (self._count_left() - 1) > LEFT_SECONDS:
                 self._start_workers(self._make_pool, each)
         if self._starting is not None and self._starting.is_warm:
@@ -101,6 +103,7 @@ class InProcess:
 
     def _start_workers(self, make_pool: Callable[[], Pool], job_seconds: float) -> None:
         self._starting = make_pool()
+        # Without `-n` the driver makes quick calls as well, instead of only waiting for answers.
         self._starting.runs_in_driver = True
         self._starting.warm_up(job_seconds)
 
@@ -112,7 +115,7 @@ class InProcess:
         return self._workers.next_answer()
 
     def close(self) -> None:
-        """Let workers finish; nobody waits for those that are not ready yet."""
+        """Let workers finish; kill those that are not ready yet, since they have no job."""
         if self._workers is not None:
             self._workers.close()
         elif self._starting is not None:

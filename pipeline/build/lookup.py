@@ -22,7 +22,7 @@ from pipeline.build.job import Job
 from pipeline.cache.local import Cache
 from pipeline.cache.shared.shared_cache import SharedCache
 
-AT_ONCE = 32
+AT_ONCE = 32  # look-ups under way: each waits for the network, hardly for the processor
 # More nodes are accepted than are looked up at once, so that every thread always has a next one.
 ROOM = 4 * AT_ONCE
 # A batch is worked on when all answers are there, or when none came for so long.
@@ -68,6 +68,7 @@ class LookUps:
         """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
         call = key, (function, job)
         is_wanted = self._shared.is_on and not job.config.encode_again
+        # Unverified is enough: a damaged receipt is found and encoded again when the node is done.
         if not is_wanted or self._cache.has_receipt(job.fingerprint):
             self._ready.append(call)
             return
@@ -80,6 +81,7 @@ class LookUps:
 
     def _request(self, ticket: int, job: Job) -> None:
         self._requests.put((ticket, job))
+        # Threads are started as they are needed: most builds look few nodes up.
         if self._threads < min(AT_ONCE, len(self._pending)):
             self._threads += 1
             threading.Thread(target=self._look_up, daemon=True).start()
@@ -91,7 +93,7 @@ class LookUps:
             fetched = False
             try:
                 fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
-            except OSError:  # the disk is full, or not ours: whoever does the node will say so
+            except OSError:  # a full disk, or no permission: doing the node reports it
                 pass
             except Exception as error:  # a mistake of ours: the build must not wait for it
                 self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
@@ -133,6 +135,7 @@ class LookUps:
         known = 0
         while not self._batch_answered.wait(LINGER_SECONDS):
             answered = self._answers.qsize()
+            # One slow answer must not hold up the nodes that were answered.
             if answered and answered == known:
                 break
             known = answered
@@ -140,11 +143,13 @@ class LookUps:
         self._take_answers()
 
     def _take_answers(self) -> None:
+        # This thread alone takes answers, so a queue that has one still has it in the next line.
         while self._answers.qsize():
             self._release(*self._answers.get())
 
     def _release(self, ticket: int, fetched: bool) -> None:
         """Release the job; if the server was dropped, release all pending jobs."""
+        # None for the ticket TRIPPED, and for a late answer about a job that was released before.
         call = self._pending.pop(ticket, None)
         if call is not None:
             key, (function, job) = call
@@ -171,6 +176,7 @@ class LookUps:
             self._pool.kill()
 
     def _stop_threads(self) -> None:
+        # Not joined: one may wait for the server for seconds, and all are daemons.
         for _ in range(self._threads):
             self._requests.put(None)
         self._threads = 0
@@ -192,7 +198,7 @@ class Wakeup:
                 self._writer.send_bytes(b"!")
 
     def clear(self) -> None:
-        """Be ready to wake the driver again."""
+        """Reset the event, so that the next `set` wakes the driver again."""
         with self._lock:
             if self._is_set:
                 self.reader.recv_bytes()

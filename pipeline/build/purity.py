@@ -1,7 +1,7 @@
-"""A guard that catches an encoder in the act: opening a file, starting a process, using the net.
+"""A guard that raises when an encoder opens a file, starts a process or uses the network.
 
-It listens to Python's audit events while it is armed. What leaves no event, the clock and the
-environment, is kept out by the import contract: encoders may not import what gives access.
+It checks Python's audit events while it is armed. The clock and the environment cause no events;
+the import contract forbids encoders the modules that give access to them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ImpureError(RuntimeError):
     """An encoder did something that only the pipeline may do."""
 
 
-def _listen(event: str, arguments: tuple[object, ...]) -> None:
+def _check_event(event: str, arguments: tuple[object, ...]) -> None:
     if not _armed.get() or not event.startswith(FORBIDDEN):
         return
     if event in ALLOWED_WHILE_IMPORTING and _is_importing():
@@ -62,7 +62,7 @@ def pure() -> Iterator[None]:
     """Raise when anything inside touches the disk, a process or the net."""
     global _installed  # noqa: PLW0603 - an audit hook can be added, never taken away
     if not _installed:
-        sys.addaudithook(_listen)
+        sys.addaudithook(_check_event)
         _installed = True
     token = _armed.set(True)
     try:

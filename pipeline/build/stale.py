@@ -33,7 +33,8 @@ def remove_stale(
     state, removal, chosen = project.state, Removal(), set(stems)
     # A run for some manifests says nothing about those that are gone.
     vanished = set(state.output_stems()) - set(state.stems()) if whole else set()
-    if all(state.planned_manifest(stem).is_swept for stem in chosen) and not vanished:
+    # Only a new plan makes outputs stale, and it clears the flag: most runs stop here.
+    if all(state.planned_manifest(stem).stale_removed for stem in chosen) and not vanished:
         return removal
     outputs = state.all_outputs()
     planned = PlannedFiles(state, state.stems() if outputs else ())
@@ -49,7 +50,7 @@ def remove_stale(
     with state.transaction():
         for stem in sorted(chosen):
             record = state.planned_manifest(stem)
-            state.set_manifest(stem, record._replace(is_swept=True))
+            state.set_manifest(stem, record._replace(stale_removed=True))
     return removal
 
 
@@ -71,7 +72,7 @@ def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     reason = reason_to_keep(project, evaluator, path, sha)
     if reason:
         return f"{path}: nothing makes it any more; {reason}, so it stays"
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # the user may have removed it already
         os.unlink(f"{project.root}/{path}")
     remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
     return ""
@@ -79,6 +80,7 @@ def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
 
 def reason_to_keep(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     """Return why a file must not be removed; "" where it is what we wrote, or missing."""
+    # Below a link lies a folder that may belong to anybody: we never wrote through one.
     link = project.snapshot.link_to(posixpath.dirname(path))
     if link:
         return f"{link} is a link"

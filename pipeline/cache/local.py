@@ -35,12 +35,13 @@ class Cache:
         self.folder = folder
         self.store = f"{folder}/v{VERSION}"
         self.scratch = f"{self.store}/{SCRATCH}"
-        self.set_aside: list[str] = []
+        self.set_aside: list[str] = []  # damaged entries, until a result reports them
         self.bundles = Bundles(f"{self.store}/{BUNDLES}", self.scratch)
-        self._single = 0
+        self._single = 0  # receipts that this process has stored as files
         self._held: dict[str, bytes] | None = None
 
     def _path(self, kind: str, digest: str) -> str:
+        # 256 folders: some file systems get slow with very many entries in one.
         return f"{self.store}/{kind}/{digest[:2]}/{digest[2:]}"
 
     def has_object(self, sha: str) -> bool:
@@ -55,7 +56,7 @@ class Cache:
         data = read_if_there(path)
         if data is None or hashlib.sha256(data).hexdigest() == sha:
             return data
-        self._put_aside(path, sha)
+        self._set_aside(path, sha)
         return None
 
     def store_object(self, sha: str, data: bytes) -> None:
@@ -64,11 +65,12 @@ class Cache:
         Outputs may be made by sharing an object's blocks, so it has to be right from here on.
         """
         path = self._path(OBJECTS, sha)
+        # Compared and not only looked for: what is there may be damaged.
         if read_if_there(path) != data:
             write_whole(path, data, self.scratch)
 
     def load_output(self, receipt: Receipt, one: Output) -> bytes | None:
-        """Give the bytes of an output of a receipt, or None where they are lost."""
+        """Return the bytes of an output of a receipt, or None where they are lost."""
         data = receipt.inline.get(one.role)
         return self.load_object(one.sha) if data is None else data
 
@@ -91,8 +93,9 @@ class Cache:
             return self._load_bundled(fingerprint)
         receipt = _verified(read_if_there(path) or b"")
         if receipt is None:
-            self._put_aside(path, fingerprint)
+            self._set_aside(path, fingerprint)
             return None
+        # Trimming goes by this time. A cache that may only be read works without it.
         with suppress(OSError):
             os.utime(path)
         return receipt
@@ -103,7 +106,7 @@ class Cache:
             return None
         receipt = _verified(data)
         if receipt is None:
-            # Copied before it is dropped: whoever looks for the cause finds it in either place.
+            # Copied before it is dropped, so that the damaged bytes can still be looked at.
             write_whole(f"{self.store}/{DAMAGED}/{fingerprint}", data, self.scratch)
             self.bundles.drop(fingerprint)
             self.set_aside.append(fingerprint)
@@ -131,7 +134,10 @@ class Cache:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """Keep in memory what is stored meanwhile, whatever others remove from the folder."""
+        """Keep in memory what is stored inside the block, whatever others remove from the folder.
+
+        Blocks may nest, and share what they keep: an inner one adds to the outer one's.
+        """
         outer = self._held
         self._held = {} if outer is None else outer
         try:
@@ -165,7 +171,7 @@ class Cache:
         """Close the bundle that this process wrote."""
         self.bundles.close()
 
-    def _put_aside(self, path: str, digest: str) -> None:
+    def _set_aside(self, path: str, digest: str) -> None:
         os.makedirs(f"{self.store}/{DAMAGED}", exist_ok=True)
         with suppress(FileNotFoundError):  # another process was quicker
             os.replace(path, f"{self.store}/{DAMAGED}/{digest}")

@@ -9,7 +9,7 @@ Small outputs are inside the receipt, so that a small node costs one file in the
 
 `offset` is where an output begins among the inline bytes, or null for one that is an object of the
 cache. Readers go by the table alone and never by INLINE_BYTES: the version that wrote a receipt
-may have drawn that line elsewhere.
+may have had another limit.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ def unpack_receipt(data: bytes) -> Receipt | None:
         return None
     try:
         return _parse(body)
-    # The digest was right, so whoever wrote this made a mistake; still it is only a damaged
-    # receipt. JSON that is nested too deeply raises the last of these.
+    # The digest was right, so the writer had a bug; the receipt still only counts as damaged. JSON
+    # that is nested too deeply raises the last of these.
     except (ValueError, TypeError, RecursionError):
         return None
 
 
 def _parse(body: bytes) -> Receipt:
+    # Every check here can fail although the digest was right: see `unpack_receipt`.
     count, newline, rest = body.partition(b"\n")
     if not newline or not count.isdigit() or int(count) > len(rest):
         raise ValueError("no table")
@@ -98,6 +99,7 @@ def _parse(body: bytes) -> Receipt:
 
 
 def _output(role: object, size: object, sha: object) -> Output:
+    # `type`, not `isinstance`: true is an int to Python, and JSON may hold it.
     if not isinstance(role, str) or type(size) is not int or not isinstance(sha, str):
         raise TypeError("an output of other types")
     if size < 0 or SHA.fullmatch(sha) is None:

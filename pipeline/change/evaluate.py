@@ -35,6 +35,7 @@ def input_digests(
         roles = made(one.node)
         if roles is None:
             return None
+        # A family may also have made its one file alone, under the plain role.
         if one.role in roles:
             digests[name] = roles[one.role]
         else:
@@ -52,6 +53,7 @@ class Evaluator:
 
     def __init__(self, root: str, code: Code, source_sha: Callable[[str], str | None]) -> None:
         self._root, self._code, self.source_sha = root, code, source_sha
+        # Kept for the whole run: workers refuse code that changes meanwhile.
         self._digests: dict[tuple[str, Suffixes], str] = {}
         self._fixed: dict[bytes, str] = {}
 
@@ -71,6 +73,8 @@ class Evaluator:
 
         Nodes of one kind often differ in their inputs alone, so it is computed once for all.
         """
+        # The key holds all that `fixed_part` digests, in a form that is quicker to make than
+        # canonical JSON and a SHA-256.
         families = [type(place) is Family for place in node.outputs.values()]
         suffixes = self._code.suffixes_read(node)
         record = freeze([node.encoder, suffixes, node.params, list(node.outputs), families])
@@ -101,6 +105,7 @@ class Evaluator:
 
     def _is_built_from(self, node: Node, built: BuildRecord, made: DigestsByNode) -> bool:
         return (
+            # A broken asset has no code to take part in a fingerprint; it is always out of date.
             node.encoder != BROKEN
             and built.fingerprint == self.fingerprint(node, made)
             # The fingerprint leaves out where files go; a renamed output has to be
@@ -116,6 +121,6 @@ class Evaluator:
         """Tell whether a file has the bytes of a digest."""
         try:
             data = read_if_there(f"{self._root}/{path}")
-        except OSError:  # whoever writes another in its place reports why that fails
+        except OSError:  # it counts as altered; writing it again reports what is wrong
             return False
         return data is not None and hashlib.sha256(data).hexdigest() == sha

@@ -36,13 +36,16 @@ def status_if_current(project: Project, stem: str) -> Status | None:
     # Counts instead of rows: reading 10,000 rows would take longer than all of the above.
     clean, dirty = project.state.count_nodes(stem)
     was_killed = project.state.fact(BUILDING, stem)
-    if was_killed or dirty or clean != record.node_count or not record.is_swept:
+    # Each row has a checksum, but a damaged index can hide whole rows: the count shows that.
+    if was_killed or dirty or clean != record.node_count or not record.stale_removed:
         return None
     return Status(stem, record.target, clean, record.warnings)
 
 
 def is_same_setup(project: Project, stem: str, record: ManifestRecord) -> bool:
     """Tell whether the manifest, the code and the libraries are those of the last plan."""
+    # The cheapest questions first. Another stamp of a module only makes this uncertain: the
+    # detector digests the module then.
     return (
         record.digest == project.manifests.digest(stem)
         and record.python == PYTHON

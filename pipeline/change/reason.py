@@ -1,4 +1,4 @@
-"""Why a node is built, as data: one of five words and its detail.
+"""Why a node is built, as data: one of five kinds and its detail.
 
 A reason compares what the node was last built from with what is there now.
 """
@@ -49,12 +49,14 @@ class ReasonFinder:
     def reasons(self, dirty: set[str], needs: Mapping[str, Sequence[str]]) -> dict[str, Reason]:
         """Return the reason of every task that is out of date or downstream of one that is."""
         found: dict[str, Reason] = {}
+        # In this order the reason of what a task needs is known before the task's own.
         for task in TopologicalSorter(needs).static_order():
             if task in dirty:
                 found[task] = self.reason(task)
             else:
                 through = next(one for one in needs[task] if one in found)
                 first = found[through]
+                # The first cause and the last step: a chain of all steps would not be read.
                 cause = first.detail.partition(", through ")[0]
                 detail = f"{cause}, through {through}" if cause else through
                 found[task] = Reason(first.word, detail)
@@ -66,6 +68,7 @@ class ReasonFinder:
         built = row.built if row else None
         if planned is None or built is None:
             return Reason(NEW)
+        # Outputs last: that check reads every file of the node.
         checks = (self._code_change, self._option_change, self._source_change, self._output_change)
         found = (check(task, planned.node, built) for check in checks)
         return next((reason for reason in found if reason), Reason(NEW))
@@ -102,6 +105,7 @@ class ReasonFinder:
         changed = (
             name for name in {*now, *old} if now.get(name, NOT_READ) != old.get(name, NOT_READ)
         )
+        # What is read now before what is no longer read. Members of a family show as one task.
         names = sorted(changed, key=lambda name: (_input_of(node, name) is None, name))
         shown = dict.fromkeys(_display_name(stem, node, built, name) for name in names)
         return Reason(SOURCE, ", ".join(shown)) if shown else None
@@ -128,25 +132,27 @@ def _display_name(stem: str, node: Node, built: BuildRecord, name: str) -> str:
     """Return an input as the user knows it: a path, or the task that makes it."""
     one = _input_of(node, name)
     if one is None:
+        # The same file may be read under another name now.
         path = built.sources.get(name) or f"input {name}"
         return path if Source(path) in node.inputs.values() else f"{path} (no longer read)"
     return one.path if isinstance(one, Source) else str(TaskName(stem, one.node))
 
 
 def _describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
-    """Name the modules and libraries that changed."""
+    """Return the reason with the modules and libraries that changed."""
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     details = [_version_step(name, old.get(name), new.get(name)) for name in names]
     return Reason(CODE, ", ".join(details))
 
 
 def _version_step(name: str, old: str | None, new: str | None) -> str:
+    # Modules and kernels have digests, which say nothing to people; libraries have versions.
     is_module = name in (KERNELS, "encoders") or name.startswith("encoders.")
     return name if is_module else f"{name} {old or 'absent'} -> {new or 'absent'}"
 
 
 def _describe_options(old: Mapping[str, Any], new: Mapping[str, Any]) -> Reason:
-    """Name the options that changed, from and to."""
+    """Return the reason with the options that changed, from and to."""
     details = [
         f"`{name}` {_shown(old, name)} -> {_shown(new, name)}"
         for name in sorted({*old, *new})

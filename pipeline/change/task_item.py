@@ -47,6 +47,7 @@ class TaskInfo:
 def needed_tasks(nodes: NodeTable, task: str) -> list[str]:
     """Return the tasks that come before a task."""
     planned = nodes.planned(task)
+    # Tasks come from edges of the graph, which has checksums apart from those of the nodes.
     if planned is None:
         raise StateDamagedError("an edge leads to no node")
     names = {*needed_nodes(planned.node), *planned.needs}

@@ -2,12 +2,12 @@
 
 A module counts by its syntax tree, docstrings and comments apart, together with every `encoders`
 module that it imports, the packages that these lie in (Python runs them first) and the versions
-of the libraries that they import. A target's declaration stands in a module of its own, which no
-encoder imports, so an edit there builds nothing again by itself. Readers of source formats are
-loaded by name: those of the formats that a node reads count as imports of its encoder, and no
-others. Where an encoder may use a native kernel, the C sources of the kernels count as well.
-Encoder modules run from the very source that is digested: Python's bytecode files know a source
-only by its size and its second, and would run yesterday's code.
+of the libraries that they import. A target's declaration is in a module of its own, which no
+encoder imports, so an edit there alone rebuilds nothing. Readers of source formats are loaded by
+name: those of the formats that a node reads count as imports of its encoder, and no others. Where
+an encoder may use a native kernel, the C sources of the kernels count as well. Encoder modules
+always run from the source that is digested: Python's bytecode files identify a source by its
+size and its time in whole seconds, so an edit within a second could run old code.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Code:
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[tuple[str, Suffixes], Closure] = {}
         self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
-        self._looked_at: dict[str, list[str]] = {}
+        self._looked_at: dict[str, list[str]] = {}  # places of each name, existing or not
         self.paths: dict[str, str] = {}
 
     def table(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
@@ -93,6 +93,7 @@ class Code:
 
         found = [find_source(module) for module in (REGISTRY, *MODULES)]
         files = {path for path in found if path}
+        # The folder as well: its stamp changes when the folder of a new format appears.
         return files | {os.path.dirname(path) for path in found[:1] if path}
 
     def texts(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
@@ -193,6 +194,7 @@ def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
     looked_at += [path] if path else []
     for part in name.split(".")[1:]:
         bases = [os.path.join(folder, part) for folder in folders]
+        # Lazily, as Python does: places behind the first hit do not matter.
         path = next((found for base in bases if (found := _module_at(base, looked_at))), None)
         if path is None:  # a folder without a module of its own, or nothing
             folders = [base for base in bases if os.path.isdir(base)]
@@ -219,6 +221,8 @@ def add_project_encoders(root: str) -> None:
     _put_ours_first()
     folder = os.path.join(root, PACKAGE)
     path = importlib.import_module(PACKAGE).__path__
+    # Behind ours, so that a game cannot replace the kit or a target by accident. In Cartwright's
+    # own repository both are the same folder.
     if os.path.isdir(folder) and not any(os.path.samefile(folder, one) for one in path):
         path.append(folder)
     if not any(isinstance(finder, SourceFinder) for finder in sys.meta_path):
@@ -272,6 +276,7 @@ def _version(name: str) -> str:
     except PackageNotFoundError:
         if name in DISTRIBUTIONS:
             return "absent"
+        # Rare: a library of a project's own target whose distribution has another name.
         owners = packages_distributions().get(name, [])
         return " ".join(f"{owner} {version(owner)}" for owner in owners) or "absent"
 
@@ -309,6 +314,7 @@ class SourceFinder:
 def load_function(dotted: str) -> Callable[..., Any]:
     """Import what `package.module:function` names."""
     name, _, function = dotted.partition(":")
+    # Called for each job, and quicker than asking the import system.
     module = sys.modules.get(name) or importlib.import_module(name)
     loaded: Callable[..., Any] = getattr(module, function)
     return loaded
@@ -316,4 +322,5 @@ def load_function(dotted: str) -> Callable[..., Any]:
 
 def changed_since(texts: Mapping[str, str]) -> list[str]:
     """Return the modules that were loaded from another text than the digested one."""
+    # A module that is not loaded yet can't be wrong: it counts as equal.
     return [name for name, text in texts.items() if loaded_texts.get(name, text) != text]

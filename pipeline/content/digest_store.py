@@ -47,9 +47,11 @@ class DigestStore:
         """Add what was found out to the file, if that can be written."""
         if not self._new or self._folder is None:
             return
-        # Read again: another process may have added to it meanwhile.
+        # Read again: another process may have added to it meanwhile. What two processes write at
+        # the same moment is lost for one of them, and digested again some day.
         entries = {**self._read(), **{key: tuple(one) for key, one in self._new.items()}}
         data = freeze(dict([*entries.items()][-MAX_ENTRIES:]))
+        # A home that can't be written to costs time in every project, and is no error.
         with contextlib.suppress(OSError):
             write_whole(self._path, xxhash.xxh3_128_digest(data) + data, self._folder)
         self._new = {}

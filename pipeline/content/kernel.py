@@ -25,6 +25,8 @@ def source_digest(folder: str) -> str:
     for name in names:
         with open(os.path.join(folder, name), "rb") as file:
             data = file.read()
+        # With its length, so that no bytes can move from one file to the next unnoticed. setup.py
+        # computes the same digest.
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
 
@@ -42,13 +44,14 @@ def _packaged_digest(folder: str) -> str:
 
 
 def digest_files(folder: str) -> set[str]:
-    """Name the files that decide the digest, and the folder, where others may appear."""
+    """Return the files that decide the digest, and the folder, where others may appear."""
     names = [DIGEST_FILE, *_source_names(folder)]
     return {folder, *(os.path.join(folder, name) for name in names)}
 
 
 def kernel_warning(extension: ModuleType | None, folder: str) -> str:
-    """Say what is wrong with an extension that must not be used; "" where nothing is."""
+    """Return a warning about an extension that must not be used; "" where it may be."""
+    # An extension without a digest counts as one that was built from other sources.
     if extension is None or getattr(extension, "SOURCE_DIGEST", None) == source_digest(folder):
         return ""
     checkout = os.path.normpath(os.path.join(folder, "../../.."))

@@ -35,6 +35,7 @@ def _strip_docstring(node: ast.AST) -> None:
     if not isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return
     match node.body:
+        # `pass` in place of a body that was only a docstring: the tree stays one that compiles.
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
             node.body = rest or [ast.Pass()]
 
@@ -47,6 +48,7 @@ def _imported_names(nodes: Sequence[ast.AST], package: str) -> list[str]:
             names += [one for alias in node.names for one in (alias.name, *packages_of(alias.name))]
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
+            # `from a import b` may name a module or an attribute; only the files tell which.
             names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
     return names
 
@@ -60,6 +62,7 @@ def _used_names(nodes: Sequence[ast.AST], origins: Mapping[str, str]) -> list[st
 def _absolute(node: ast.ImportFrom, package: str) -> str:
     if not node.level:
         return node.module or ""
+    # One dot is the package itself, each further dot is one package up.
     above = package.split(".")[: len(package.split(".")) - node.level + 1]
     return ".".join([*above, node.module] if node.module else above)
 

@@ -1,6 +1,6 @@
 """Exceptions from a target's code, described as errors with facts like every other failure.
 
-The author of the target gets file and line; the user learns that no source of theirs is wrong.
+The author of the target gets file and line; the user is told that no source is at fault.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def describe_error(error: BaseException) -> str:
 
 def error_location(error: BaseException) -> str:
     """Return file and line where an exception was raised, or nothing where that is unknown."""
+    # A syntax error is raised in the import system, but its place is in the file.
     if isinstance(error, SyntaxError) and error.filename:
         return f"{os.path.basename(error.filename)}, line {error.lineno or 1}"
     walked = traceback.extract_tb(error.__traceback__)

@@ -64,7 +64,7 @@ class Lock:
             while not _try_lock(handle):
                 # Polling, because a blocking call could not be interrupted on every system.
                 time.sleep(0.05)
-        # The first byte is what Windows locks; the process number stands behind it.
+        # The first byte is what Windows locks; the process number follows it.
         os.ftruncate(handle, 1)
         os.lseek(handle, 1, os.SEEK_SET)
         os.write(handle, str(os.getpid()).encode())

@@ -1,8 +1,7 @@
-"""A copy of a manifest's outputs in a folder of somebody else's, such as cargo's OUT_DIR.
+"""A copy of a manifest's outputs in a folder outside of the project, such as cargo's OUT_DIR.
 
-A ledger in the copy's own dot folder names what was put there. The one rule: only what the ledger
-names is ever removed, and a file that already has the right bytes is not touched, so that tools
-which look at times see no change where there is none.
+A ledger in a dot folder of the copy lists the copied files. Only listed files are ever removed. A
+file that already has the right bytes is not written again, so that its modification time stays.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ def mirror(files: Mapping[str, str], folder: str) -> None:
     scratch = f"{folder}/{PRIVATE}"
     ledger = f"{scratch}/files"
     known = read_if_there(ledger)
-    # Without a ledger of ours, files in the folder belong to somebody else.
+    # Without a ledger of ours, all files in the folder belong to other programs.
     if known is None and os.path.isdir(folder) and os.listdir(folder):
         raise NotOursError(folder)
     before = set((known or b"").decode().splitlines())
-    # First the ledger, with old and new: whatever happens then, nothing is left unaccounted for.
+    # First the ledger, with old and new names: a kill then leaves no file that it does not list.
     _note(ledger, before | files.keys(), scratch)
     for name, source in sorted(files.items()):
         data = read_if_there(source)

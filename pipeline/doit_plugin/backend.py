@@ -21,6 +21,7 @@ class Backend:
 
     def __init__(self, name: str, **_: object) -> None:
         self.name = name
+        # doit makes the backend before tasks are loaded; the loader replaces these two then.
         self.is_node: Callable[[str], bool] = lambda _: False
         self.forget_node: Callable[[str | None], None] = lambda _: None
         self._changed = False
@@ -29,7 +30,7 @@ class Backend:
             records = json.loads(read_if_there(name) or b"{}")
             if isinstance(records, dict):
                 self._records = {k: v for k, v in records.items() if isinstance(v, dict)}
-        except ValueError:
+        except ValueError:  # damaged: own tasks run again, and the file is written anew
             self._changed = True
 
     def dump(self) -> None:
@@ -39,7 +40,7 @@ class Backend:
             folder = self.name.rpartition("/")[0] or "."
             try:
                 write_whole(self.name, json.dumps(self._records).encode(), folder)
-            except OSError as error:  # which names a temporary file that nobody knows
+            except OSError as error:  # it names the temporary file, which the user does not know
                 raise OSError(error.errno, error.strerror, self.name) from None
             self._changed = False
 
@@ -59,6 +60,7 @@ class Backend:
 
     def remove(self, task_id: str) -> None:
         """Forget a task."""
+        # doit calls this for own tasks and nodes alike, and the session ignores other names.
         self.forget_node(task_id)
         if self._records.pop(task_id, None) is not None:
             self._changed = True

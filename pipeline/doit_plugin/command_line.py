@@ -41,6 +41,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
             found, _ = getopt.getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
             raise CmdParseError(self._describe(error)) from None
+        # doit would convert the value itself, and print a dump of the option where that fails.
         for flag, value in found:
             option, _ = self.get_option(flag)
             if option.type is int and not value.removeprefix("-").isdecimal():
@@ -57,6 +58,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         options: list[str] = []
         for flag, value in found:
             options += [flag] if self.get_option(flag)[0].type is bool else [flag, value]
+        # The dashes keep a name that begins with one from being read as an option again.
         return [*options, "--", *names]
 
     def _describe(self, error: getopt.GetoptError) -> str:
@@ -73,6 +75,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
     def _hint_for_letter(self, wrong: str) -> str:
         letters = sorted(option.short for option in self.options if option.short)
         words = [name.removesuffix("=") for name in self.get_long()]
+        # First the same letter in the other case, then a long option that begins with it.
         near = [f"-{wrong.swapcase()}"] if wrong.swapcase() in letters else []
         near += [f"--{word}" for word in words if word.startswith(wrong.lower())]
         if near:
@@ -114,6 +117,7 @@ class PlainCommand(PlainOptions):
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
         """Run the command, or show its help."""
+        # Before the options are parsed, so that a wrong one does not keep the help from the user.
         words = in_args[: in_args.index("--")] if "--" in in_args else in_args
         if "--help" in words or "-h" in words:
             return run_command(self._show_help)
@@ -138,6 +142,7 @@ class PlainCommand(PlainOptions):
         try:
             result: int = super().parse_execute(self.cmdparser.reorder(in_args))
         finally:
+            # Not every command has a loader, and a loader has a session only once tasks are loaded.
             session = getattr(getattr(self, "loader", None), "session", None)
             if session is not None:
                 session.project.close()

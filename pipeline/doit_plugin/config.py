@@ -13,7 +13,10 @@ from doit.exceptions import InvalidDodoFile
 
 
 def task_cartwright() -> NoReturn:
-    """Say why the content build is not loaded; doit calls this only without doit.cfg."""
+    """Raise an error that says why the content build is not loaded.
+
+    doit calls this only without doit.cfg.
+    """
     # doit reads doit.cfg where it is started, and goes to the folder of dodo.py only after that.
     root = os.getcwd()
     if os.path.isfile("doit.cfg"):

@@ -37,11 +37,13 @@ class ImportManifest(PlainCommand):
         """Convert the file, write the manifest, and print what could not be converted."""
         if len(pos_args) != 1:
             raise InvalidCommand(f"{self.name} takes the path of one file")
+        # The path gets into the manifest, which is written with `/` on every system.
         path, output = os.path.relpath(pos_args[0]).replace(os.sep, "/"), opt_values["output"]
         if not os.path.isfile(path):
             raise InvalidCommand(f"{self.name}: there is no file {path}")
         if os.path.exists(output) and not opt_values["force"]:
             raise InvalidCommand(f"{self.name}: {output} is already there; --force replaces it")
+        # Only now: importing a target's code takes longer than all checks above.
         convert = load_function(self.importer.convert)
         try:
             imported: Imported = convert(read_file(path), path)
@@ -67,6 +69,7 @@ def make_import_command(name: str, importer: Importer) -> type[ImportManifest]:
         "default": importer.output,
         "help": "the manifest to write [default: %(default)s]",
     }
+    # A class for each importer, because doit asks classes for their names and options.
     given = {
         "name": name,
         "importer": importer,

@@ -36,11 +36,13 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     def setup(self, opt_values: dict[str, Any]) -> None:
         """Load dodo.py; from here on the working folder is the project's root."""
         super().setup(opt_values)
+        # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
         self.always = bool(opt_values.get("always"))
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Return all tasks that a command needs to know."""
+        # The project's own tasks first: what they refer to decides which nodes doit has to know.
         own = super().load_tasks(cmd, pos_args)
         self.session = session = open_session()
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
@@ -49,11 +51,11 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
                 nodes = session.retry_if_damaged(lambda: self._load_nodes(cmd, pos_args, own))
             if not cmd.execute_tasks:
                 self._refuse_unknown(cmd, pos_args, [*own, *nodes])
-        except BaseException:
+        except BaseException:  # also Ctrl-C: the project's lock must not stay held
             session.project.close()
             raise
         finally:
-            gc.freeze()
+            gc.freeze()  # what is alive now lives to the end of the run
             gc.set_threshold(*RARE_COLLECTION)
             gc.enable()
         if cmd.dep_manager is not None:  # tab completion has none
@@ -65,6 +67,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         """Tell the backend which tasks are nodes, and how they are forgotten."""
         stems, backend = set(session.statuses), cmd.dep_manager.backend
         backend.is_node = lambda task: stem_of(task) in stems and is_node_name(task)
+        # A run removes the records of tasks that fail, which must not forget a node's last build.
         if cmd.name in ("forget", "clean"):
             backend.forget_node = session.forget
 
@@ -73,6 +76,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             return self._all_tasks()
         if cmd.name == "run" and self._find_target_command(pos_args, own):
             return []
+        # Words with a dash are options of a task of the project's own.
         names = [name for name in cmd.sel_tasks or () if not name.startswith("-")]
         return self._run_tasks(names, references_of(own))
 
@@ -87,6 +91,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         assert self.session is not None
         targets = self.session.targets()
         named = {name for task in own for name in (task.name, *task.targets)}
+        # A delayed task may turn out to have this name.
         may_appear = any(task.loader for task in own)
         if word in {*targets, *targets.values(), *named} or may_appear:
             return False
@@ -112,6 +117,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         items = session.items(build, self.always) if build else []
         active = {item.task for item in items}
         files = _files_by_task(session, names, own)
+        # Whatever is named has to be a task, or doit refuses the name although it is right.
         asked = {*names, *files, *own.tasks, *(session.all_tasks() if own.anything else ())}
         tasks = [_node_task(one.task, one.needs, files=files.get(one.task, ())) for one in items]
         tasks += [
@@ -157,10 +163,11 @@ def _placeholders(session: Session, groups: set[str], names: Iterable[str]) -> l
 
 
 def _build_node() -> NoReturn:
-    """Be the action of a node, without which doit's own reporters would not show it."""
+    """Stand in as the action of a node: doit's own reporters hide tasks without actions."""
     raise RuntimeError("nodes are built by BuildRunner")
 
 
+# Constructed once with all of doit's checks; `_node_task` copies them.
 DIRTY_NODE, CURRENT_NODE = (
     Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE)
     for up_to_date in (False, True)
@@ -190,6 +197,7 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
         members[stem_of(task)].append(task)
     titles = {stem: f"{session.statuses[stem].node_count} nodes" for stem in members}
     for stem, target in session.targets().items():
+        # Only where the target has another name: a task cannot be a group of itself.
         if stem in titles and target != stem:
             members.setdefault(target, []).append(stem)
             titles.setdefault(target, "all manifests of this target")
@@ -198,5 +206,5 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
 
 def _group_task(name: str, members: Sequence[str], title: str) -> Task:
     task = Task(name, None, has_subtask=True, doc=title, uptodate=[True])
-    task.task_dep = list(members)
+    task.task_dep = list(members)  # set here, as in `_node_task`
     return task

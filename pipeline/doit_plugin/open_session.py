@@ -28,12 +28,13 @@ def survey_in_parallel(root: str) -> Any:
     """Return a function that makes many calls in worker processes."""
 
     def in_parallel(function: Any, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        # Imported late: most runs have few new sources, and survey them in this process.
         from pipeline.process.pool import Pool
 
         pool = Pool(os.cpu_count() or 1, root)
         try:
             return list(pool.map(function, calls))
-        except BaseException:
+        except BaseException:  # also Ctrl-C: waiting for the workers could take minutes
             pool.kill()
             raise
         finally:

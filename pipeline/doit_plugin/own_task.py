@@ -23,6 +23,7 @@ def references_of(own: Iterable[Task]) -> References:
         names.add(task.name)
         found.tasks |= {*task.task_dep, *task.setup_tasks, *task.calc_dep}
         found.files |= set(task.file_dep)
+        # A delayed task, or one with computed dependencies, may depend on any node or output.
         found.anything |= bool(task.loader or task.calc_dep)
     found.tasks -= names
     return found

@@ -22,7 +22,7 @@ IGNORED = "ignored"
 
 
 class Reporter:
-    """Tells of tasks as they end, and sums up."""
+    """Reports tasks as they end, and writes the summary."""
 
     desc = "progress and summary of a content build"
 
@@ -71,6 +71,7 @@ class Reporter:
         """Report that a task failed; the message comes at the end."""
         if task.has_subtask:  # its members have been reported
             return
+        # Shown at the end: between the lines of many tasks, or under a bar, it would be missed.
         self.failures.append(self._event(task) or (task.name, fail))
         if self.bar:
             self.bar.end(task.name)
@@ -118,7 +119,7 @@ class Reporter:
         self.stream.flush()
 
     def _failure_text(self, failure: Any) -> str:
-        if isinstance(failure, tuple):
+        if isinstance(failure, tuple):  # a task of the project's own has no event
             return self._own_failure_text(*failure)
         from pipeline.report.summary import failure_text
 
@@ -148,6 +149,7 @@ class Reporter:
         for warning in warnings:
             self.stream.write(f"warning: {warning}\n")
         outcomes = summary.final_outcomes(log, build.dirty, self.ignored) if log and build else {}
+        # By name: the order of statuses depends on which manifests took the fast path.
         for _, status in sorted(session.statuses.items()):
             self.stream.write(summary.manifest_line(status, log, outcomes) + "\n")
         if not session.project.manifests.stems():
@@ -161,6 +163,7 @@ class Reporter:
     def _verdict(self, session: Session) -> str:
         from pipeline.report.summary import verdict
 
+        # With failures, their number says more than that the run was stopped.
         if not self.failures and (self.errors or session.is_stopped):
             return "stopped"
         names = [one[0] for one in self.failures if isinstance(one, tuple)]
@@ -171,4 +174,5 @@ class Reporter:
 
 
 def _is_current(task: Any) -> bool:
+    # doit keeps (value, arguments, keywords); what is called at run time is no `True` yet.
     return bool(task.uptodate) and all(one[0] is True for one in task.uptodate)

@@ -1,4 +1,4 @@
-"""Errors that the user can mend, as doit's own errors: one message, exit code 3, no traceback."""
+"""Errors that the user can fix, as doit's own errors: one message, exit code 3, no traceback."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def user_errors_as_doit_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # The second name is where a file was to be renamed to, which is the one the user knows.
         where = error.filename2 or error.filename or "the project"
         raise InvalidDodoFile(f"{where}: {error.strerror or error}") from None
     except Exception as error:

@@ -26,6 +26,7 @@ class Manifests:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        # Errors are kept, too: a file is read once, so that all callers see the same.
         self._texts: dict[str, bytes | OSError] = {}
         self._parsed: dict[str, tuple[dict[str, Any], list[Mistake]]] = {}
 
@@ -38,6 +39,7 @@ class Manifests:
         error = self._snapshot.error(FOLDER)
         if error is not None:  # an unreadable folder must not look like one without manifests
             raise error
+        # Editors keep temporary files beside a manifest, with a dot before the name.
         return [
             name.removesuffix(SUFFIX)
             for name in names
@@ -59,13 +61,6 @@ class Manifests:
         """Return the path of a manifest from the project's root."""
         return f"{FOLDER}/{stem}{SUFFIX}"
 
-    def read(self, stem: str) -> bytes:
-        """Return a manifest's bytes; raise ManifestError where it can't be read."""
-        text = self._read(stem)
-        if isinstance(text, OSError):
-            raise self._unreadable(stem, text)
-        return text
-
     def _unreadable(self, stem: str, error: OSError) -> ManifestError:
         from pipeline.manifest.mistake import ManifestError, Mistake
 
@@ -82,6 +77,7 @@ class Manifests:
     def digest(self, stem: str) -> str:
         """Return the digest of a manifest's bytes; empty where it can't be read."""
         text = self._read(stem)
+        # The empty text equals no recorded digest, so an unreadable manifest is planned and fails.
         return "" if isinstance(text, OSError) else xxhash.xxh3_128_hexdigest(text)
 
     def parse(self, stem: str) -> dict[str, Any]:
@@ -116,6 +112,7 @@ class Manifests:
         for stem in self.stems():
             values, mistakes = self._parse(stem)
             found = values.get("output", f"build/{stem}")
+            # A manifest with mistakes is reported by its own plan; others must not fail with it.
             if not mistakes and isinstance(found, str):
                 folders.add(posixpath.normpath(found))
         return folders

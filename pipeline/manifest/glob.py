@@ -1,8 +1,8 @@
 """Patterns of paths: `*`, `?`, `[...]` within a name, `**` for any number of folders.
 
-Names that begin with a dot are matched only by a pattern that says the dot, as in a shell, and
-`**` does not pass through linked folders. What a pattern finds is sorted, so that no file
-system's order ever shows.
+Names that begin with a dot are matched only by a pattern that begins with a dot, as in a shell,
+and `**` does not follow links to folders. The result is sorted, so that the file system's order
+does not matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def has_magic(pattern: str) -> bool:
     return any(mark in pattern for mark in "*?[")
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 16)  # asked several times for each source of a plan
 def suffix_of(path: str) -> str:
     """Return a file's suffix in lower case, like `posixpath.splitext` but faster."""
     name = path[path.rfind("/") + 1 :].lstrip(".")
@@ -44,10 +44,12 @@ def _walk(folder: str, parts: list[str], lister: Lister) -> Iterator[str]:
     head, rest = parts[0], parts[1:]
     # Zero folders first, then each folder once more with the same pattern.
     if head == "**":
+        # At the end of a pattern, `**` stands for every file below.
         yield from _walk(folder, rest or ["*"], lister)
         for name in _folders(lister(folder), "*", linked=False):
             yield from _walk(_join(folder, name), parts, lister)
     elif rest and not has_magic(head):
+        # Entered without looking: the listing of `folder` then is no input of the plan.
         yield from _walk(_join(folder, head), rest, lister)
     elif rest:
         for name in _folders(lister(folder), head, linked=True):
@@ -72,6 +74,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _matches(parts: list[str], names: list[str]) -> bool:
+    # Both at their end, or a last `**`, which matches no folders as well.
     if not parts or not names:
         return parts in (names, ["**"])
     if parts[0] != "**":
@@ -84,6 +87,7 @@ def name_matches(pattern: str, name: str) -> bool:
     """Tell whether one name matches the pattern of one name; a folder's name never does."""
     if name.startswith(".") and not pattern.startswith("."):
         return False
+    # `match` is enough: the translated pattern ends with an anchor.
     return not name.endswith("/") and _expression(pattern).match(name) is not None
 
 

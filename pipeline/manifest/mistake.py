@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from encoders.kit.option import Rule, Text
 
-PATHS = Text(text="a path, a pattern, or a list of them")
+PATHS = Text(text="a path, a pattern, or a list of them")  # its text alone is used, in messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ManifestError(Exception):
 
 
 def report_mistakes(mistakes: Sequence[Mistake]) -> str:
-    """Lay out mistakes for people, grouped by file."""
+    """Format mistakes for people, grouped by file."""
     lines: list[str] = []
     for file in sorted({mistake.file for mistake in mistakes}):
         found = [mistake for mistake in mistakes if mistake.file == file]
@@ -53,7 +53,7 @@ class Check:
 
     def unknown(self, key: str, name: str, known: Iterable[str], what: str = "key") -> None:
         """Add a mistake for an unknown key (or something else), with the nearest known one."""
-        choices = sorted(known)
+        choices = sorted(known)  # `known` is often a set, and messages must not vary
         near = nearest(name, choices)
         hint = f'did you mean "{near}"?' if near else f"known here: {', '.join(choices)}"
         self.add(key, f"unknown {what}; {hint}")
@@ -74,11 +74,13 @@ class Check:
         if problem:
             self.add(key, f"found {show(found)}; {problem}")
             return ""
+        # One spelling for each path: `a//b` and `./a/b` are the same source, and one asset.
         return posixpath.normpath(found)
 
     def paths(self, key: str, found: object) -> tuple[str, ...]:
         """Check a path, a pattern, or a list of them, and return those that are allowed."""
         if isinstance(found, list):
+            # Counted from 1, as people count the entries of a manifest.
             paths = [self.path(f"{key}[{i}]", one) for i, one in enumerate(found, 1)]
         else:
             paths = [self.path(key, found)]
@@ -88,12 +90,14 @@ class Check:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is closest to a misspelled one; case does not matter."""
     folded = {one.casefold(): one for one in known}
+    # More lenient than difflib's own 0.6, because keys are short.
     near = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)
     return folded[near[0]] if near else None
 
 
 def path_problem(path: str) -> str:
     """Return why a path is refused, or nothing."""
+    # Also a Windows drive, on every system: a manifest has to work on all of them.
     if path.startswith("/") or path[1:2] == ":":
         return "paths are relative to the project's root, not absolute"
     if "\\" in path:
@@ -105,6 +109,7 @@ def path_problem(path: str) -> str:
 
 def show(value: object) -> str:
     """Write a value as the manifest would."""
+    # Before numbers: a bool is an int to Python.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

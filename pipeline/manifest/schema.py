@@ -1,6 +1,6 @@
 """Manifests: what one platform build is made from, as the user wrote it. Data, never code.
 
-Reading collects every mistake before it complains, so that a user mends them all at once.
+All mistakes are collected and reported together, so that a user can fix them in one pass.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ from encoders.kit.option import Option, Text, Value
 from encoders.kit.plan import Kind, Params, Settings, Table, Target
 from pipeline.manifest.mistake import PATHS, Check, nearest, show
 
+# No separators and no control characters, and at least one character that is neither a dot nor a
+# space: the name becomes part of a file's name.
 NAME = Text(r"[^/\\\0-\x1f]*[^/\\\0-\x1f.\s][^/\\\0-\x1f]*", "a name without / or \\")
+# The keys of an entry that are no options: of `[[asset]]`, and of tables that gather sources.
 RESERVED = {"asset": ("source", "exclude", "id", "kinds")}
 GATHERING = ("source", "exclude", "name")
 COMMON = ("target", "output", "source_root", "defaults")
+# Folders that hold what a user or Cartwright needs; outputs may be removed.
 NOT_AN_OUTPUT = ("manifests", "cache", "encoders", "pipeline")
 
 
@@ -53,7 +57,7 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
     except ValueError as error:
         check.add("TOML", str(error))
-    except RecursionError:
+    except RecursionError:  # Python's parser calls itself for each level
         check.add("TOML", "it is nested too deeply")
     return {}
 
@@ -79,10 +83,12 @@ def read_manifest(
     tables = {kind.table for kind in target.kinds.values()}
     known = {*COMMON, *target.options, *target.tables, *tables}
     for key in document:
+        # Most targets have [[asset]], so a user of another expects it here as well.
         if key == "asset" and key not in tables:
             check.add(key, f"this target has no [[asset]]; {_where_sources_go(tables)}")
         elif key not in known:
             check.unknown(key, key, known)
+    # Reading goes on after a mistake, with what could be read: the caller raises them all.
     root = check.path("source_root", document.get("source_root", "assets"))
     entries = tuple(
         read_entry(f"{table}[{i + 1}]", table, entry, target, check)
@@ -121,6 +127,7 @@ def output_folder(found: object, source_root: str, check: Check) -> str:
 
 def overlap(one: str, other: str) -> bool:
     """Tell whether one folder is the other or lies in it."""
+    # With the slash: `build` is no part of `builds`.
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
@@ -139,6 +146,7 @@ def read_options(
     key: str, found: Mapping[str, Any], known: Mapping[str, Option], check: Check
 ) -> dict[str, Value]:
     """Return the options of a table whose values are allowed, and report the others."""
+    # Unknown names are the caller's to report, which knows the keys that are no options.
     return {
         name: value
         for name, value in found.items()
@@ -172,11 +180,13 @@ def read_entry(
 ) -> Entry:
     """Read one `[[asset]]`, or an entry of another table of assets."""
     kinds = {name: kind for name, kind in target.kinds.items() if kind.table == table}
+    # Of all kinds of the table: which of them an entry is about is known with its sources.
     options = {name: one for kind in kinds.values() for name, one in kind.options.items()}
     known = {*RESERVED.get(table, GATHERING), *options}
     for name in found:
         if name not in known:
             check.unknown(f"{key}.{name}", name, known)
+    # Gathered sources have no one file to be named after, so their name is required.
     called = "id" if table == "asset" else "name"
     if "source" not in found:
         check.add(f"{key}.source", f"missing; allowed: {PATHS.text}")

@@ -26,6 +26,7 @@ class Origin:
 
 def find_origin(root: str, path: str) -> Origin | None:
     """Return where an output of the project comes from; writes nothing."""
+    # The state alone: `inspect` works outside of projects, where opening one would make folders.
     file = f"{root}/{PRIVATE}/state.db"
     if not os.path.isfile(file):
         return None
@@ -50,8 +51,10 @@ def find_readers(data: bytes, path: str, origin: Origin | None = None) -> list[R
             by_content += [
                 one for one in target.readers if one.magic and data.startswith(one.magic)
             ]
+            # The longest: rp2350's `_bc1.bin` is a texture, and any other `.bin` a patch.
             fitting = [one for one in target.readers if _fits(one, path)]
             by_name += sorted(fitting, key=lambda one: -len(one.suffix))[:1]
+    # Targets may share a magic number: a fitting name decides who is asked first.
     fitting = [one for one in by_content if _fits(one, path)]
     return [*fitting, *(one for one in by_content if one not in fitting)] or by_name
 
@@ -64,5 +67,5 @@ def find_surveys(path: str) -> list[str]:
     """Return the functions that survey a source of this suffix, the kit's first."""
     suffix = os.path.splitext(path)[1].lower()
     own = (target.surveys.get(suffix) for _, target in all_targets())
-    found = [survey_functions().get(suffix), *own]
+    found = [survey_functions().get(suffix), *own]  # two targets may name the same function
     return list(dict.fromkeys(one for one in found if one))

@@ -1,7 +1,7 @@
 """The graph of one manifest, sound by construction.
 
-One producer for every output, every input from somewhere, no cycle; whatever breaks this is a
-mistake of the manifest or of the target, found before anything runs.
+Every output has one producer, every input exists, and there is no cycle. Anything else is a mistake
+of the manifest or of the target, and is reported before anything runs.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def _dangling(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
 
 def _strays(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
     for task, place in claims_of(stem, nodes):
+        # Any member does for a family: prefix and suffix are the same for all.
         path = place if isinstance(place, str) else f"{place.prefix}0{place.suffix}"
         if path != posixpath.normpath(path) or "\\" in path or "\0" in path:
             yield f"{task} would write {path!r}, which is no file below the output folder"
@@ -83,6 +84,7 @@ def collisions(claims: Iterable[Claim]) -> list[str]:
     problems: list[str] = []
     owners: dict[str, Claim] = {}
     families: list[tuple[str, Family]] = []
+    # Without case: on macOS and Windows two such names are one file.
     for task, place in claims:
         if isinstance(place, Family):
             families.append((task, place))
@@ -98,6 +100,7 @@ def collisions(claims: Iterable[Claim]) -> list[str]:
 def _between_files_and_families(
     owners: Mapping[str, Claim], families: Iterable[tuple[str, Family]]
 ) -> Iterable[str]:
+    # Sorted, so that the files with a prefix are found by bisection: there may be thousands.
     exact = sorted(owners)
     for task, family in families:
         suffix = family.suffix.casefold()
@@ -116,6 +119,7 @@ def _between_files_and_folders(
         *((family.prefix.casefold(), task) for task, family in families),
     ):
         folder = posixpath.dirname(path)
+        # A folder that is known has its parents known as well.
         while folder and folder not in needed:
             needed[folder] = task
             folder = posixpath.dirname(folder)
@@ -135,6 +139,7 @@ def _between_families(families: Iterable[tuple[str, Family]]) -> Iterable[str]:
         rivals = [pair for one in _with_prefix(prefixes, prefix) for pair in by_prefix[one]]
         for i, (task, family) in enumerate(group):
             for other, rival in rivals:
+                # Each pair once: earlier ones of the same prefix were compared the other way round.
                 same_group = (other, rival) in group[: i + 1]
                 if not same_group and _may_meet(family, rival):
                     yield _clash(task, other, f"{family.prefix}…{family.suffix}")
@@ -150,6 +155,8 @@ def _with_prefix(names: list[str], prefix: str) -> Iterable[str]:
 def _may_meet(one: Family, other: Family) -> bool:
     """Tell whether two families could have a file in common."""
     first, second = sorted([one, other], key=lambda family: len(family.prefix))
+    # In a common file the longer prefix reaches into the other family's member, and so does the
+    # longer suffix; what reaches in must be able to be part of a member.
     between = second.prefix.casefold().removeprefix(first.prefix.casefold())
     short, long = sorted([one.suffix.casefold(), other.suffix.casefold()], key=len)
     behind = long.removesuffix(short)
@@ -172,7 +179,7 @@ def _cycles(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
     for name, needed in waiting.items():
         for one in needed:
             readers.setdefault(one, []).append(name)
-    # Kahn's algorithm: what is left over when nothing is ready any more lies on a cycle.
+    # Kahn's algorithm: nodes that never become ready are on a cycle, or downstream of one.
     ready = [name for name in readers if name not in waiting]
     while ready:
         done = ready.pop()

@@ -21,12 +21,14 @@ def load_target(name: str) -> Target:
     dotted = target_module(name)
     try:
         target: Any = vars(import_module(dotted)).get("TARGET")
+    # A game's own target may do anything when it is imported, even end the process.
     except (Exception, SystemExit) as error:
         raise TargetError(f"{dotted} can't be loaded; {_described(error)}") from None
     if target is None:
         raise TargetError(f"{dotted} declares no TARGET")
     if not isinstance(target, Target):
         raise TargetError(f"{dotted}.TARGET is no Target")
+    # Checked here, or the first use somewhere else would fail with a traceback.
     if not all(isinstance(kind, Kind) for kind in dict(target.kinds).values()):
         raise TargetError(f"{dotted}.TARGET is no Target: its kinds are not all of Kind")
     if not all(isinstance(one, Importer) for one in dict(target.commands).values()):

@@ -80,6 +80,7 @@ class Worker:
         )
         with _without_ctrl_c(), _without_main():
             self.process.start()
+        # While this end is open here, the pipe of a dead worker would not report its end.
         theirs.close()
         self.calls: deque[Call] = deque()
 
@@ -145,6 +146,7 @@ class Pool:
 
     def _send_waiting(self) -> None:
         """Send waiting calls to workers, as evenly as possible."""
+        # Rounded up, so that no call is left over.
         share = -(-len(self._waiting) // max(len(self._workers), 1))
         while self._waiting:
             worker = min(self._workers, key=lambda one: len(one.calls), default=None)
@@ -192,11 +194,11 @@ class Pool:
             by_connection = {one.connection: one for one in self._workers if one.calls}
             if self.runs_in_driver and self._call_here(list(by_connection)):
                 break
-            heard = wait([*by_connection, wake] if wake else list(by_connection))
-            for connection in heard:
+            ready = wait([*by_connection, wake] if wake else list(by_connection))
+            for connection in ready:
                 if connection is not wake:
-                    self._take_in(by_connection[connection])
-            if wake in heard and not self._answers:
+                    self._receive_answers(by_connection[connection])
+            if wake in ready and not self._answers:
                 return None
         return self._answers.popleft()
 
@@ -208,12 +210,13 @@ class Pool:
         for _ in range(min(CALLS_IN_DRIVER, len(self._waiting))):
             if self._waiting[-1].is_suspect:  # it may kill the process that makes it
                 break
+            # From the end: the next batch for the workers is at the front.
             call = self._waiting.pop()
             self._unanswered -= 1
             self._answers.append((call.key, answer(*call.what)))
         return bool(self._answers)
 
-    def _take_in(self, worker: Worker) -> None:
+    def _receive_answers(self, worker: Worker) -> None:
         try:
             seconds, answers = worker.connection.recv()
         except (EOFError, OSError):

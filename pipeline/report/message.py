@@ -8,10 +8,11 @@ from pipeline.state.node_record import PlannedNode
 
 
 def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:
-    """Lay out why a node failed; names of inputs become the paths that the user knows."""
+    """Format why a node failed; names of inputs become the paths that the user knows."""
     inputs = planned.node.inputs if planned else {}
     paths = {name: one.path for name, one in inputs.items() if isinstance(one, Source)}
     facts = {label: paths.get(value, value) for label, value in error.facts.items()}
+    # The encoder may have named the source itself; it is not shown twice.
     if "asset" not in facts and paths:
         first = next(iter(paths.values()))
         if first not in facts.values():

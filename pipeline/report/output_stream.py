@@ -42,9 +42,12 @@ class PipeSafeStream:
 
     def _redirect_to_null(self, error: OSError) -> None:
         """Point the descriptor to the null device, for child processes that share it as well."""
+        # The stream keeps what it could not write and would fail again at every flush, the last
+        # time when Python exits, with exit code 120.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())
         os.close(null)
+        # A reader that has gone, such as `head`, wants no more; a full disk is news.
         if error.errno != errno.EPIPE and self._stream is not sys.__stderr__:
             print(f"warning: the output is lost: {error.strerror or error}", file=sys.stderr)
 
@@ -66,6 +69,7 @@ def open_closed_streams() -> None:
     """Open the null device for closed streams: the next opened file would get their descriptor."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
+    # The system gives out the lowest free number, so this fills 0 to 2 one after the other.
     while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(null, True)
     os.close(null)

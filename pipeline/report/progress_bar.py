@@ -14,7 +14,7 @@ class Bar:
 
     def __init__(self, stream: Any, total: int, workers: int | None) -> None:
         """Show a bar on a stream; `workers` is None where their number is not known."""
-        self._submitted: dict[str, None] = {}
+        self._submitted: dict[str, None] = {}  # a dict, because it keeps the order
         self._workers = workers
         self._progress = Progress(
             MofNCompleteColumn(),
@@ -23,7 +23,7 @@ class Bar:
             TimeRemainingColumn(),
             TextColumn("{task.fields[running]}", style="dim"),
             console=Console(file=stream),
-            transient=True,
+            transient=True,  # the summary takes its place
         )
         self._task = self._progress.add_task("", total=total, running="", rate="")
         self._progress.start()
@@ -50,7 +50,7 @@ class Bar:
 
 
 def describe_running(submitted: Collection[str], workers: int | None) -> str:
-    """Name the task that was submitted first, with how many run: never more than workers."""
+    """Return how many tasks run, at most one for each worker, and the one submitted first."""
     if not submitted:
         return ""
     count = len(submitted) if workers is None else min(len(submitted), workers)

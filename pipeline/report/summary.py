@@ -51,6 +51,7 @@ def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) 
     Nodes that are not named are unchanged.
     """
     outcomes = {task: event.outcome for task, event in log.nodes.items()}
+    # Still dirty at the end: the run was stopped, or was not about this node.
     for task in dirty:
         if outcomes.get(task) != FAILED:
             outcomes[task] = NOT_BUILT
@@ -61,6 +62,7 @@ def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) 
 def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, str]) -> str:
     """Return the line of a manifest: its nodes by outcome, removed files, bytes."""
     counts = Counter(word for task, word in outcomes.items() if stem_of(task) == status.stem)
+    # The log names only nodes that ran; all others of the manifest are unchanged as well.
     counts[UNCHANGED] = status.node_count - sum(counts.values()) + counts[UNCHANGED]
     counts[REMOVED] = len(log.removed_files(status.stem)) if log else 0
     shown = [f"{counts[word]:,} {word}" for word in ORDER if counts[word] or word == UNCHANGED]
@@ -69,7 +71,7 @@ def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, s
 
 
 def verdict(log: BuildLog | None, own_tasks: Mapping[str, int], ignored: int) -> str:
-    """Return the last word of a run that was not stopped; `own_tasks` count by outcome."""
+    """Return the outcome of a run that was not stopped; `own_tasks` counts by outcome."""
     counts = Counter(event.outcome for event in log.nodes.values()) if log else Counter()
     counts.update(own_tasks)
     if counts[FAILED] or counts[NOT_BUILT]:

@@ -72,7 +72,7 @@ class Database:
     """A connection with nested transactions and short batches of them."""
 
     def __init__(self, path: str, is_owner: bool) -> None:
-        """Open the file; only its owner, who holds the project's lock, may create or mend it.
+        """Open the file; only its owner, who holds the project's lock, may create or repair it.
 
         For others a file that is missing, damaged or of another version counts as empty.
         """
@@ -98,6 +98,8 @@ class Database:
         db = sqlite3.connect(place, timeout=BUSY_SECONDS, isolation_level=None, uri=is_uri)
         try:
             if is_owner:
+                # Readers do not wait for the writer. NORMAL syncs at checkpoints only: a power
+                # failure may lose the last commits, which are found again in the cache.
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=NORMAL")
                 # A checkpoint waits for the disk, so there is one: when the connection closes.
@@ -212,9 +214,8 @@ class Database:
             raise
 
     def _roll_back(self) -> None:
-        # Nodes of the batch are done but not recorded. Their files are known to the
-        # ledger alone, so the
-        # mark of a running build must stay for the next run to find.
+        # Nodes of the batch are done but not recorded. Their files are known to the ledger alone,
+        # so the mark of a running build must stay for the next run to find.
         self.has_lost = self.has_lost or self._batch_began is not None
         self._depth, self._batch_began = 0, None
         self._forget_cached()
@@ -223,6 +224,7 @@ class Database:
 
 
 def _create_tables(db: sqlite3.Connection) -> None:
+    # The tables of another version are dropped: everything in them can be found out again.
     tables = db.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall()
     for (name,) in tables:
         db.execute(f'DROP TABLE "{name}"')

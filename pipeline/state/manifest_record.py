@@ -16,7 +16,7 @@ class ManifestRecord(NamedTuple):
     """What the last plan of a manifest depended on and came to.
 
     `modules` are the files of encoder code with their stamps, `inputs` the folders whose
-    listings decide the plan, `is_swept` tells whether its stale outputs were removed since.
+    listings decide the plan, `stale_removed` tells whether its stale outputs were removed since.
     """
 
     digest: str
@@ -28,7 +28,8 @@ class ManifestRecord(NamedTuple):
     inputs: tuple[str, ...]
     node_count: int
     warnings: tuple[str, ...]
-    is_swept: bool = False
+    # Every new plan starts with False; `remove_stale` sets it.
+    stale_removed: bool = False
 
     def pack(self) -> bytes:
         """Serialise the record."""

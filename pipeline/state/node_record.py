@@ -85,11 +85,6 @@ class BuildRecord:
         return {one.role: one.sha for one in self.outputs}
 
     @cached_property
-    def paths(self) -> dict[str, str | None]:
-        """The file of each output by role; None for one that only other nodes read."""
-        return {one.role: one.path for one in self.outputs}
-
-    @cached_property
     def files(self) -> dict[str, str]:
         """The SHA-256 of each file that the node wrote, by path from the project's root."""
         return {one.path: one.sha for one in self.outputs if one.path is not None}

@@ -29,6 +29,7 @@ def plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         rows = map(plain, value)
         return tuple(rows) if isinstance(value, tuple) else list(rows)
+    # An instance of a subclass, such as numpy.float64, becomes one of the type that it extends.
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)

@@ -1,4 +1,4 @@
-"""Output that nobody reads: the build goes on to its end, and the exit code tells of that alone."""
+"""Output that can't be written: the build goes on, and the exit code depends on the build alone."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def run(game: Game, line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("line", ["$DOIT | head -1", "$DOIT | true", "$DOIT -n 2 | true"])
-def test_a_reader_that_hangs_up_early_does_not_stop_the_build(full, line):
+def test_a_reader_that_closes_the_pipe_early_does_not_stop_the_build(full, line):
     ran = run(full, f"{line}; exit ${{PIPESTATUS[0]}}")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert len(full.outputs()) == MANY + 1
 
 
 @pytest.mark.parametrize("place", ["| true", ">&-", "> /dev/full", ">&- 2>&-", ">&- 2>&- <&-"])
-def test_a_build_that_fails_unheard_still_fails(game, place):
+def test_a_failed_build_exits_with_1_although_its_output_is_lost(game, place):
     game.write("assets/a.txt", "boom")
     game.write("assets/l.lst", "fine\n")
     ran = run(game, f"$DOIT {place}")
@@ -52,7 +52,7 @@ def test_a_build_that_fails_unheard_still_fails(game, place):
 
 
 @pytest.mark.parametrize("place", ["| true", ">&-", "> /dev/full", "2>&-", ">&- 2>&- <&-"])
-def test_a_build_that_is_done_unheard_is_done(game, place):
+def test_a_build_succeeds_although_its_output_is_lost(game, place):
     game.write("assets/a.txt", "fine")
     ran = run(game, f"$DOIT {place}")
     assert (ran.returncode, "Traceback" in ran.stderr) == (0, False)
@@ -60,17 +60,17 @@ def test_a_build_that_is_done_unheard_is_done(game, place):
     assert game.doit().built == []
 
 
-def test_that_the_output_has_no_room_is_said(game):
+def test_output_to_a_full_disk_gives_a_warning(game):
     game.write("assets/a.txt", "fine")
     assert "output is lost: No space left on device" in run(game, "$DOIT > /dev/full").stderr
 
 
-def test_a_reporter_of_doit_that_nobody_hears_does_not_stop_the_build_either(full):
+def test_a_closed_pipe_does_not_stop_a_build_with_a_reporter_of_doits(full):
     assert run(full, "$DOIT -r console | true").returncode == 0
     assert len(full.outputs()) == MANY + 1
 
 
-def test_a_task_of_the_project_may_speak_when_nobody_listens(game):
+def test_a_task_of_the_project_may_print_to_a_closed_pipe(game):
     speak = 'def task_speak():\n    return {"actions": [_speak], "verbosity": 2}\n'
     game.write(
         "dodo.py",
@@ -83,7 +83,7 @@ def test_a_task_of_the_project_may_speak_when_nobody_listens(game):
 
 @pytest.mark.parametrize("command", ["list --all", "list --all --status", "info toy", "explain"])
 @pytest.mark.parametrize("place", ["| head -1", ">&-", "> /dev/full"])
-def test_a_command_that_only_tells_ends_quietly_when_nobody_listens(full, command, place):
+def test_a_command_that_only_prints_exits_with_0_although_its_output_is_lost(full, command, place):
     ran = run(full, f"$DOIT {command} {place}; exit ${{PIPESTATUS[0]}}")
     assert ran.returncode == 0
     assert "Traceback" not in ran.stderr
@@ -91,7 +91,7 @@ def test_a_command_that_only_tells_ends_quietly_when_nobody_listens(full, comman
 
 
 @pytest.mark.parametrize("command", ["list", "info toy:a", "explain"])
-def test_ctrl_c_ends_a_command_that_tells_without_a_traceback(game, command):
+def test_ctrl_c_ends_a_command_that_prints_without_a_traceback(game, command):
     code = game.read("encoders/toy.py").decode()
     wait = '    open("begun", "w").close()\n    __import__("time").sleep(60)\n    source = Source'
     game.write("encoders/toy.py", code.replace("    source = Source", wait, 1))

@@ -26,9 +26,11 @@ def read_pack(build: Path) -> dict[str, dict[str, Any]]:
 def pose_matrices(pack: dict[str, dict[str, Any]], clip: str, frame: int) -> Floats:
     """Return a matrix for each bone: where the clip puts it, from where it was bound."""
     record = pack["keyframes"][clip]
+    # The ROM keeps the counts in the record and leaves the clip's own header out.
     header = CLIP_HEADER.pack({key: record[key] for key in ("bone_count", "frame_count")})
     found = unpack_clip(header + record["data"], clip)
     moved = _matrices(found, frame)
+    # Stored as three rows; the fourth is always 0 0 0 1.
     binds = np.tile(np.eye(4), (len(moved), 1, 1))
     for number, matrix in enumerate(pack["skeletons"]["hero"]["inverse_bind_matrices"]):
         binds[number, :3] = [matrix[f"row{row}"] for row in range(3)]
@@ -36,6 +38,7 @@ def pose_matrices(pack: dict[str, dict[str, Any]], clip: str, frame: int) -> Flo
 
 
 def _matrices(transforms: Transforms, frame: int) -> Floats:
+    # A unit quaternion as a rotation matrix.
     x, y, z, w = transforms.rotation[frame].astype(float).T
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -54,6 +57,7 @@ def read_soup(pack: dict[str, dict[str, Any]], clip: str, frame: int) -> Soup:
     mesh = pack["meshes"]["hero"]
     found = unpack_vertices(mesh["vertex_data"], mesh["format"], mesh["vertex_count"], "hero")
     matrices = pose_matrices(pack, clip, frame)[found["joints"].astype(int)]
+    # Linear blend skinning: the weighted mean of the matrices of a vertex's four bones.
     blended = (matrices * (found["weights"] / 255)[..., None, None]).sum(axis=1)
     points = np.einsum("nij,nj->ni", blended[:, :3, :3], found["position"].astype(float))
     points = points + blended[:, :3, 3]

@@ -18,12 +18,14 @@ def read_soup(path: Path) -> Soup:
     """Return a file's triangles with the textures that it holds."""
     kac = unpack_kac(path.read_bytes(), path.name)
     turn = np.array([1.0, 1.0, -1.0])
+    # Mirroring z turns fronts into backs, so corners are taken the other way round.
     corners = kac.corners.astype(int)[:, ::-1]
     return Soup(
         kac.vertices[corners[..., 0]] * turn,
         kac.normals[corners[..., 1]] * turn,
         kac.uvs[corners[..., 2]].astype(float),
         kac.materials["texture_idx"][kac.material_idx].astype(int),
+        # `decode_level` puts v = 0 at the bottom; the renderer's first row is v = 0.
         [decode_level(texture.levels()[0])[::-1] for texture in kac.textures],
     )
 

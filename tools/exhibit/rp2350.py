@@ -27,6 +27,8 @@ def read_soup(build: Path, name: str, texture: Picture) -> Soup:
     if not isinstance(wrapper, MeshDescriptor):
         raise TypeError(f"{name} is no mesh")
     patches = unpack_mesh(wrapper, f"{name}.rs", lambda file: (build / file).read_bytes())
+    # Positions are fractions of the bounding box in 16 bits, normals have 15 bits after the sign,
+    # UVs 13 bits after the point.
     low = np.array(wrapper.low)
     step = (np.array(wrapper.high) - low) / 65535
     points = [low + one.columns["pos"][one.triangles] * step for one in patches]

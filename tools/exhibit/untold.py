@@ -37,7 +37,7 @@ def _columns(mesh: MeshRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
     corners = mesh.indices.astype(int).reshape(-1, 3)
     normals = unpack_direction(np.stack([stored[f"normal_{axis}"] for axis in "xyz"], axis=1))
-    uvs = stored["uv0"].astype(float) * [1, -1] + [0, 1]
+    uvs = stored["uv0"].astype(float) * [1, -1] + [0, 1]  # v = 0 is the first row here
     return stored["position"].astype(float)[corners], normals[corners], uvs[corners]
 
 

@@ -1,7 +1,7 @@
-"""Boxes with bevels, and lumps of rock or leaves.
+"""Boxes with bevels, and irregular balls of rock or leaves.
 
-A bevel shares its corners' normals with the faces beside it, so that light runs softly around an
-edge while the faces stay flat.
+A bevel has the normals of the faces beside it at its corners, so that edges are shaded smoothly
+while the faces stay flat.
 """
 
 from __future__ import annotations
@@ -154,6 +154,7 @@ def icosahedron() -> tuple[Vector, list[tuple[int, int, int]]]:
     faces = []
     for three in itertools.combinations(range(12), 3):
         sides = [found[i] - found[j] for i, j in itertools.combinations(three, 2)]
+        # Neighbours are 1.05 apart, the next nearest points 1.70: 1.2 is between their squares.
         if all(float((side * side).sum()) < 1.2 for side in sides):
             up = face_normal(found[list(three)])
             is_outward = float((up * found[three[0]]).sum()) > 0
@@ -164,7 +165,7 @@ def icosahedron() -> tuple[Vector, list[tuple[int, int, int]]]:
 def lump(
     model: Model, at: Point, radii: Point, skin: tuple[str, str], seed: int, wild: float = 0.18
 ) -> None:
-    """Add a ball that nobody turned on a lathe; its surface is brightest where it is highest."""
+    """Add an irregular ball; its surface is brightest at the top."""
     points, faces = icosahedron()
     chance = scatter(np.arange(12), np.full(12, seed), seed)
     points = points * (1 - wild + 2 * wild * chance)[:, None]
@@ -175,6 +176,7 @@ def lump(
         shift = float(scatter(number, seed, seed + 1)) * 0.45
         flat = face_normal(placed[list(face)])
         around = [math.atan2(points[i][0] + 0.01, points[i][2]) / (2 * math.pi) for i in face]
+        # Relative to the first corner and less than half a turn: no face spans the seam.
         around = [one - around[0] - round(one - around[0]) for one in around]
         spread = min(around)
         uvs = [

@@ -64,7 +64,7 @@ class Channel:
                 span = self.times[key + 1] - self.times[key - 1]
                 ends = zip(self.values[key - 1], self.values[key + 1], strict=True)
                 slope = [round((after - before) / span, 6) for before, after in ends]
-            rows += [slope, value, slope]
+            rows += [slope, value, slope]  # glTF's order: in-tangent, value, out-tangent
         self.values = rows
         return self
 

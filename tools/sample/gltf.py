@@ -123,7 +123,7 @@ def corner_rows(polygon: Polygon) -> npt.NDArray[np.float64]:
         padded = [one + [(0, 0.0)] * (4 - len(one)) for one in hung]
         rows.append(np.array([[bone for bone, _ in one] for one in padded], float))
         rows.append(np.array([[weight for _, weight in one] for one in padded]).round(4))
-    return np.concatenate(rows, axis=1) + 0.0
+    return np.concatenate(rows, axis=1) + 0.0  # turns -0.0 into 0.0, so that equal rows are one
 
 
 def index_corners(polygons: Sequence[Polygon]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

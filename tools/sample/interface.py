@@ -10,7 +10,7 @@ from sample.surface import rings, rough
 
 
 def cut(colours: Picture, inside: Field) -> Picture:
-    """Return a picture that is seen as far as a distance is inside, half a texel of it soft."""
+    """Return a picture with alpha from the distance to its edge; the edge is one texel soft."""
     alpha = np.clip(inside + 0.5, 0, 1) * 255
     return np.concatenate([colours, alpha.round().astype(np.uint8)[..., None]], axis=2)
 

@@ -43,7 +43,7 @@ def build_ground(quarter: str) -> Model:
     steps = np.arange(0, HALF, CELL)
     for z in z0 + steps:
         for x in x0 + steps:
-            # The way round that a fan cuts a cell follows the slope less than it could; it's grass.
+            # Triangulated as a fan, whichever diagonal follows the slope better: it does not show.
             spots = [(x, z + CELL), (x + CELL, z + CELL), (x + CELL, z), (x, z)]
             points = [(a, height_at(a, b), b) for a, b in spots]
             uvs = [(_inset((a - x0) / HALF), _inset((b - z0) / HALF)) for a, b in spots]
@@ -52,6 +52,7 @@ def build_ground(quarter: str) -> Model:
 
 
 def _inset(value: float) -> float:
+    # Half a texel inside, so that sampling does not wrap around to the other side.
     return min(max(value, 0.5 / 256), 1 - 0.5 / 256)
 
 

@@ -18,7 +18,7 @@ from sample.sheet import SHEETS, Rect
 
 Vector = npt.NDArray[np.float64]
 Point = Sequence[float] | Vector
-# Sampling between texels must not reach the neighbour on the sheet.
+# In texels. Sampling between texels must not reach the neighbour on the sheet.
 GUTTER = 0.6
 SIDES = {"building": 256, "prop": 128, "nature": 128, "flora": 64, "hero": 128}
 
@@ -70,7 +70,8 @@ class Model:
 
 
 def apply(matrix: Vector, rows: Vector) -> Vector:
-    """Turn every row by a matrix, in an order of sums that no library decides."""
+    """Multiply every row by a matrix, summing in a fixed order."""
+    # Without `@`: a BLAS library may sum in another order, and give other last bits elsewhere.
     return sum(matrix[:, k] * rows[:, k : k + 1] for k in range(3))  # type: ignore[return-value]
 
 
@@ -82,6 +83,7 @@ def turn_y(degrees: float) -> Vector:
 
 def face_normal(points: Vector) -> Vector:
     """Return the unit normal of a polygon."""
+    # Newell's sum: right for polygons that are not quite flat, too.
     after = np.roll(points, -1, axis=0)
     total = np.cross(points, after).sum(axis=0)
     return total / (math.sqrt(float((total * total).sum())) or 1)
@@ -135,6 +137,7 @@ def _panel(
     upper, lower = rings
     left, right = edges
     corners = [(lower, left), (lower, right), (upper, right), (upper, left)]
+    # Two corners of a ring without radius are one point; one of them is kept.
     kept = [corner for n, corner in enumerate(corners) if corner[0][0][0] or n in (1, 3)]
     points = [(r * math.sin(a), y, r * math.cos(a)) for ((r, y), _), (a, _) in kept]
     uvs = [(u, v) for (_, v), (_, u) in kept]

@@ -172,6 +172,7 @@ def paint_nature() -> Picture:
 def paint_flora() -> Picture:
     """Paint plants on nothing: blades that end somewhere, flowers on some of them."""
     sheet = np.zeros((64, 64, 4), np.uint8)
+    # Green under the transparent texels: filtering mixes their colour into the edges.
     sheet[..., :3] = (71, 121, 58)
     heads = {"tuft": "", "poppy": "rose", "daisy": "linen", "wheat": "thatch"}
     for number, (name, head) in enumerate(heads.items()):

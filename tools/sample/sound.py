@@ -63,7 +63,7 @@ SOUNDS: dict[str, tuple[Sound, float]] = {
 def write_wav(name: str) -> bytes:
     """Return a sound as a WAV file; the last hundredth of a second fades out."""
     sound, length = SOUNDS[name]
-    chance = random.Random(name)
+    chance = random.Random(name)  # seeded by the name: the same noise on every machine
     samples = bytearray()
     for number in range(int(length * RATE)):
         time = number / RATE

@@ -1,6 +1,6 @@
 """The village and the woods around it: which model stands where.
 
-Chance places trees and flowers, always in the same way.
+Trees and flowers are placed at random, with a fixed seed.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ def write_obj(model: Model, library: str) -> bytes:
             faces.append(f"usemtl {material}")
         corners = []
         for row in corner_rows(polygon).tolist():
+            # OBJ counts from 1, and its v runs upwards.
             parts = {"v": row[0:3], "vt": (row[6], round(1 - row[7], 5)), "vn": row[3:6]}
             spots = [
                 lists[key].setdefault(tuple(one), len(lists[key]) + 1) for key, one in parts.items()

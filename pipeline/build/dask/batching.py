@@ -25,7 +25,7 @@ class Batching:
         self._seconds: dict[str, float] = {}
 
     def note(self, encoder: str, seconds: float) -> None:
-        """Take the duration of a job into the running mean."""
+        """Add the duration of a job to the running mean of its encoder."""
         mean = self._seconds.get(encoder, seconds)
         self._seconds[encoder] = mean + WEIGHT * (seconds - mean)
 
@@ -41,6 +41,7 @@ class Batching:
         They are sent when they fill a batch for every thread, or have waited for more jobs while
         workers may soon have nothing to do.
         """
+        # The first job stands for all: jobs that are ready together are mostly of one encoder.
         each = self.expected(pending[0].job.encoder)
         full = BATCH_SECONDS * threads
         if len(pending) * each >= full:
@@ -52,6 +53,8 @@ class Batching:
         self, jobs: Sequence[RemoteJob], unanswered: int, threads: int
     ) -> Iterator[list[RemoteJob]]:
         """Split jobs into batches; `unanswered` counts all jobs that are pending or in flight."""
+        # A fair share for every thread: near the end of a build batches get smaller, so that one
+        # worker is not left with a long batch while the others are idle.
         limit = min(BATCH_JOBS, max(1, unanswered // (BATCHES_PER_THREAD * threads)))
         batch: list[RemoteJob] = []
         seconds = 0.0

@@ -1,7 +1,7 @@
-"""Whether a worker would give the driver's bytes: the same Cartwright, code and libraries.
+"""Whether a worker produces the same bytes as the driver: same Cartwright, code and libraries.
 
-Both ends must read messages in the same way, so the version of Cartwright counts with a digest of
-the modules that decide it; a version number alone does not change while somebody works on them.
+Both ends must read messages in the same way. The version of Cartwright includes a digest of the
+modules that decide this, because a version number alone does not change during development.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from importlib.resources import files
 
 from pipeline.content.kernel import KERNELS
 
+# The modules that decide what a message means and what a result contains. Extend the list when
+# one of them hands such a decision to another module.
 MODULES = (
     "build/dask/input_bundle.py",
     "build/dask/message.py",
@@ -33,6 +35,7 @@ SHORT = 8  # hexadecimal digits, enough to see that two digests differ
 def own_version() -> str:
     """Return the version of this Cartwright, with a digest of `MODULES`."""
     digest = hashlib.sha256()
+    # As resources, not by path: Cartwright may be installed from a wheel or from a checkout.
     for name in MODULES:
         digest.update(files("pipeline").joinpath(name).read_bytes())
     return f"{version('cartwright')} ({digest.hexdigest()[:SHORT]})"

@@ -24,6 +24,7 @@ class InputBundle:
         """Add an input; return False where it is too large for what is left."""
         if sha in self._inputs:
             return True
+        # A large input is a blob of its own, which later builds find again by its digest.
         if len(data) > SMALL_BYTES or self._size + len(data) > BUNDLE_BYTES:
             return False
         self._inputs[sha] = data
@@ -50,6 +51,7 @@ def unpack_bundle(data: bytes) -> dict[str, bytes]:
     if start + sum(sizes) != len(data):
         raise ValueError("an input bundle has another size than it says")
     inputs = {}
+    # Digests are computed here and not sent, so a wrong one cannot stand for other bytes.
     for size in sizes:
         one = data[start : start + size]
         inputs[hashlib.sha256(one).hexdigest()] = one

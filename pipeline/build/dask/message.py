@@ -23,15 +23,15 @@ from pipeline.state.serial import SCALARS
 
 BATCH_JOBS = 250  # what is lost with a worker stays bounded, however quick the jobs are
 BATCH_BYTES = 1 << 23
-# A reply fits by construction: an error has ERROR_CHARACTERS of 4 bytes at most, and missing
-# inputs are digests from the batch.
+# A reply fits by construction: an error has ERROR_CHARACTERS of 4 bytes at most, 33 MB for a full
+# batch, and missing inputs are digests from the batch.
 ERROR_CHARACTERS = 1 << 15
 REPLY_BYTES = 1 << 26
 LINE_CHARACTERS = 1 << 10  # of a worker's name, or a reason
 REASONS = 5  # that are named; the rest is counted
 
 Digest: TypeAlias = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # refuses infinity and NaN
 PackedPlace: TypeAlias = "str | tuple[str, str, str | None, bool] | None"
 # The keys of the maps that stand for a tuple and for a dict: MessagePack has no tuples.
 TUPLE, DICT = "tuple", "dict"
@@ -74,6 +74,7 @@ class JobMessage(Struct, frozen=True, forbid_unknown_fields=True):
             encoder=self.encoder,
             code=code,
             params={name: unpack_value(value) for name, value in self.params.items()},
+            # The worker reads inputs by digest, and writes no files: both need no paths.
             inputs={},
             outputs={role: _unpack_place(place) for role, place in self.outputs.items()},
             fixed=self.fixed,
@@ -94,6 +95,7 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     bundle: Digest | None
 
     def __post_init__(self) -> None:
+        # msgspec turns a ValueError from here into a decoding error, which `_unpack` reports.
         for job in self.jobs:
             if job.code_key not in self.code:
                 raise ValueError(f"no code table for {job.code_key!r}")
@@ -232,6 +234,7 @@ def unpack_reply(data: object, batch: Batch) -> BatchReply | Refusal:
         if len(reply.replies) != len(batch.jobs):
             raise MessageError(f"{len(reply.replies)} replies to {len(batch.jobs)} jobs")
         for job, one in zip(batch.jobs, reply.replies, strict=True):
+            # The driver uploads what is missing, so a worker may only ask for a job's own inputs.
             inputs = {*job.inputs.values(), batch.bundle}
             if isinstance(one, Missing) and not inputs.issuperset(one.digests):
                 raise MessageError(f"{job.task} has no such input")
@@ -246,6 +249,7 @@ def _pack(message: Struct) -> bytes:
 
 
 def _unpack(decoder: msgspec.msgpack.Decoder[Any], data: object, limit: int) -> Any:
+    # Dask delivers what the other end returned, of whatever type.
     if type(data) is not bytes:
         raise MessageError(f"it is a {type(data).__name__}, not bytes")
     if len(data) > limit:
@@ -260,6 +264,8 @@ def pack_value(value: object) -> Any:
     """Return a parameter's value in a form that keeps tuples apart from lists."""
     if type(value) in SCALARS:
         return value
+    # The fingerprint does not tell a tuple from a list, but an encoder may: it has to get the same
+    # type as in a local build.
     if isinstance(value, tuple):
         return {TUPLE: [pack_value(one) for one in value]}
     if isinstance(value, list):

@@ -18,13 +18,14 @@ class RemoteJob:
     and the job is done with that. A job is suspect when a worker died that had it.
     """
 
-    key: Any
+    key: Any  # the executor's key of the job: nothing here looks into it
     job: Job
     digests: dict[str, str | None] = field(init=False)
     attempts: int = 0
     is_suspect: bool = False
 
     def __post_init__(self) -> None:
+        # As planned; `InputStore` corrects what it finds to be different when it uploads.
         self.digests = {name: one.sha for name, one in self.job.inputs.items()}
 
     @property

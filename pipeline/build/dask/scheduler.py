@@ -35,6 +35,8 @@ class TlsFiles:
         """Return the settings of Dask with these files, which make encryption a requirement."""
         if not (self.ca or self.cert or self.key):
             return Security()
+        # A field that is left out comes from Dask's configuration. A certificate and its key belong
+        # together: where one is given here, the other is not taken from there.
         given: dict[str, str | None] = {"tls_ca_file": self.ca} if self.ca else {}
         if self.cert or self.key:
             given |= {"tls_client_cert": self.cert or None, "tls_client_key": self.key or None}
@@ -59,12 +61,12 @@ class Scheduler:
                 self.address,
                 timeout=self.wait_seconds,
                 security=security,
-                set_as_default=False,
+                set_as_default=False,  # a task of the project may have a client of its own
                 name="cartwright",
             )
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"{self.address}: {_reason(error, security)}") from error
-        except ValueError as error:
+        except ValueError as error:  # an address that Dask cannot parse
             raise ClusterError(f"{self.address}: {error}") from error
 
     def _security(self) -> Security:
@@ -113,7 +115,8 @@ def _words(error: OSError) -> str:
 
 
 def _reason(error: BaseException, security: Security) -> str:
-    """Say why there is no connection, from the chain of exceptions."""
+    """Return why there is no connection, from the chain of exceptions."""
+    # Dask wraps the TLS error in its own timeout and connection errors, several levels deep.
     chain = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None:
         chain.append(cause)
@@ -121,6 +124,7 @@ def _reason(error: BaseException, security: Security) -> str:
         if isinstance(one, ssl.SSLCertVerificationError):
             problem = f"the scheduler's certificate is refused: {one.verify_message}"
             return f"{problem}\nIt has to be signed by the CA in {security.tls_ca_file}."
+    # A scheduler that does not accept us only closes the connection, and never says why.
     if isinstance(error, CommClosedError):
         problem = "the scheduler closed the connection"
         if security.tls_client_cert:

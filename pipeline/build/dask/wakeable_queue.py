@@ -27,11 +27,14 @@ class WakeableQueue(Generic[Item]):
         """Add an item, and wake the thread that waits."""
         with self._lock:
             self._items.append(item)
+            # Only for the first item: the byte is in the pipe exactly while there are items.
             if len(self._items) == 1:
                 self._writer.send_bytes(b"!")
 
     def get(self, timeout: float, wake: Connection | None = None) -> Item | None:
         """Wait for an item; None after the timeout, or when `wake` has something to read first."""
+        # Without the lock: only this thread removes items, and a `put` after the check leaves a
+        # byte in the pipe, so that `wait` returns at once.
         if not self._items:
             wait([self._reader] if wake is None else [self._reader, wake], timeout)
         with self._lock:

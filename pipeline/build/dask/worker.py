@@ -1,8 +1,8 @@
 """The worker's end: check that this process fits the driver, then encode a batch.
 
 A worker reads inputs by digest from the shared cache, calls encoders as any build does, and
-uploads blobs first and the result that names them last, so that nobody ever sees half of a
-result. Several threads of one worker process may run at the same time.
+uploads blobs first and the result that names them last, so that no other machine ever sees half
+of a result. Several threads of one worker process may run at the same time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from pipeline.content.target_error import describe_error
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
 
-KEPT_INPUT_BYTES = 1 << 28
+KEPT_INPUT_BYTES = 1 << 28  # of inputs that a worker process keeps in memory
 
 
 class UnfitError(Exception):
@@ -78,6 +78,7 @@ class InputCache:
 
     def _keep(self, sha: str, data: bytes) -> None:
         with self._lock:
+            # Another thread may have fetched it meanwhile; counted twice, it would never be freed.
             if sha not in self._kept:
                 self._kept[sha] = data
                 self._size += len(data)
@@ -90,6 +91,7 @@ class WorkerState:
     """What a worker process keeps between batches: its code as first seen, and its inputs."""
 
     def __init__(self) -> None:
+        # A worker has no terminal of the user's: the warnings go to the log of Dask's worker.
         for warning in prepare_process(os.getcwd()):
             logging.getLogger(__name__).warning(warning)
         self.code = Code()
@@ -114,6 +116,8 @@ class WorkerState:
         """
         with self._lock:
             reasons = differences(table, self.code.table(encoder, suffixes))
+            # Loaded before texts are compared: an import now reads what is on disk now, which may
+            # already differ from what the table was made from.
             if not reasons:
                 with suppress(Exception):  # a failing import is the failure of each job
                     load_function(encoder)
@@ -184,6 +188,7 @@ def _own_name() -> WorkerName:
 def _do_all(batch: Batch) -> tuple[JobReply, ...]:
     state = worker_state()
     shared = state.shared
+    # Before any job runs: one encoder that does not fit refuses the batch as a whole.
     read_by = {one.code_key: (one.encoder, one.suffixes) for one in batch.jobs}
     code = {key: state.code_of(*read_by[key], batch.code[key]) for key in read_by}
     jobs = [one.job(code[one.code_key]) for one in batch.jobs]
@@ -191,6 +196,7 @@ def _do_all(batch: Batch) -> tuple[JobReply, ...]:
     if batch.bundle is not None:
         data = shared.blob(batch.bundle)
         if data is None:
+            # A cache that can't be reached lacks everything, which is not the driver's fault.
             _check(shared)
             return tuple(Missing((batch.bundle,)) for _ in jobs)
         bundled = unpack_bundle(data)
@@ -209,14 +215,17 @@ def _do(
     wanted = {name: sha for name, sha in sorted(message.inputs.items()) if sha is not None}
     inputs = {name: data for name, sha in wanted.items() if (data := read(sha)) is not None}
     if len(inputs) < len(wanted):
-        _check(shared)
+        _check(shared)  # as above
         return Missing(tuple(sha for name, sha in wanted.items() if name not in inputs))
     try:
         receipt, outputs = encode(job, inputs)
+    # An encoder or a library of its may call sys.exit, which must not end the worker.
     except (Exception, SystemExit) as error:
         return _failed(failure(job, error), perf_counter() - began, thread_time() - cpu_began)
     if not can_travel(receipt):
         return Unshareable()
+    # The driver takes results from the shared cache alone, so this one has to get there. The check
+    # ends the loop once the breaker has tripped, or uploads are refused.
     while not shared.publish(job.fingerprint, receipt, lambda one: outputs[one.role]):
         _check(shared)
     return Stored(perf_counter() - began, thread_time() - cpu_began)

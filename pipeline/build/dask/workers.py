@@ -9,7 +9,7 @@ from distributed import Client
 
 from pipeline.build.dask.error import ClusterError
 
-CONTACT_SECONDS = 5.0
+CONTACT_SECONDS = 5.0  # how long one question to the scheduler may take
 NAMES_SHOWN = 3
 
 
@@ -40,6 +40,7 @@ class Workers:
 
     def allowed(self) -> list[str] | None:
         """Return the addresses of the workers that may get jobs; None for any."""
+        # None while no worker is refused: then workers that join later may do the jobs, too.
         return self._usable() if self._refused else None
 
     def are_gone(self, workers: list[str] | None) -> bool:
@@ -47,7 +48,7 @@ class Workers:
         return workers is not None and not set(workers) & set(self._thread_counts)
 
     def refuse(self, worker: str, reasons: Sequence[str]) -> None:
-        """Give a worker no more jobs."""
+        """Send no more jobs to a worker, for these reasons."""
         self._refused[worker] = tuple(reasons)
 
     def refresh(self) -> None:
@@ -55,6 +56,7 @@ class Workers:
         now = self._clock()
         try:
             self._thread_counts = self._client.nthreads(callback_timeout=CONTACT_SECONDS)
+        # Dask's client reconnects by itself, so one question without an answer is no loss yet.
         except (OSError, TimeoutError, ValueError):
             if self._client.status == "closed" or now - self._last_contact > self._wait_seconds:
                 waited = f"{self._wait_seconds:.0f} s"
@@ -65,6 +67,7 @@ class Workers:
         self._last_contact = now
         if self._usable():
             self._last_usable = now
+        # A refused worker stays refused: its code and its settings do not change while it runs.
         elif self._thread_counts:
             raise ClusterError("\n".join(["no worker of the cluster is fit:", *self.refusals()]))
         elif now - self._last_usable > self._wait_seconds:

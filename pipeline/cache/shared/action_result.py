@@ -28,9 +28,11 @@ HASH, SIZE_BYTES = 1, 2
 WORKER = 1
 # fmt: on
 FILE_FIELDS = (PATH, DIGEST, CONTENTS)
-# Directories, links and texts by digest: we never write them, so whoever did is not Cartwright.
+# Directories, links and texts by digest: a message with one of them is not from Cartwright.
 NOT_OURS = {3, 6, 8, 10, 11, 12}
 
+# Wire types of protobuf; those of fixed width with their bytes. A varint has 7 bits a byte, so
+# 64 bits take 10 bytes.
 VARINT, BYTES, WIDTHS = 0, 2, {1: 8, 5: 4}
 VARINT_BYTES = 10
 # The seal and the signature travel as the name of the worker: servers keep that field, and those
@@ -40,6 +42,7 @@ DIGEST_CHARACTERS = 64
 SHA = re.compile(f"[0-9a-f]{{{DIGEST_CHARACTERS}}}")
 # Outputs beyond so many bytes in all are blobs of their own instead of part of the message.
 INLINE_TOTAL = 1 << 18
+# Limits of what is believed, far above what builds have: they bound memory and time.
 RESULT_BYTES = 1 << 32
 ROLE_CHARACTERS = 1024
 MEMBER_CHARACTERS = 64
@@ -85,7 +88,8 @@ def pack_action(fingerprint: str, receipt: Receipt, key: bytes = b"") -> bytes:
 
 
 def inlined(receipt: Receipt) -> set[str]:
-    """Name the roles whose bytes `pack_action` puts into the message."""
+    """Return the roles whose bytes `pack_action` puts into the message."""
+    # In the receipt's order, so that `pack_action` and the upload of blobs agree.
     room, roles = INLINE_TOTAL, set()
     for one in receipt.made:
         if one.role in receipt.inline and one.size <= room:
@@ -101,12 +105,14 @@ def seal(fingerprint: str, receipt: Receipt) -> str:
 
 def sign(fingerprint: str, receipt: Receipt, key: bytes) -> str:
     """Authenticate everything that a result says, with its key, for those who have the secret."""
+    # With a prefix of its own, so that a seal never is the text that a signature covers.
     statement = SIGNATURE.encode() + _statement(fingerprint, receipt)
     return SIGNATURE + hmac.digest(key, statement, "sha256").hex()
 
 
 def _statement(fingerprint: str, receipt: Receipt) -> bytes:
-    """Write down what is sealed and signed; the digests stand for the outputs' bytes."""
+    """Serialise what is sealed and signed; the digests stand for the outputs' bytes."""
+    # As JSON: joined texts could be cut at other places and still be the same bytes.
     rows = [[one.role, one.size, one.sha] for one in receipt.made]
     return json.dumps([fingerprint, rows, receipt.warnings, receipt.report]).encode()
 
@@ -170,6 +176,7 @@ def unpack_action(
         if number == OUTPUT_FILES:
             one, contents = _unpack_file(_bytes(value))
             made.append(one)
+            # protobuf leaves out empty fields: an output without bytes is always complete.
             if contents or not one.size:
                 inline[one.role] = contents
         elif number in texts:
@@ -178,6 +185,7 @@ def unpack_action(
             worker = _only_text(_bytes(value), WORKER)
         elif number in NOT_OURS or (number == EXIT_CODE and value):
             raise BadActionError("it is not a result of Cartwright's")
+    # Warnings travel as the action's error output, the report as its output.
     receipt = Receipt(tuple(made), _lines(texts[STDERR_RAW]), _lines(texts[STDOUT_RAW]))
     _check_worker(worker, fingerprint, receipt, key)
     _check_promise(receipt, outputs)
@@ -188,6 +196,7 @@ def _check_worker(worker: str, fingerprint: str, receipt: Receipt, key: bytes) -
     sealed, dot, signature = worker.partition(SIGNATURE)
     if sealed != seal(fingerprint, receipt):
         raise BadActionError("its seal does not fit")
+    # In constant time, so that how long it takes tells nothing about the right signature.
     if key and not hmac.compare_digest(
         (dot + signature).encode(), sign(fingerprint, receipt, key).encode()
     ):
@@ -196,6 +205,7 @@ def _check_worker(worker: str, fingerprint: str, receipt: Receipt, key: bytes) -
 
 def _check_promise(receipt: Receipt, outputs: Mapping[str, Place]) -> None:
     roles = [one.role for one in receipt.made]
+    # Our own writer sorts them, so this costs no valid result.
     if roles != sorted(set(roles)):
         raise BadActionError("its outputs are repeated, or out of order")
     if any(compare_roles(roles, outputs)):
@@ -219,7 +229,7 @@ def _unpack_digest(data: bytes) -> tuple[str, int]:
     parts = dict(_fields(data, FIELDS_OF_DIGEST))
     sha, size = _decoded(_bytes(parts.get(HASH, b""))), parts.get(SIZE_BYTES, 0)
     if not SHA.fullmatch(sha) or not isinstance(size, int) or size > RESULT_BYTES:
-        raise BadActionError("a digest is none")
+        raise BadActionError("a digest is malformed")
     return sha, size
 
 
@@ -260,6 +270,7 @@ def can_travel(receipt: Receipt) -> bool:
         _lines(_text(receipt.report))
     except BadActionError:
         return False
+    # With all room for inline bytes and texts: what passes here is below every reader's limit.
     names = sum(len(one.role.encode()) + ENTRY_BYTES for one in receipt.made)
     is_short = names + INLINE_TOTAL + 2 * TEXT_BYTES + SPARE_BYTES <= MESSAGE_BYTES
     is_small = sum(one.size for one in receipt.made) <= RESULT_BYTES
@@ -268,6 +279,7 @@ def can_travel(receipt: Receipt) -> bool:
 
 def _only_text(data: bytes, wanted: int) -> str:
     found = [value for number, value in _fields(data, FIELDS_OF_METADATA) if number == wanted]
+    # Our writer sets it once. protobuf would let the last of several win.
     return _decoded(_bytes(found[0])) if len(found) == 1 else ""
 
 
@@ -285,11 +297,11 @@ def _bytes(value: int | bytes) -> bytes:
 
 
 def _fields(data: bytes, most: int) -> Iterator[tuple[int, int | bytes]]:
-    """Give the fields of a message without those of fixed width, and refuse more than so many.
+    """Yield the fields of a message but those of fixed width; refuse more than `most` of them.
 
     A field may be two bytes long: without a limit, a message of a few megabytes would take
-    seconds to read. Messages in a message are read by whoever knows that they are some, three
-    levels deep and no deeper.
+    seconds to read. A nested message is read by the caller that expects one, at most three levels
+    deep.
     """
     at, end = 0, len(data)
     for _ in range(most):
@@ -313,7 +325,7 @@ def _fields(data: bytes, most: int) -> Iterator[tuple[int, int | bytes]]:
 
 def _width(kind: int) -> int:
     if kind not in WIDTHS:
-        raise BadActionError("it is no message")
+        raise BadActionError("it is not a protobuf message")
     return WIDTHS[kind]
 
 

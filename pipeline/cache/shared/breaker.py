@@ -22,7 +22,7 @@ SLOWEST_RATE = 1 << 18  # bytes a second
 
 
 def allowance(size: int) -> float:
-    """Give the seconds that so many bytes may take on the way."""
+    """Return the seconds that the transfer of so many bytes may take."""
     return size / SLOWEST_RATE
 
 
@@ -41,7 +41,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the breaker has tripped: no request is made any more."""
+        """Tell whether the breaker has tripped, so that no more requests are made."""
         return bool(self.reason)
 
     def when_tripped(self, action: Callable[[], None]) -> None:
@@ -54,11 +54,13 @@ class Breaker:
             if self.reason:
                 return
             self.reason = reason
+        # Not under the lock: actions take locks of their own.
         for action in self._on_trip:
             action()
 
     def note_answer(self, seconds: float, size: int) -> None:
         """Count an answer of so many bytes for which we waited so long."""
+        # Negative for a quick answer, which drains the bucket.
         lost = (seconds - allowance(size)) / self._scale - QUICK_SECONDS
         self._fill(lost, "it is too slow")
 

@@ -1,7 +1,7 @@
 """Requests to the server: GET, HEAD and PUT over kept connections, one for each thread.
 
-Nothing is followed, unpacked or believed: no redirects, no encodings, no more bytes than were
-promised, no more time than the bytes may take. Whatever goes wrong ends in a RemoteError.
+A server is not trusted: a request follows no redirects, accepts no encodings, reads no more bytes
+than were promised and waits no longer than these may take. Every problem raises a RemoteError.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
-from socket import IPPROTO_TCP, SHUT_RDWR, TCP_NODELAY
+from socket import SHUT_RDWR
 from time import monotonic
 
 from pipeline.cache.shared.address import Address
@@ -21,15 +21,16 @@ from pipeline.cache.shared.response import Response
 from pipeline.cache.shared.wait import TICK_SECONDS, Lag, TimedReader, Wait
 
 CONNECT_SHARE = 0.6  # of the patience, for a connection to be made
-CHUNK_BYTES = 1 << 20
-PIECE_BYTES = 1 << 18
-REFUSAL_BYTES = 1 << 16  # how long the body of an answer may be that says no
+CHUNK_BYTES = 1 << 20  # of a body that is received in one call
+PIECE_BYTES = 1 << 18  # of a body that is sent in one call
+REFUSAL_BYTES = 1 << 16  # of the body of an error response
 # Answers longer than this are read by few threads at once, so that memory stays bounded.
 LARGE_BYTES = 1 << 22
 LARGE_AT_ONCE = 4
 TOO_LATE = "it does not answer in time"
+# The first part of a path in Bazel's HTTP protocol: action results, and blobs by digest.
 AC, CAS = "ac", "cas"
-FINE, MISSING, NO_ACCESS = (200, 201, 202, 204), (404, 410), (401, 403, 405, 407)
+SUCCESS, MISSING, NO_ACCESS = (200, 201, 202, 204), (404, 410), (401, 403, 405, 407)
 
 
 class RemoteError(Exception):
@@ -94,6 +95,7 @@ class Client:
 
     def put(self, kind: str, sha: str, data: bytes) -> None:
         """Send an entry."""
+        # A server that does not know the path at all takes no uploads.
         if self._request("PUT", kind, sha, REFUSAL_BYTES, data) is None:
             raise AccessError("404")
         with self._lock:
@@ -129,7 +131,7 @@ class Client:
                     raise
                 return self._exchange(method, f"{kind}/{sha}", limit, body)
         except (OSError, HTTPException, ValueError) as error:
-            raise RemoteError(_in_words(error)) from None
+            raise RemoteError(_describe(error)) from None
         except AttributeError:  # its socket is gone: another thread has just closed it
             if not self._over.is_set():
                 raise
@@ -139,6 +141,7 @@ class Client:
         connection = self._connection()
         allowed = self._patience + allowance(len(body or b""))
         call = Call(connection, Wait(self._lag, self._patience, allowed))
+        # By thread, without a lock: each thread sets and removes its own entry only.
         me = threading.get_ident()
         self._calls[me] = call
         try:
@@ -172,7 +175,7 @@ class Client:
             except TimeoutError:
                 raise  # whose fault that is depends on how long we waited
             except OSError as error:
-                raise UnreachableError(_in_words(error)) from None
+                raise UnreachableError(_describe(error)) from None
 
     def _send(self, call: Call, method: str, path: str, body: bytes | None) -> None:
         size = f"Content-Length: {len(body)}\r\n" if body is not None else ""
@@ -188,16 +191,17 @@ class Client:
                 view = view[PIECE_BYTES:]
 
     def _connection(self) -> HTTPConnection:
-        """Give this thread's connection; HTTP/1.1 answers one request at a time."""
+        """Return this thread's connection; HTTP/1.1 answers one request at a time."""
         connection: HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._own.connection = self._new_connection()
             with self._lock:
+                # Under the lock that `close` takes its list with: none is added after that.
                 if self._over.is_set():
                     raise RemoteError("the run is over")
                 self._connections.append(connection)
                 if self._watch is None:
-                    self._watch = threading.Thread(target=self._keep_watch, daemon=True)
+                    self._watch = threading.Thread(target=self._watch_calls, daemon=True)
                     self._watch.start()
         if self._over.is_set():
             raise RemoteError("the run is over")
@@ -209,7 +213,7 @@ class Client:
             return Connection(host, port, timeout=patience)
         return SafeConnection(host, port, timeout=patience, context=self._context)
 
-    @cached_property
+    @cached_property  # loading the system's certificates takes long
     def _context(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
@@ -219,7 +223,7 @@ class Client:
             self._connections.remove(connection)
         connection.close()
 
-    def _keep_watch(self) -> None:
+    def _watch_calls(self) -> None:
         """Measure our own lag, and trip the breaker where a request waits for too long.
 
         The socket's timeout ends a wait without a single byte. A server that sends a byte now and
@@ -236,10 +240,11 @@ class Client:
 
     def _answer(self, response: HTTPResponse, method: str, limit: int, wait: Wait) -> bytes | None:
         status = response.status
-        if status in FINE:
+        if status in SUCCESS:
             if response.headers.get("Content-Encoding", "identity").lower() != "identity":
                 raise WrongAnswerError("an answer is compressed, which was not asked for")
             return b"" if method == "HEAD" else self._body(response, limit, wait)
+        # Read to its end, or the connection could not be used again.
         self._body(response, REFUSAL_BYTES, wait)
         if status in MISSING:
             return None
@@ -251,13 +256,14 @@ class Client:
 
     def _body(self, response: HTTPResponse, limit: int, wait: Wait) -> bytes:
         """Read a body whole; while it waits for its turn, a large one is left in the socket."""
+        # A chunked body has no length, and counts as the largest that it may be.
         size = limit if response.length is None else response.length
         with self._large if size > LARGE_BYTES else nullcontext():
             return _read_at_most(response, limit, wait)
 
 
 class Connection(HTTPConnection):
-    """A connection that sends small requests at once, and has a shorter timeout to be made."""
+    """A connection with a shorter timeout to be made than to wait for answers."""
 
     def connect(self) -> None:
         """Connect, then wait for answers with the whole patience."""
@@ -266,7 +272,6 @@ class Connection(HTTPConnection):
             super().connect()
         finally:
             self.timeout = patience
-        self.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self.sock.settimeout(patience)
 
 
@@ -288,6 +293,7 @@ def _read_at_most(response: HTTPResponse, limit: int, wait: Wait) -> bytes:
     if response.length is not None and response.length > limit:
         raise WrongAnswerError("an answer is longer than it should be")
     before, chunks, size = wait.seconds, [], 0
+    # One byte more than is allowed: it shows that a body without a length is too long.
     while chunk := response.read(min(CHUNK_BYTES, limit - size + 1)):
         size += len(chunk)
         if size > limit:
@@ -298,13 +304,14 @@ def _read_at_most(response: HTTPResponse, limit: int, wait: Wait) -> bytes:
         by_rate = before + wait.patience_seconds + allowance(size + CHUNK_BYTES)
         by_chunk = wait.seconds + wait.patience_seconds + allowance(CHUNK_BYTES)
         wait.allowed_seconds = min(by_rate, by_chunk)
+    # http.client counts `length` down as it reads.
     if response.length:
         raise WrongAnswerError("an answer is cut short")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def header_fields(address: Address) -> str:
-    """Give the header fields that every request has."""
+    """Return the header fields that every request has."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     lines = [f"Host: {host}:{address.port}", "Accept-Encoding: identity", "User-Agent: cartwright"]
     if address.authorization:
@@ -318,8 +325,9 @@ def hang_up(connection: HTTPConnection) -> None:
         connection.sock.shutdown(SHUT_RDWR)
 
 
-def _in_words(error: Exception) -> str:
-    """Say what happened without quoting anything that was sent or received."""
+def _describe(error: Exception) -> str:
+    """Describe an error without quoting anything that was sent or received."""
+    # Both may hold credentials, and what was received may hold control codes.
     if isinstance(error, ssl.SSLError):
         return f"TLS fails ({error.reason or 'no reason given'})"
     if isinstance(error, TimeoutError):

@@ -1,7 +1,7 @@
 """Results still to be uploaded, remembered from one run to the next.
 
-A text file with a fingerprint in each line. It is a convenience: lines that are none are passed
-over, and of too many the oldest are dropped. Whoever encodes such a result next sends it anyway.
+A text file with a fingerprint in each line. It is a convenience: other lines are skipped, and of
+too many the oldest are dropped. Whoever encodes such a result next uploads it anyway.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pipeline.disk.file import read_if_there, write_whole
 
 MOST = 10_000
 FINGERPRINT = re.compile(rb"[0-9a-f]{64}")
-LINE_BYTES = 65
+LINE_BYTES = 65  # a fingerprint and a newline
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Pending:
     def load(self) -> list[str]:
         """Read the list, oldest first."""
         data = read_if_there(self.path) or b""
-        # Whoever wrote the file, no more than the newest lines are looked at.
+        # Bounded, even if another program has written to the file.
         lines = data[-MOST * LINE_BYTES :].split(b"\n")
         return [line.decode() for line in lines if FINGERPRINT.fullmatch(line)]
 

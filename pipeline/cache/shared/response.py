@@ -12,7 +12,7 @@ from typing import Any
 
 STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?\r?\n")
 LINE_BYTES = 1 << 13
-LINES = 100
+LINES = 100  # of a head, as in the standard library
 NO_CONTENT, NOT_MODIFIED = 204, 304
 
 
@@ -30,6 +30,7 @@ class Response(HTTPResponse):
         while status < 200:  # an interim response; the real one follows
             minor, status = self._status_line()
             fields = self._fields()
+        # All attributes that `HTTPResponse.begin` would set, because its `read` relies on them.
         self.version, self.code, self.status, self.reason = 10 + minor, status, status, ""
         self.headers = self.msg = HTTPMessage()
         if b"content-encoding" in fields:
@@ -37,6 +38,7 @@ class Response(HTTPResponse):
         self.chunked = fields.get(b"transfer-encoding", b"").lower() == b"chunked"
         self.chunk_left = None
         self.length = None if self.chunked else self._body_length(fields)
+        # HTTP/1.0 closes unless it says otherwise; a body without a length ends with a close.
         wish = fields.get(b"connection", b"" if minor else b"close").lower()
         self.will_close = wish == b"close" or (self.length is None and not self.chunked)
 
@@ -46,6 +48,7 @@ class Response(HTTPResponse):
         length = fields.get(b"content-length")
         if length is None:
             return None
+        # int() would take signs and underscores; 18 digits are below 64 bits.
         if not length.isdigit() or len(length) > 18:
             raise BadStatusLine("content-length")
         return int(length)

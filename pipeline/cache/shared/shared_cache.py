@@ -39,7 +39,7 @@ from pipeline.cache.shared.upload import Uploads
 from pipeline.output import Output
 from pipeline.size import format_bytes
 
-BLOB_BYTES = 1 << 32
+BLOB_BYTES = 1 << 32  # of a blob whose size is not known beforehand
 
 
 def open_shared(root: str, pending: Pending | None = None) -> SharedCache | None:
@@ -63,8 +63,8 @@ class SharedCache:
         self.unsigned = 0
         self.no_uploads = "" if address.writes else "it is read only"
         self._pending, self._still_pending = pending, 0
-        self._fetched: set[str] = set()
-        self._unsendable: set[str] = set()
+        self._fetched: set[str] = set()  # the server has these: they are not uploaded again
+        self._unsendable: set[str] = set()  # trying these again in the next run is no use
         self._lock = threading.Lock()
         self._uploads = Uploads(self.upload)
         self.breaker.when_tripped(self._uploads.give_up)
@@ -103,6 +103,7 @@ class SharedCache:
             self.breaker.note_refusal(str(error))
             return False
         inline = dict(action.inline)
+        # The receipt last: once it is there, the local cache promises all of its outputs.
         for one in action.receipt.made:
             if not self._bring(one, inline, cache):
                 return False
@@ -112,7 +113,10 @@ class SharedCache:
         return True
 
     def _bring(self, one: Output, inline: dict[str, bytes], cache: Cache) -> bool:
-        """Get the bytes of an output: small ones into the receipt, others as objects."""
+        """Get the bytes of an output: small ones into the receipt, others as objects.
+
+        What is small is decided by this machine; the sender's limit may have been another.
+        """
         data = inline.get(one.role)
         if data is None:
             if not is_small(one.size) and cache.has_object(one.sha):
@@ -148,10 +152,11 @@ class SharedCache:
         self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
     ) -> bool:
         """Send a result: first the bytes, then the message that names them."""
-        # In this order nobody ever sees a result of which bytes are missing; servers that validate
-        # results refuse one.
+        # In this order no reader ever finds a result whose bytes are missing. Servers that validate
+        # results refuse such a one.
         inside = inlined(receipt)
         for one in receipt.made:
+            # Empty outputs need no blob: their digest says everything.
             if one.role not in inside and one.size and not self._upload_blob(one, load):
                 return False
         return self._put(AC, fingerprint, pack_action(fingerprint, receipt, self.address.key))
@@ -206,6 +211,7 @@ class SharedCache:
             return None
 
     def _note(self, error: RemoteError) -> None:
+        # Without access or a server every other request would fail as well: stop at once.
         if isinstance(error, AccessError | UnreachableError):
             self.breaker.trip(str(error))
         elif isinstance(error, WrongAnswerError):
@@ -252,7 +258,7 @@ class SharedCache:
         return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
 
     def summary(self) -> str:
-        """Say how many nodes came from the server, and what is still to be sent there."""
+        """Return a line: how many nodes came from the server, and what is still to be sent."""
         down, up = format_bytes(self.client.bytes_down), format_bytes(self.client.bytes_up)
         nodes = f"{self.nodes:,} node{'' if self.nodes == 1 else 's'}"
         waiting = f", {self._still_pending:,} still to be sent" if self._still_pending else ""

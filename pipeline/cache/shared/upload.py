@@ -41,6 +41,7 @@ class Uploads:
 
     def _enqueue(self, fingerprint: str, cache: Cache) -> None:
         self._queue.append((fingerprint, cache))
+        # One thread more while there is work for it; builds without uploads start none.
         if self._threads < min(THREADS, len(self._queue) + len(self._under_way)):
             self._threads += 1
             threading.Thread(target=self._work, daemon=True).start()
@@ -92,7 +93,7 @@ class Uploads:
             )
 
     def unsent(self) -> list[str]:
-        """Name the results that were not sent, oldest first; those under way count as such."""
+        """Return the results that were not sent, oldest first; those under way count as such."""
         with self._changed:
             failed = [fingerprint for fingerprint, _ in self._failed]
             return [*failed, *self._under_way, *self._left_out]

@@ -29,7 +29,7 @@ class Lag:
         self._lost_and_due = self.total(now), now + TICK_SECONDS
 
     def total(self, now: float) -> float:
-        """Give the seconds lost so far, up to this moment."""
+        """Return the seconds lost so far, up to this moment."""
         lost, due = self._lost_and_due
         return lost + max(0.0, now - due)
 

@@ -1,1 +1,1 @@
-"""The commands, a file each: those of our own are entry points, those of doit stand in doit.cfg."""
+"""The commands, one file each: new ones are entry points, replacements of doit's in doit.cfg."""

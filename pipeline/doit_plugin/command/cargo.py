@@ -45,11 +45,13 @@ class Cargo(PlainCommand, Run):
         if len(args) != 1 or not folder:
             raise InvalidCommand("cargo takes one manifest and --into with a folder")
         folder = os.path.abspath(folder)
-        params["outfile"] = sys.stderr
+        params["outfile"] = sys.stderr  # cargo reads the standard output
         result: int = super().execute(params, args)
         if result:
             return result
+        # A new session: the run has closed its own.
         project = open_session().project
+        # Under the lock, or another build could change outputs while they are copied.
         try:
             project.lock.acquire()
             mirror(outputs_of(project, args[0]), folder)
@@ -68,7 +70,7 @@ def outputs_of(project: Project, stem: str) -> dict[str, str]:
     record = project.state.manifest(stem)
     if record is None:
         raise InvalidCommand(f"cargo: {stem} is no manifest, but perhaps a target or a task")
-    skipped = len(record.output) + 1
+    skipped = len(record.output) + 1  # with the slash
     paths = project.state.output_paths(stem)
     return {path[skipped:]: f"{project.root}/{path}" for path in paths}
 
@@ -90,6 +92,7 @@ def watch_lines(project: Project, stem: str) -> list[str]:
     inside = {*PROJECT_FILES, manifest, *folders, *_sources(project, stem)}
     modules = {path for path, _ in record.modules}
     paths = {f"{project.root}/{path}" for path in inside} | modules
+    # Cargo counts a path that does not exist as changed, each time.
     return [f"cargo:rerun-if-changed={path}" for path in sorted(paths) if os.path.exists(path)]
 
 
@@ -102,6 +105,7 @@ def _sources(project: Project, stem: str) -> Iterable[str]:
 
 def warning_lines(project: Project, stem: str) -> list[str]:
     """Return the lines that make cargo show the warnings of a manifest's nodes."""
+    # From receipts, not from the build's log: nodes that were up to date have warnings as well.
     lines: list[str] = []
     for row in sorted(project.state.rows(stem), key=lambda row: row.task):
         built = row.built

@@ -21,10 +21,11 @@ class Clean(PlainCommand, DoitClean):  # type: ignore[misc] # doit has no types
     name = "clean"
 
     def clean_tasks(self, tasks: Sequence[Any], dryrun: bool, cleanforget: bool) -> None:
-        """Clean tasks, each once; of nodes remove only the files that nobody altered."""
+        """Clean tasks, each once; of nodes, remove only unaltered files."""
         project: Project = self.loader.session.project
         with user_errors_as_doit_errors():
             made = {output.path: output.sha for output in project.state.all_outputs()}
+            # doit removes the targets of a task, so those that must stay are taken out first.
             for task in tasks:
                 if task.meta is NODE:
                     task.targets = removable(project, task, made)

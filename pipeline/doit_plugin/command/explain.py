@@ -51,6 +51,7 @@ def explain(session: Session, names: list[str]) -> dict[str, Reason]:
 
 def _unknown_task(session: Session, name: str) -> InvalidCommand:
     targets = session.targets()
+    # New nodes are in no state yet: only explaining everything names them.
     new = session.explain((), survey_in_parallel(session.project.root))
     known = {*targets, *targets.values(), *session.all_tasks(), *new}
     return unknown_name(name, "is no task, manifest or target", known)

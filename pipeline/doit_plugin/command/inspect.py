@@ -51,7 +51,7 @@ class Inspect(PlainCommand):
     doc_usage = "FILE"
     doc_description = "Exits with 1, and the reason, when the file is invalid."
     cmd_options = (opt_json, *opt_exports)
-    needs_project = False
+    needs_project = False  # a file can be inspected anywhere
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
         """Find the reader by content and name, and print what it decodes."""
@@ -64,6 +64,7 @@ class Inspect(PlainCommand):
         try:
             found = inspect_file(path, {name: opt_values[name] for name in EXPORTS})
         except EncodeError as error:
+            # The message begins with the path, so a fact need not repeat it.
             facts = {label: value for label, value in error.facts.items() if value != path}
             error = EncodeError(error.problem, facts, error.hint)
             sys.stderr.write(f"{describe_failure(path, None, error)}\n")
@@ -84,6 +85,7 @@ def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
     origin = find_origin(os.getcwd(), path)
     readers = find_readers(data, path, origin)
     asked = [name for name, place in exports.items() if place]
+    # A source has no reader: it is surveyed as a plan would do.
     if not readers:
         if asked:
             raise EncodeError(f"this kind of file has no --{asked[0]}")
@@ -100,6 +102,7 @@ def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
 
 def first_accepting(attempt: Callable[[One], Found], candidates: Sequence[One]) -> Found:
     """Return the result of the first candidate that accepts a file, or raise the first refusal."""
+    # The first, because candidates are sorted by how likely they are.
     refusals = []
     for one in candidates:
         try:
@@ -121,6 +124,7 @@ def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str,
         return first_accepting(lambda dotted: survey_with(dotted, data, path), surveys)
     if origin is None:
         raise EncodeError("no target knows this kind of file")
+    # Nothing can validate plain data, but that it is what the task wrote can be checked.
     if hashlib.sha256(data).hexdigest() != origin.sha:
         raise EncodeError("it is not what was built", {"task": origin.task}, "Run `doit`.")
     return {"kind": "plain data", "made by": origin.task, "bytes": len(data)}
@@ -137,6 +141,7 @@ def siblings_of(path: str) -> Siblings:
     folder = os.path.realpath(os.path.dirname(path) or ".")
 
     def read(name: str) -> bytes | None:
+        # The name comes from the file that is inspected, and may be anything.
         place = os.path.join(folder, name)
         return None if leads_out(place, folder) else read_if_there(place)
 
@@ -150,6 +155,7 @@ def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, 
     files: Mapping[str, bytes] = load_function(reader.exports[option])(*arguments)
     for name, content in files.items():
         target = place if option != "extract" else os.path.join(place, name)
+        # Names inside a ROM may be anything as well, such as `../../x`.
         if option == "extract" and leads_out(target, os.path.realpath(place)):
             raise EncodeError("a name in the file leads out of the folder", {"name": name})
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -162,6 +168,7 @@ def _lines(found: Any, indent: str = "") -> list[str]:
     for key, value in found.items():
         if isinstance(value, Mapping):
             lines += [f"{indent}{key}", *_lines(value, indent + "  ")]
+        # A list of records as a table: a line for each.
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             lines.append(f"{indent}{key}  {len(value)}")
             for number, one in enumerate(value):

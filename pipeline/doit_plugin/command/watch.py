@@ -61,7 +61,7 @@ def watch_project(root: str, names: Sequence[str]) -> None:
     with suppress(KeyboardInterrupt):
         for changes in watch(
             root,
-            watch_filter=None,
+            watch_filter=None,  # watchfiles' own filter would hide files that a plan may read
             rust_timeout=QUIET_MS,
             yield_on_timeout=True,
             ignore_permission_denied=True,
@@ -80,7 +80,7 @@ def start_build(names: Iterable[str]) -> subprocess.Popen[bytes]:
 
 
 class Watcher:
-    """Decides when to build and what; it is told of changes, and of every moment without any."""
+    """Decides when to build and what; `tick` is called with changes, and regularly without any."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Watcher:
         self._start(self.names, "")
 
     def tick(self, paths: set[str]) -> None:
-        """Take in what changed; build once a build has ended and changes have come to rest."""
+        """Note changed paths; start a build when none is running and changes have stopped."""
         self._may_have_lost = self._may_have_lost or len(paths) >= MANY_CHANGES
         paths = {path for path in paths if not is_private(path)}
         self._changed |= paths
@@ -158,12 +158,12 @@ def say(text: str) -> None:
 
 
 def shown_names(names: Iterable[str]) -> str:
-    """Write the names that a build was started for as a person would."""
+    """Return the names that a build was started for, as text for people."""
     return ", ".join(dict.fromkeys(name.removesuffix(":*") for name in names)) or "everything"
 
 
 def shown_changes(root: str, changed: set[str]) -> str:
-    """Name the one file that changed, or count them; what a build wrote itself is no change."""
+    """Return the one file that changed, or the number of files; outputs do not count."""
     with closing(Project(root, report_waiting)) as project:
         sources = without_outputs(project, changed) or changed
     return next(iter(sources)) if len(sources) == 1 else f"{len(sources):,} files"
@@ -194,11 +194,11 @@ def still_there(root: str, names: list[str]) -> list[str] | None:
     if not names:
         return names
     with closing(Project(root, report_waiting)) as project:
-        known = known_words(Session(project))
+        known = known_names(Session(project))
     return [name for name in names if stem_of(name) in known] or None
 
 
-def known_words(session: Session) -> set[str]:
+def known_names(session: Session) -> set[str]:
     """Return the names of all manifests and of their targets."""
     targets = session.targets()
     return {*targets, *targets.values()}
@@ -207,7 +207,7 @@ def known_words(session: Session) -> set[str]:
 def refuse_unknown(root: str, names: Iterable[str]) -> None:
     """Refuse words that name no manifest and no target: doit would build everything for them."""
     with closing(Project(root, report_waiting)) as project:
-        known = sorted(known_words(Session(project)))
+        known = sorted(known_names(Session(project)))
     for name in names:
         if stem_of(name) not in known:
             there_are = f"there are {', '.join(known)}" if known else "there are none yet"
@@ -221,7 +221,7 @@ def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str
         session = Session(project)
         if changed and not names and set(project.state.stems()) - set(project.manifests.stems()):
             return []  # a manifest was removed, and only a run for all removes its outputs
-        known = known_words(session)
+        known = known_names(session)
         left = [name for name in names if stem_of(name) in known]
         chosen = session.choose(left) if left or not names else []
         stems = [stem for stem in chosen if is_concerned(project, stem, changed)]
@@ -230,7 +230,7 @@ def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str
 
 
 def names_in(stem: str, names: Iterable[str]) -> list[str]:
-    """Return the user's words that name tasks of a manifest, or a pattern for all of its tasks."""
+    """Return the given names of tasks of a manifest, or a pattern for all of its tasks."""
     tasks = [name for name in names if name.startswith(f"{stem}:")]
     return [f"{stem}:*"] if stem in names or not tasks else tasks
 
@@ -251,12 +251,14 @@ def is_concerned(project: Project, stem: str, changed: Iterable[str]) -> bool:
     record = project.state.manifest(stem)
     if record is None or record.digest != project.manifests.digest(stem):
         return bool(without_outputs(project, changed))
+    # Modules of an installed Cartwright keep their absolute paths, and are not watched.
     files = {path.removeprefix(f"{project.root}/") for path, _ in record.modules}
     files.add(project.manifests.file(stem))
     return any(
         path in files
         or is_own_code(path)
         or posixpath.dirname(path) in record.inputs
+        # A whole folder that came or went is one change, above the folders that a plan read.
         or any(f"{folder}/".startswith(f"{path}/") for folder in record.inputs)
         for path in changed
     )
