@@ -31,6 +31,7 @@ from pipeline.change.owner import PlannedFiles
 from pipeline.change.reason import Reason, ReasonFinder
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
 from pipeline.state.node_table import LastBuild, NodeTable
@@ -50,6 +51,7 @@ class Build:
     ) -> None:
         self.project, self.evaluator, self.nodes = project, evaluator, nodes
         self.dirty = set(dirty)
+        self.run = new_run()
         self.encode_again = False
         self.lint = False
         self.log = BuildLog()
@@ -62,9 +64,9 @@ class Build:
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
     def mark_building(self, stems: Iterable[str]) -> None:
-        """Mark manifests as being built, until the build is closed."""
+        """Mark manifests as being built by this run, until the build is closed."""
         with self.project.state.transaction():
-            self.project.state.set_facts(BUILDING, dict.fromkeys(stems, True))
+            self.project.state.set_facts(BUILDING, dict.fromkeys(stems, self.run))
 
     # Before a node runs.
 
@@ -117,6 +119,7 @@ class Build:
             project.ledger,
             self.encode_again,
             self.lint,
+            self.run,
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
@@ -306,6 +309,8 @@ class Build:
         """Save the listings of the folders that were written to, for the next fast path."""
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()
+        # A worker that died may have left some; usually both folders are empty.
+        remove_temporaries((self.project.scratch, self.project.cache.scratch), (self.run,))
         self._warn_of_displaced()
         self.project.state.flush(now=True)
         now_ns = self._wait_for_clock()
@@ -314,6 +319,7 @@ class Build:
             for stem, stamps in self._stamps.items():
                 self._save_listings(stem, stamps, now_ns)
             if not state.has_lost:  # otherwise files exist that only the ledger knows
+                self.project.remember_ledger()
                 state.drop_facts(BUILDING, state.facts(BUILDING))
         self._stamps = {}
 

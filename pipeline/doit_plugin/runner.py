@@ -36,6 +36,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Run until doit has no task left and every job is answered."""
         session = self.session
         try:
+            session.start()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
         except BaseException as error:
@@ -49,8 +50,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         finally:
             if self._executor is not None:
                 self._executor.close()
-            if session.build is not None:
-                session.build.close()
+            session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
 

@@ -115,8 +115,6 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         try:
             self.control.process(self.sel_tasks)
         except InvalidCommand as error:
-            if session.build is not None:
-                session.build.close()  # or the next run would take it for one that was killed
             if error.not_found is None:
                 raise
             known = {*self.control.tasks, *session.all_tasks(), *self.loader.cmd_names}
