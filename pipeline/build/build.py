@@ -54,6 +54,7 @@ class Build:
         self.run = new_run()
         self.encode_again = False
         self.lint = False
+        self.is_durable = True  # whether what was written has to survive a power cut
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
         self._reason_of: dict[str, Reason] = {}
@@ -312,16 +313,39 @@ class Build:
         # A worker that died may have left some; usually both folders are empty.
         remove_temporaries((self.project.scratch, self.project.cache.scratch), (self.run,))
         self._warn_of_displaced()
-        self.project.state.flush(now=True)
-        now_ns = self._wait_for_clock()
         state = self.project.state
+        state.flush(now=True)
+        # Before the listings are saved: a stamp in them vouches for the content of its file.
+        is_on_disk = self._sync()
+        now_ns = self._wait_for_clock()
         with state.transaction():
             for stem, stamps in self._stamps.items():
                 self._save_listings(stem, stamps, now_ns)
-            if not state.has_lost:  # otherwise files exist that only the ledger knows
+            # Otherwise files exist that only the ledger knows, or that may be lost.
+            if is_on_disk and not state.has_lost:
                 self.project.remember_ledger()
                 state.drop_facts(BUILDING, state.facts(BUILDING))
         self._stamps = {}
+
+    def _sync(self) -> bool:
+        """Make all that this run wrote survive a power cut, or return False.
+
+        The run may have written nothing and still have to sync: for a killed one before it.
+        """
+        if not (self.log.removed or self.project.state.count_facts(BUILDING)):
+            return True
+        if not self.is_durable:
+            return True
+        from pipeline.disk.sync import sync_files
+
+        project = self.project
+        written = [f"{project.root}/{path}" for one in self._stamps.values() for path in one]
+        try:
+            sync_files([*written, project.ledger], [project.private, project.cache.store])
+        except OSError as error:
+            self.log.warnings.append(f"not written to the disk for good: {error.strerror}")
+            return False
+        return True
 
     def _wait_for_clock(self) -> int:
         """Wait until the newest stamps can be trusted, and return the file system's time.

@@ -19,7 +19,7 @@ from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
 from pipeline.session import Session
-from pipeline.setting import SettingError, is_set
+from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
 
 opt_lint = {
@@ -79,10 +79,11 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         scheduler: str = "",
     ) -> int:
         session: Session = self.loader.session
-        if session.build is not None:
-            session.build.lint = lint
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            if session.build is not None:
+                session.build.lint = lint
+                session.build.is_durable = _find_switch(session, "durable", default=True)
             if self.loader.target_command is not None:
                 return self._run_target_command()
             session.shared = _open_shared(session)
@@ -129,6 +130,13 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _find_switch(session: Session, key: str, default: bool) -> bool:
+    try:
+        return find_switch(session.project.root, key, default)
+    except SettingError as error:
+        raise InvalidDodoFile(str(error)) from None
 
 
 def _open_shared(session: Session) -> Any:
