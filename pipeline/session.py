@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 from pipeline.change.fast_path import Status, status_if_current
 from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
-from pipeline.state.state import BUILDING
+from pipeline.state.state import BUILDING, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
+    from pipeline.build.event import BuildLog
+    from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
     from pipeline.change.reason import Reason
@@ -46,6 +48,9 @@ class Session:
         self.build: Build | None = None
         self.shared: SharedCache | None = None
         self._not_swept: Sequence[str] = ()  # manifests whose stale outputs may be there
+        self.strictness: Strictness | None = None  # which warnings are failures
+        self.has_failed_on_warnings = False
+        self.standing: BuildLog | None = None  # failed nodes of a run that builds nothing
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
@@ -148,10 +153,66 @@ class Session:
             return
         is_all = build.encode_again
         build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or is_all)
-        removal = remove_stale(self.project, build.evaluator, self._not_swept, self.is_whole)
+        removal = remove_stale(self.project, build.evaluator, self._to_sweep(), self.is_whole)
         for stem, path in removal.removed:
             build.add_removed(stem, path)
         build.log.warnings += removal.warnings
+
+    def _to_sweep(self) -> list[str]:
+        """Return the manifests whose stale outputs are removed: none with a strict empty glob.
+
+        A glob that matches nothing may be a slip, and all outputs of its sources would go.
+        """
+        strictness = self.strictness
+        if strictness is None:
+            return list(self._not_swept)
+        from encoders.kit.warning import group_of
+        from pipeline.manifest.asset import EMPTY_GLOB
+
+        found = {
+            stem: strictness.failures_among(self.statuses[stem].warnings)
+            for stem in self._not_swept
+        }
+        return [
+            stem for stem, failures in found.items() if EMPTY_GLOB not in map(group_of, failures)
+        ]
+
+    @property
+    def log(self) -> BuildLog | None:
+        """What the run found out; None where it built nothing and nothing failed."""
+        return self.build.log if self.build else self.standing
+
+    def all_warnings(self) -> list[str]:
+        """Return the warnings of all manifests and of the build."""
+        found = [warning for one in self.statuses.values() for warning in one.warnings]
+        return [*found, *(self.log.all_warnings() if self.log else ())]
+
+    def fail_on_warnings(self) -> bool:
+        """Count nodes with warnings as failed where that is asked for; tell whether any is."""
+        if self.strictness is None:
+            return False
+        from pipeline.build.event import BuildLog
+        from pipeline.build.strict import fail_nodes
+
+        log = self.log or BuildLog()
+        fail_nodes(self.strictness, log, self._standing_warnings())
+        if self.build is None and log.nodes:
+            self.standing = log
+        self.has_failed_on_warnings = bool(self.failing_warnings())
+        return self.has_failed_on_warnings
+
+    def failing_warnings(self) -> list[str]:
+        """Return the warnings that make this run fail."""
+        return self.strictness.failures_among(self.all_warnings()) if self.strictness else []
+
+    def _standing_warnings(self) -> dict[str, Sequence[str]]:
+        """Return what the last builds of this run's nodes warned of."""
+        state = self.project.state
+        return {
+            task: lines
+            for task, lines in state.facts(WARNED).items()
+            if stem_of(task) in self.statuses and state.row(task) is not None
+        }
 
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""

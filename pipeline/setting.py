@@ -23,6 +23,7 @@ KEYS = (
     "scheduler_tls_key",
     "cluster_wait",
     "durable",
+    "strict",
 )
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 # Projects are committed, so these are read from the environment alone.

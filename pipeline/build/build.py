@@ -13,6 +13,7 @@ from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
+from encoders.kit.warning import grouped
 from pipeline.build.event import (
     FAILED,
     MISSING_INPUTS,
@@ -35,7 +36,7 @@ from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
 from pipeline.state.node_table import LastBuild, NodeTable
-from pipeline.state.state import BUILDING, NodeRow
+from pipeline.state.state import BUILDING, WARNED, NodeRow
 from pipeline.task_name import TaskName, stem_of
 
 CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
@@ -222,7 +223,10 @@ class Build:
         )
         self.log.add(event)
         if result.damaged:
-            self.log.warnings += [f"damaged in the cache, set aside: {x}" for x in result.damaged]
+            self.log.warnings += [
+                grouped("cache-damage", f"damaged in the cache, set aside: {one}")
+                for one in result.damaged
+            ]
         self._displaced += result.displaced
         row = self.nodes.row(task)
         if row is not None and result.outcome not in (FAILED, UNCHANGED):
@@ -250,10 +254,25 @@ class Build:
                 (path, row.stem, row.task, one.size, one.sha) for path, one in files.items()
             )
             self._add_owner(row.task)
+            self._keep_warnings(row.task, result.warnings)
             # Before anything is committed: a kill must not leave a stale file that nobody knows.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
+
+    def _keep_warnings(self, task: str, warnings: tuple[str, ...]) -> None:
+        """Keep what a node warned of, for as long as that build of it is current."""
+        if warnings:
+            self.project.state.set_facts(WARNED, {task: warnings})
+            self._warned.add(task)
+        elif task in self._warned:
+            self.project.state.drop_facts(WARNED, (task,))
+            self._warned.discard(task)
+
+    @cached_property
+    def _warned(self) -> set[str]:
+        """The tasks whose last build had warnings."""
+        return set(self.project.state.facts(WARNED))
 
     def _save_code(self, task: str) -> None:
         """Keep the code table that the node was built with, so that a change can be explained."""
@@ -343,7 +362,8 @@ class Build:
         try:
             sync_files([*written, project.ledger], [project.private, project.cache.store])
         except OSError as error:
-            self.log.warnings.append(f"not written to the disk for good: {error.strerror}")
+            text = f"not written to the disk for good: {error.strerror}"
+            self.log.warnings.append(grouped("sync", text))
             return False
         return True
 
@@ -368,7 +388,7 @@ class Build:
             where = first if count == 1 else f"below {PRIVATE}/{DISPLACED}, such as {first}"
             files = "file" if count == 1 else "files"
             moved = "of somebody else moved out of an output's place"
-            self.log.warnings.append(f"{count} {files} {moved}: now {where}")
+            self.log.warnings.append(grouped("displaced", f"{count} {files} {moved}: now {where}"))
             self._displaced = []
 
     def _save_listings(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:

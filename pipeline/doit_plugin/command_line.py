@@ -17,6 +17,7 @@ from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
 LOADER = "cartwright"  # the name of our loader in doit.cfg
+STRICT_GROUP = "strict-group"  # what `--strict=GROUP` becomes: getopt knows no optional values
 
 
 def run_command(run: Callable[[], int]) -> int:
@@ -37,6 +38,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
     def parse_only(self, in_args: Sequence[str], params: Any = None) -> tuple[Any, list[str]]:
         """Parse a line into values by option and the words that are no options."""
+        in_args = split_strict(in_args)
         try:
             found, _ = getopt.getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -50,6 +52,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
     def reorder(self, in_args: Sequence[str]) -> list[str]:
         """Put options first: doit takes everything behind the first name for a name."""
+        in_args = split_strict(in_args)
         try:
             found, names = getopt.gnu_getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -85,6 +88,17 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
         near = nearest(wrong, [name.removesuffix("=") for name in self.get_long()])
         return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
+
+
+def split_strict(in_args: Sequence[str]) -> list[str]:
+    """Turn `--strict=GROUP` into an option of its own, up to the end of options."""
+    words = list(in_args)
+    end = words.index("--") if "--" in words else len(words)
+    options = [
+        word.replace("--strict=", f"--{STRICT_GROUP}=", 1) if word.startswith("--strict=") else word
+        for word in words[:end]
+    ]
+    return [*options, *words[end:]]
 
 
 def find_root(folder: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
-from doit.runner import ERROR, FAILURE, Runner
+from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
 from pipeline.doit_plugin.loader import NODE
@@ -53,6 +53,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
+        if session.fail_on_warnings() and self.final_result == SUCCESS:
+            self.final_result = FAILURE
 
     def _report_lost_cluster(self, error: BaseException) -> bool:
         """Report a lost cluster as a failure of the run: what was finished is kept."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.native import kernel
+from encoders.kit.warning import grouped
 from pipeline.content.code import add_project_encoders
 from pipeline.content.kernel import kernel_warning
 from pipeline.content.target_error import describe_error
@@ -41,7 +42,7 @@ def prepare_process(root: str) -> list[str]:
     warning = kernel_warning(kernel.built_extension(), os.path.dirname(kernel.__file__))
     if warning:
         kernel.use_native(False)
-    return [warning] if warning else []
+    return [grouped("kernels", warning)] if warning else []
 
 
 def _exit_with_parent() -> None:
