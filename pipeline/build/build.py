@@ -29,7 +29,7 @@ from pipeline.build.work import close_tools, do_job, tools_for
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
-from pipeline.change.reason import Reason, ReasonFinder
+from pipeline.change.reason import MISSING, Reason, ReasonFinder
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.disk.temporary import new_run, remove_temporaries
@@ -93,7 +93,7 @@ class Build:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
             return Result(FAILED, error=error)
-        if task in self.dirty:
+        if task in self.dirty and task not in self._reason_of:
             self._reason_of[task] = self._reasons.reason(task)
         return self._job(task, node, digests)
 
@@ -191,6 +191,7 @@ class Build:
         """Build nodes again, up to the first that fails, and return its name."""
         for task in tasks:
             self.dirty.add(task)
+            self._reason_of[task] = Reason(MISSING, "lost from the cache")
             result = self._do(task)
             if result.outcome == MISSING_INPUTS:
                 result = self.rebuild_inputs(task, result)
@@ -406,9 +407,19 @@ class Build:
                 folders[folder].pop(name, None)
             else:
                 folders[folder][name] = stamp
-        for folder in folders:
-            parent, name = posixpath.split(folder)
-            if parent in folders and snapshot.listing(folder) is None:
-                folders[parent][name + "/"] = FOLDER
+        self._add_new_folders(stem, folders)
         for folder, listing in folders.items():
             self.project.state.set_listing(stem, folder, without_fresh(listing, now_ns))
+
+    def _add_new_folders(self, stem: str, folders: dict[str, dict[str, Stamp]]) -> None:
+        """Add folders that this run made to the listings of those that they are in."""
+        snapshot, kept = self.project.snapshot, self.project.state.listing_digests(stem)
+        for folder in list(folders):
+            new = folder
+            while new and snapshot.listing(new) is None:
+                parent, name = posixpath.split(new)
+                if parent in kept and parent not in folders:
+                    folders[parent] = dict(snapshot.listing(parent) or {})
+                if parent in folders:
+                    folders[parent][name + "/"] = FOLDER
+                new = parent

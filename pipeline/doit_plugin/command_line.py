@@ -45,8 +45,9 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
             raise CmdParseError(self._describe(error)) from None
         for flag, value in found:
             option, _ = self.get_option(flag)
-            if option.type is int and not value.removeprefix("-").isdecimal():
-                raise CmdParseError(f'{flag}: found "{value}"; a whole number is needed')
+            if option.type is int and not value.isdecimal():
+                sign = " of 0 or more" if value.removeprefix("-").isdecimal() else ""
+                raise CmdParseError(f'{flag}: found "{value}"; a whole number{sign} is needed')
         parsed: tuple[Any, list[str]] = super().parse_only(in_args, params)
         return parsed
 
