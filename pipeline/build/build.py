@@ -412,14 +412,14 @@ class Build:
             self.project.state.set_listing(stem, folder, without_fresh(listing, now_ns))
 
     def _add_new_folders(self, stem: str, folders: dict[str, dict[str, Stamp]]) -> None:
-        """Add folders that this run made to the listings of those that they are in."""
+        """Add folders that this run may have made to the listings of those that they are in."""
         snapshot, kept = self.project.snapshot, self.project.state.listing_digests(stem)
-        for folder in list(folders):
-            new = folder
-            while new and snapshot.listing(new) is None:
-                parent, name = posixpath.split(new)
+        for folder in [folder for folder, listing in folders.items() if listing]:
+            made = folder
+            while made:
+                parent, name = posixpath.split(made)
                 if parent in kept and parent not in folders:
                     folders[parent] = dict(snapshot.listing(parent) or {})
                 if parent in folders:
                     folders[parent][name + "/"] = FOLDER
-                new = parent
+                made = parent
