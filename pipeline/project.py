@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.content.code import Code, add_project_encoders
 from pipeline.content.module import Module
 from pipeline.content.source import Sources
-from pipeline.disk.listing import Snapshot, is_text, is_trusted, shown_name, take_stamp
+from pipeline.disk.listing import Snapshot, Stamp, is_text, is_trusted, shown_name, take_stamp
 from pipeline.disk.lock import READ_ONLY, Lock
 from pipeline.disk.machine import machine_folder
 from pipeline.manifest.document import Manifests
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PRIVATE = ".cartwright"
 CACHE_VARIABLE = "CARTWRIGHT_CACHE"
+LEDGER_STAMP = "ledger", "stamp"  # kind and key of the fact
 
 
 class Project:
@@ -87,6 +88,16 @@ class Project:
         """Close the state, if it was ever opened."""
         if "state" in self.__dict__:
             self.__dict__.pop("state").close()
+
+    def is_ledger_known(self) -> bool:
+        """Tell whether the ledger is the file that the state last saw."""
+        stamp: Stamp | None = self.state.fact(*LEDGER_STAMP)
+        return stamp == take_stamp(self.ledger)
+
+    def remember_ledger(self) -> None:
+        """Keep the ledger's stamp in the state: from here on both list the same files."""
+        kind, key = LEDGER_STAMP
+        self.state.set_facts(kind, {key: take_stamp(self.ledger)})
 
     @cached_property
     def now_ns(self) -> int:

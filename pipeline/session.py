@@ -6,25 +6,29 @@ knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from itertools import groupby
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.change.fast_path import Status, status_if_current
 from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
-from pipeline.state.state import BUILDING
+from pipeline.state.state import BUILDING, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
+    from pipeline.build.event import BuildLog
+    from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
     from pipeline.change.reason import Reason
     from pipeline.change.task_item import TaskInfo, TaskItem
     from pipeline.plan.survey import Mapper
+    from pipeline.state.ledger import Ledger
 
 Found = TypeVar("Found")
 LOAD_ALL_FROM = 100  # from so many dirty nodes on, one query for all nodes is faster
@@ -43,6 +47,10 @@ class Session:
         self.statuses: dict[str, Status] = {}
         self.build: Build | None = None
         self.shared: SharedCache | None = None
+        self._not_swept: Sequence[str] = ()  # manifests whose stale outputs may be there
+        self.strictness: Strictness | None = None  # which warnings are failures
+        self.has_failed_on_warnings = False
+        self.standing: BuildLog | None = None  # failed nodes of a run that builds nothing
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
@@ -119,7 +127,8 @@ class Session:
         if self.is_whole:
             self.project.manifests.refuse_misnamed()
         left = self.skip_current(stems)
-        if not (left or always or self._has_leftovers()):
+        is_settled = self.project.is_ledger_known() and not self._has_leftovers()
+        if is_settled and not (left or always):
             return None
         waited = self.project.lock.acquire()
         self.project.own_state()
@@ -128,8 +137,82 @@ class Session:
             left = self.skip_current(stems)
         self.build = self._begin(left, in_parallel)
         self.build.encode_again = always
-        self.build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or always)
+        self._not_swept = left
         return self.build
+
+    def start(self) -> None:
+        """Mark manifests as being built, and remove stale outputs.
+
+        It is called when nothing can refuse the run any more: a wrong setting or task name must
+        leave no mark and remove nothing.
+        """
+        from pipeline.build.stale import remove_stale
+
+        build = self.build
+        if build is None:
+            return
+        is_all = build.encode_again
+        build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or is_all)
+        removal = remove_stale(self.project, build.evaluator, self._to_sweep(), self.is_whole)
+        for stem, path in removal.removed:
+            build.add_removed(stem, path)
+        build.log.warnings += removal.warnings
+
+    def _to_sweep(self) -> list[str]:
+        """Return the manifests whose stale outputs are removed: none with a strict empty glob.
+
+        A glob that matches nothing may be a slip, and all outputs of its sources would go.
+        """
+        strictness = self.strictness
+        if strictness is None:
+            return list(self._not_swept)
+        from encoders.kit.warning import group_of
+        from pipeline.manifest.asset import EMPTY_GLOB
+
+        found = {
+            stem: strictness.failures_among(self.statuses[stem].warnings)
+            for stem in self._not_swept
+        }
+        return [
+            stem for stem, failures in found.items() if EMPTY_GLOB not in map(group_of, failures)
+        ]
+
+    @property
+    def log(self) -> BuildLog | None:
+        """What the run found out; None where it built nothing and nothing failed."""
+        return self.build.log if self.build else self.standing
+
+    def all_warnings(self) -> list[str]:
+        """Return the warnings of all manifests and of the build."""
+        found = [warning for one in self.statuses.values() for warning in one.warnings]
+        return [*found, *(self.log.all_warnings() if self.log else ())]
+
+    def fail_on_warnings(self) -> bool:
+        """Count nodes with warnings as failed where that is asked for; tell whether any is."""
+        if self.strictness is None:
+            return False
+        from pipeline.build.event import BuildLog
+        from pipeline.build.strict import fail_nodes
+
+        log = self.log or BuildLog()
+        fail_nodes(self.strictness, log, self._standing_warnings())
+        if self.build is None and log.nodes:
+            self.standing = log
+        self.has_failed_on_warnings = bool(self.failing_warnings())
+        return self.has_failed_on_warnings
+
+    def failing_warnings(self) -> list[str]:
+        """Return the warnings that make this run fail."""
+        return self.strictness.failures_among(self.all_warnings()) if self.strictness else []
+
+    def _standing_warnings(self) -> dict[str, Sequence[str]]:
+        """Return what the last builds of this run's nodes warned of."""
+        state = self.project.state
+        return {
+            task: lines
+            for task, lines in state.facts(WARNED).items()
+            if stem_of(task) in self.statuses and state.row(task) is not None
+        }
 
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""
@@ -139,36 +222,63 @@ class Session:
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build.build import Build
-        from pipeline.build.stale import remove_stale
-        from pipeline.change.owner import adopt_ledger
+        from pipeline.change.owner import reconcile_ledger
         from pipeline.state.ledger import Ledger
 
         project = self.project
+        ledger = Ledger(project.ledger)
         # A mark of a running build while we hold the lock: that build was killed.
-        if project.state.count_facts(BUILDING):
-            self._clear_scratch()
-        adopt_ledger(project, Ledger(project.ledger))
+        killed = project.state.facts(BUILDING)
+        if killed:
+            self._remove_temporaries(ledger, set(killed.values()))
+        self._remove_abandoned()
+        reconcile_ledger(project, ledger)
         # Only a run for all manifests knows that one is gone for good.
         if self.is_whole:
             with project.state.transaction():
                 for stem in set(project.state.stems()) - set(project.manifests.stems()):
                     project.state.drop_manifest(stem)
         detector = self.detect(stems, in_parallel)
-        build = Build(project, detector.evaluator, detector.nodes, self._dirty())
-        removal = remove_stale(project, detector.evaluator, stems, self.is_whole)
-        for stem, path in removal.removed:
-            build.add_removed(stem, path)
-        build.log.warnings += removal.warnings
-        return build
+        return Build(project, detector.evaluator, detector.nodes, self._dirty())
 
     def _dirty(self) -> list[str]:
         return [task for status in self.statuses.values() for task in status.dirty]
 
-    def _clear_scratch(self) -> None:
-        """Remove the temporary files of a killed build: with the lock we are the only writer."""
-        from pipeline.cache.trim import clear_litter
+    def _remove_temporaries(self, ledger: Ledger, runs: Iterable[str]) -> None:
+        """Remove the temporary files of killed builds.
 
-        clear_litter(self.project.scratch, float("inf"))
+        They are in the scratch folders; where an output folder is on another device, they are
+        beside outputs, and the ledger has these outputs since before that.
+        """
+        from pipeline.cache.trim import clear_litter
+        from pipeline.disk.temporary import remove_temporaries
+
+        root, cache = self.project.root, self.project.cache
+        clear_litter(self.project.scratch, float("inf"))  # with the lock we are the only writer
+        beside = {f"{root}/{posixpath.dirname(path)}" for path in ledger.files()}
+        remove_temporaries((cache.scratch, *sorted(beside)), runs)
+
+    def _remove_abandoned(self) -> None:
+        """Remove temporary files of runs whose name is lost, from the folders that are ours.
+
+        Only the holder of the lock writes to the scratch folder. To the other two any process may
+        write, also one of another project, so only what is too old to be in use is removed.
+        """
+        from pipeline.disk.temporary import GRACE_SECONDS, remove_abandoned
+
+        remove_abandoned(self.project.scratch, float("inf"))
+        for folder in (self.project.private, self.project.cache.scratch):
+            remove_abandoned(folder, time() - GRACE_SECONDS)
+
+    def close_build(self) -> None:
+        """Save what the build found out; remove what killed workers were writing."""
+        if self.build is None:
+            return
+        if self.is_stopped:
+            from pipeline.state.ledger import Ledger
+
+            self._remove_temporaries(Ledger(self.project.ledger), {self.build.run})
+        self.build.close()
 
     def current_among(self, names: Iterable[str], active: set[str]) -> list[str]:
         """Return the requested nodes that are up to date."""

@@ -22,7 +22,10 @@ KEYS = (
     "scheduler_tls_cert",
     "scheduler_tls_key",
     "cluster_wait",
+    "durable",
+    "strict",
 )
+YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 # Projects are committed, so these are read from the environment alone.
 SECRETS = ("remote_user", "remote_password", "remote_token", "remote_key", "remote_key_file")
 
@@ -48,6 +51,17 @@ def find_setting(root: str, key: str) -> tuple[str, Any]:
     if variable in os.environ:
         return variable, os.environ[variable]
     return f"{PYPROJECT}: {TABLE}.{key}", project_table(root).get(key)
+
+
+def find_switch(root: str, key: str, default: bool) -> bool:
+    """Return a setting that is true or false."""
+    name, value = find_setting(root, key)
+    if value in (None, "") or isinstance(value, bool):
+        return value if isinstance(value, bool) else default
+    word = str(value).lower()
+    if word not in (*YES, *NO):
+        raise SettingError(f"{name}: true or false is needed")
+    return word in YES
 
 
 def project_table(root: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material, Texture
+from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
 Warn = Callable[[str], None]
@@ -73,7 +74,7 @@ def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh
         has_all = mesh.normal is not None and mesh.normal.is_complete
         mesh = mesh if has_all else fill_normals(mesh)
         if not has_all:
-            warn("normals are missing and were computed")
+            warn(grouped("missing", "normals are missing and were computed"))
     tangent = fill_tangents(mesh, flips_v, warn) if wanted & TANGENT else None
     uv = _texture_coordinates(mesh, warn) if wanted & UV else None
     color = _filled(mesh.color, mesh, 4, "colours", warn) if wanted & COLOR else None
@@ -121,7 +122,12 @@ def _filled(
     neutral = np.full((1, width), 1 if width == 4 else 0, np.float32)
     rows = np.full_like(mesh.position.corner, -1) if attribute is None else attribute.corner
     values = neutral[:0] if attribute is None else attribute.values
-    warn(f"{label} are missing on {int((rows < 0).sum())} corners; {neutral[0, 0]:g} was taken")
+    warn(
+        grouped(
+            "missing",
+            f"{label} are missing on {int((rows < 0).sum())} corners; {neutral[0, 0]:g} was taken",
+        )
+    )
     return Attribute(
         np.concatenate((values, neutral)), np.where(rows < 0, np.int32(len(values)), rows)
     )
@@ -217,7 +223,11 @@ def _check(vertices: Vertices, warn: Warn, name: str) -> None:
     for label, values in (("UVs", vertices.uv), ("colours", vertices.color)):
         outside = 0 if values is None else int(((values < 0) | (values > 1)).any(axis=1).sum())
         if outside:
-            warn(f"{label} of {outside} vertices lie outside 0 to 1 and were cut off")
+            warn(
+                grouped(
+                    "color", f"{label} of {outside} vertices lie outside 0 to 1 and were cut off"
+                )
+            )
 
 
 def keep_influences(mesh: Mesh, warn: Warn) -> Mesh:
@@ -230,7 +240,12 @@ def keep_influences(mesh: Mesh, warn: Warn) -> Mesh:
     kept = np.take_along_axis(weights.values, order, axis=1)
     lost = int((np.count_nonzero(weights.values, axis=1) > INFLUENCES).sum())
     if lost:
-        warn(f"{lost} vertices have more than {INFLUENCES} joints; the lightest were left out")
+        warn(
+            grouped(
+                "feature",
+                f"{lost} vertices have more than {INFLUENCES} joints; the lightest were left out",
+            )
+        )
     return replace(
         mesh,
         joints=Attribute(np.take_along_axis(joints.values, order, axis=1), joints.corner),

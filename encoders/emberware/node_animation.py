@@ -25,6 +25,7 @@ from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
 from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_pose
 from encoders.kit.source.gltf.skin import Skin
 from encoders.kit.source.gltf.source import Gltf, decode_gltf
+from encoders.kit.warning import grouped
 
 # The input that holds the skin of another file.
 SKELETON = "skeleton"
@@ -100,7 +101,11 @@ def warn_of_shear(gltf: Gltf, clip: Clip, pose: Pose, difference: float) -> None
     size = float(np.abs(pose.scale).max(initial=0.0))
     if difference > SHEAR_TOLERANCE * max(size, 1e-6):
         gltf.warn(
-            f'clip "{clip.name}": uneven scales above rotated bones shear them; the shear is lost'
+            grouped(
+                "feature",
+                f'clip "{clip.name}": uneven scales above rotated bones shear them; the shear is '
+                "lost",
+            )
         )
 
 

@@ -10,6 +10,7 @@ from encoders.emberware.format.skeleton import unpack_skeleton
 from encoders.emberware.format.vertex import unpack_vertices
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 
 
 def encode_data(inputs: Inputs, _params: Params) -> Outputs:
@@ -45,4 +46,5 @@ def encode_loose_mesh(inputs: Inputs, params: Params) -> Outputs:
     header = {"vertex_count": count, "index_count": count, "format": mesh["format"]}
     indices = np.arange(count, dtype="<u2").tobytes()
     indexed = MESH_HEADER.pack(header) + mesh["vertex_data"] + indices
-    return {"file": indexed, WARNINGS: b"the mesh had no indices; 0, 1, 2, ... were added"}
+    warning = grouped("missing", "the mesh had no indices; 0, 1, 2, ... were added")
+    return {"file": indexed, WARNINGS: warning.encode()}

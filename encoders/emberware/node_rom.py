@@ -24,6 +24,7 @@ from encoders.emberware.rom_budget import check_budget
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.content import image_format
+from encoders.kit.warning import grouped
 
 TICK_RATES = (30, 60, 120)
 WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
@@ -50,7 +51,10 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
     code = _code(inputs, files, warnings)
     if not layout.has_netplay:
         unused = [key for key, usual in NETPLAY.items() if game[key] != usual]
-        warnings += [f"`{key}` in [game] has no place in this profile's ROM" for key in unused]
+        warnings += [
+            grouped("feature", f"`{key}` in [game] has no place in this profile's ROM")
+            for key in unused
+        ]
     pack = _data_pack(inputs, params)
     value = {
         "version": ROM_VERSION,
@@ -93,7 +97,11 @@ def _code(inputs: Inputs, files: Fields, warnings: list[str]) -> bytes:
     """Return the game's code, or an empty module with a warning."""
     name = files["wasm"]
     if name is None:
-        warnings.append("no `wasm` in [game]: the ROM holds an empty module, which does nothing")
+        warnings.append(
+            grouped(
+                "missing", "no `wasm` in [game]: the ROM holds an empty module, which does nothing"
+            )
+        )
         return EMPTY_WASM
     code = inputs.get(WASM)
     # A missing input file is left out of the inputs, so it is reported here.

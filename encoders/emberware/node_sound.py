@@ -6,6 +6,7 @@ from encoders.emberware.format.sound import RATE, pack_sound
 from encoders.kit.audio.sound import convert_rate, mix_to_mono, quantise_pcm16
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.sound import open_sound
+from encoders.kit.warning import grouped
 
 
 def encode_sound(inputs: Inputs, params: Params) -> Outputs:
@@ -13,12 +14,12 @@ def encode_sound(inputs: Inputs, params: Params) -> Outputs:
     sound = open_sound(inputs["sound"], str(params["source"]))
     warnings = []
     if sound.samples.shape[1] > 1:
-        warnings.append("stereo was mixed to one channel")
+        warnings.append(grouped("sound", "stereo was mixed to one channel"))
     if sound.rate != RATE:
-        warnings.append(f"resampled from {sound.rate} to {RATE} Hz")
+        warnings.append(grouped("sound", f"resampled from {sound.rate} to {RATE} Hz"))
     pcm = quantise_pcm16(convert_rate(mix_to_mono(sound), RATE))
     if pcm.clipped:
-        warnings.append(f"{pcm.clipped} samples were too loud and were cut off")
+        warnings.append(grouped("sound", f"{pcm.clipped} samples were too loud and were cut off"))
     samples = pcm.samples[:, 0]
     return {
         "file": pack_sound(samples),

@@ -8,6 +8,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.import_image import import_image
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
+from encoders.kit.warning import grouped
 
 # The largest side that most graphics cards take.
 USUAL_LIMIT = 8192
@@ -23,7 +24,9 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         raise EncodeError("texture is too large", facts, "Scale the image down, or set `max_size`.")
     warnings = []
     if max(width, height) > USUAL_LIMIT:
-        warnings.append(f"{width} x {height} is more than most graphics cards take a side")
+        warnings.append(
+            grouped("budget", f"{width} x {height} is more than most graphics cards take a side")
+        )
     pixels = compress_bc7(image, name) if params["format"] == BC7 else image.tobytes()
     return {
         "file": pack_texture(width, height, pixels),

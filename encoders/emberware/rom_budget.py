@@ -10,6 +10,7 @@ from typing import Any
 
 from encoders.emberware.profile import KIND_LISTS, Profile
 from encoders.kit.error import EncodeError
+from encoders.kit.warning import grouped
 
 LARGEST_SHOWN = 10
 MATRIX_BYTES = 48
@@ -93,12 +94,24 @@ def find_warnings(
     warnings = []
     textures = sum(size for size, _ in sizes["textures"])
     if textures > VRAM_BYTES:
-        warnings.append(f"all textures together need {textures:,} bytes of {VRAM_BYTES:,} VRAM")
+        warnings.append(
+            grouped(
+                "budget", f"all textures together need {textures:,} bytes of {VRAM_BYTES:,} VRAM"
+            )
+        )
     if len(value["code"]) > WASM_BYTES:
-        warnings.append(f"the code has {len(value['code']):,} bytes, over {WASM_BYTES:,}")
+        warnings.append(
+            grouped("budget", f"the code has {len(value['code']):,} bytes, over {WASM_BYTES:,}")
+        )
     if profile.cautious_bytes and rom_bytes > profile.cautious_bytes:
-        warnings.append(f"older consoles take ROMs up to {profile.cautious_bytes:,} bytes")
+        warnings.append(
+            grouped("budget", f"older consoles take ROMs up to {profile.cautious_bytes:,} bytes")
+        )
     for name, most in LOADED_AT_ONCE.items():
         if len(sizes[name]) > most:
-            warnings.append(f"{len(sizes[name])} {name}, of which a game can load {most} at once")
+            warnings.append(
+                grouped(
+                    "budget", f"{len(sizes[name])} {name}, of which a game can load {most} at once"
+                )
+            )
     return warnings

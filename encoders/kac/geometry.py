@@ -18,6 +18,7 @@ from encoders.kit.mesh.mesh import Attribute, Mesh, compact
 from encoders.kit.mesh.normal import Shading, drop_degenerate, fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material, Texture
+from encoders.kit.warning import grouped
 
 Array = Attribute[np.float32]
 
@@ -47,8 +48,11 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
     materials, material = _used_materials(mesh)
     uv, bare = _uv(mesh, materials, material)
     warnings += [
-        f'{source}: material "{materials[number].name}" has a texture, but not all of its '
-        "triangles have UVs"
+        grouped(
+            "missing",
+            f'{source}: material "{materials[number].name}" has a texture, but not all of its '
+            "triangles have UVs",
+        )
         for number in bare
     ]
     position, normal = mesh.position, mesh.normal
@@ -70,9 +74,15 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
 def _loss_warnings(mesh: Mesh, flat_count: int, source: str) -> list[str]:
     warnings = []
     if flat_count:
-        warnings.append(f"{source}: triangles without an area were left out ({flat_count})")
+        warnings.append(
+            grouped(
+                "degenerate", f"{source}: triangles without an area were left out ({flat_count})"
+            )
+        )
     if mesh.color is not None:
-        warnings.append(f"{source}: vertex colours were left out, as KAC has none")
+        warnings.append(
+            grouped("feature", f"{source}: vertex colours were left out, as KAC has none")
+        )
     return warnings
 
 

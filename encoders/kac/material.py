@@ -14,6 +14,7 @@ import numpy as np
 from encoders.kit.image.pixel import round_share
 from encoders.kit.image.srgb import srgb_of
 from encoders.kit.source.material import Material, Sampler, Slot
+from encoders.kit.warning import grouped
 
 OPAQUE = 15
 # Kelpo's alpha test passes from these values on, in 4 and in 8 bits.
@@ -66,13 +67,17 @@ def describe_losses(material: Material, color: MaterialColor) -> list[str]:
     )
     lost = []
     if any(not 0 <= share <= 1 for share in material.rgba):
-        lost.append(f"{who} has a colour outside of 0 to 1, which was cut off")
+        lost.append(grouped("color", f"{who} has a colour outside of 0 to 1, which was cut off"))
     if material.alpha_mode == "blend":
-        lost.append(f"{who} is blended; KAC can only cut out, so it is shown where half opaque")
+        lost.append(
+            grouped(
+                "color", f"{who} is blended; KAC can only cut out, so it is shown where half opaque"
+            )
+        )
     if color.color[3] < SHOWN_ALPHA:
-        lost.append(f"{who} is less than half opaque, so Kelpo does not draw it")
+        lost.append(grouped("color", f"{who} is less than half opaque, so Kelpo does not draw it"))
     if material.double_sided:
-        lost.append(f"{who} is double-sided; KAC shows its front only")
+        lost.append(grouped("feature", f"{who} is double-sided; KAC shows its front only"))
     return lost
 
 

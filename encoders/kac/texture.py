@@ -22,6 +22,7 @@ from encoders.kit.option import Value
 from encoders.kit.source.image import open_image
 from encoders.kit.source.material import Material, Slot
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 
 # Kelpo's Glide back end rejects textures of one texel.
 MIN_SIDE = 2
@@ -99,7 +100,8 @@ def _texture_use(
         clamp = params["wrap"] == "clamp"
     elif clamp is None:
         wraps = f"{sampler.wrap_u} and {sampler.wrap_v}"
-        warnings[f"{model.image_name(material, slot)}: wraps by {wraps}; it will repeat"] = None
+        text = f"{model.image_name(material, slot)}: wraps by {wraps}; it will repeat"
+        warnings[grouped("feature", text)] = None
     image = model.image_name(material, "base_color") if slot == "base_color" else ""
     alpha = model.image_name(material, "alpha") if "alpha" in material.textures else ""
     return TextureUse(
@@ -136,7 +138,8 @@ def _encode(
     side = choose_side(width, height, limit)
     if (width, height) != (side, side):
         name = use.color or use.alpha
-        warnings[f"{name}: resized from {width} x {height} to {side} x {side}"] = None
+        text = f"{name}: resized from {width} x {height} to {side} x {side}"
+        warnings[grouped("resize", text)] = None
     if use.threshold == 0:
         # The alpha of an opaque material must not weight its colours when they are averaged.
         picture = picture.copy()

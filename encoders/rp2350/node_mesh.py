@@ -17,6 +17,7 @@ from encoders.kit.mesh.patch import Clusters, cluster_patches
 from encoders.kit.mesh.strip import KICKS, strip_patches
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.rp2350.identifier import file_base
 from encoders.rp2350.patch_data import Quantised, pack_patch, quantise
 from encoders.rp2350.rust_writer import MeshDescriptor, PatchInfo, PatchWrapper, Vector
@@ -114,11 +115,15 @@ def _warnings(quantised: Quantised) -> list[str]:
     found = []
     if quantised.clamped_uvs:
         found.append(
-            f"UVs outside -4 to 3.9999 were cut off there ({quantised.clamped_uvs} vertices); "
-            "move them by whole tiles, or cut the surface"
+            grouped(
+                "budget",
+                f"UVs outside -4 to 3.9999 were cut off there ({quantised.clamped_uvs} vertices); "
+                "move them by whole tiles, or cut the surface",
+            )
         )
     if quantised.clamped_normals:
-        found.append(f"normals longer than 1 were cut off ({quantised.clamped_normals} vertices)")
+        text = f"normals longer than 1 were cut off ({quantised.clamped_normals} vertices)"
+        found.append(grouped("budget", text))
     return found
 
 

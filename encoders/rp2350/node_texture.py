@@ -14,6 +14,7 @@ from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
+from encoders.kit.warning import grouped
 from encoders.rp2350.format import TEXTURE_MEMORY_BYTES
 from encoders.rp2350.identifier import file_base
 from encoders.rp2350.rust_writer import TextureWrapper
@@ -68,11 +69,18 @@ def _warnings(image: Rgba8, chosen: str, size_bytes: int, params: Params) -> lis
         half = int(np.count_nonzero((alpha > 0) & (alpha < 255)))
         if half:
             found.append(
-                f"half-transparent texels became opaque or holes, split at alpha "
-                f"{params['alpha_cutoff']} ({half} texels); rgba4444 keeps 16 steps"
+                grouped(
+                    "color",
+                    f"half-transparent texels became opaque or holes, split at alpha "
+                    f"{params['alpha_cutoff']} ({half} texels); rgba4444 keeps 16 steps",
+                )
             )
     if size_bytes > TEXTURE_MEMORY_BYTES:
         found.append(
-            f"{size_bytes} bytes are more than the {TEXTURE_MEMORY_BYTES} bytes of texture memory"
+            grouped(
+                "budget",
+                f"{size_bytes} bytes are more than the {TEXTURE_MEMORY_BYTES} bytes of texture "
+                "memory",
+            )
         )
     return found

@@ -19,6 +19,7 @@ from encoders.kit.mesh.triangle import Indices, has_distinct_corners
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.model import open_model
+from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
 
@@ -53,7 +54,9 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
         raise EncodeError("no triangle has three different corners", {"file": source})
     if not drawn.all():
         count = int(np.count_nonzero(~drawn))
-        warnings.append(f"triangles with two equal corners were dropped ({count})")
+        warnings.append(
+            grouped("degenerate", f"triangles with two equal corners were dropped ({count})")
+        )
     used, triangles = prune_vertices(welded.indices[drawn], len(welded.corners))
     corners = welded.corners[used]
     uv = _values(mesh.uv[0] if mesh.uv else None, corners, 2)
@@ -67,9 +70,11 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
 def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -> list[str]:
     """Return a warning about corners without a value."""
     if attribute is None:
-        return [f"no corner has a {name}; {meaning}"]
+        return [grouped("missing", f"no corner has a {name}; {meaning}")]
     count = int(np.count_nonzero(attribute.corner < 0))
-    return [f"some corners have no {name} ({count}); {meaning}"] if count else []
+    return (
+        [grouped("missing", f"some corners have no {name} ({count}); {meaning}")] if count else []
+    )
 
 
 def _values(

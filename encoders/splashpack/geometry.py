@@ -18,6 +18,7 @@ from encoders.kit.mesh.normal import fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 from encoders.splashpack.intermediate import UNTEXTURED
 from encoders.splashpack.material import (
     SLOTS,
@@ -113,7 +114,7 @@ def _colors(
         shares = shares * mesh.color.at(flat, 1)[..., :3].astype(np.float64)
     if exceeds_tints(shares, is_linear=mesh.has_linear_color):
         lost = "colours below black or brighter than twice a texture were cut off"
-        warnings.append(f"{source}: {lost}")
+        warnings.append(grouped("color", f"{source}: {lost}"))
     return tint_of(shares, is_linear=mesh.has_linear_color)
 
 
@@ -150,7 +151,9 @@ def _uv(
         has_uv = False
     if not has_uv:
         who = f'{model.source}: material "{material.name}"'
-        warnings.append(f"{who} has a texture, but not all of its triangles have UVs")
+        warnings.append(
+            grouped("missing", f"{who} has a texture, but not all of its triangles have UVs")
+        )
     # Overflows become infinite here, and are refused below.
     with np.errstate(over="ignore", invalid="ignore"):
         uv = transform_uv(texture, uv)

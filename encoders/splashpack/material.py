@@ -12,6 +12,7 @@ import numpy.typing as npt
 from encoders.kit.image.srgb import linear_of
 from encoders.kit.source.material import Material, Sampler, Slot, Texture
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 from encoders.splashpack.texture_request import TextureRequest, alpha_threshold, request_texture
 
 NEUTRAL = 128
@@ -60,4 +61,8 @@ def describe_losses(material: Material) -> list[str]:
     who = f'{place}material "{material.name}"'
     if material.alpha_mode != "blend":
         return []
-    return [f"{who} is blended; it is drawn where its image is half opaque, elsewhere not"]
+    return [
+        grouped(
+            "color", f"{who} is blended; it is drawn where its image is half opaque, elsewhere not"
+        )
+    ]

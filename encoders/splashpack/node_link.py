@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.splashpack.format import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
@@ -143,9 +144,13 @@ def _report(objects: int, triangles: int, size: int) -> Iterable[str]:
 
 def _warnings(triangles: int, size: int) -> Iterable[str]:
     if triangles > FRAME_TRIANGLES:
-        yield (
+        yield grouped(
+            "budget",
             f"{triangles:,} triangles: the runtime stops when more than {FRAME_TRIANGLES:,} of "
-            "them are in view"
+            "them are in view",
         )
     if size > COMFORTABLE_BYTES:
-        yield f"{size:,} bytes: the file lies in the console's memory of 2 MB, with all the rest"
+        yield grouped(
+            "budget",
+            f"{size:,} bytes: the file lies in the console's memory of 2 MB, with all the rest",
+        )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 from encoders.splashpack.geometry import MaterialTextures, find_textures, gather_corners
 from encoders.splashpack.intermediate import MESH_TRIANGLE, UNTEXTURED, encode_json
 from encoders.splashpack.scene_object import DecodedObjects, decode_objects
@@ -108,7 +109,12 @@ def _drop_flat(
     if solid.all():
         return corners, grid
     count = int((~solid).sum())
-    warnings.append(f"{source}: triangles without an area on the console's grid left out ({count})")
+    warnings.append(
+        grouped(
+            "degenerate",
+            f"{source}: triangles without an area on the console's grid left out ({count})",
+        )
+    )
     rows = np.flatnonzero(solid)
     return corners.take(rows), grid[rows]
 
@@ -118,8 +124,11 @@ def _warn_long(grid: npt.NDArray[np.int64], source: str, warnings: list[str]) ->
     count = int((extent > FAR).any(axis=1).sum())
     if count:
         warnings.append(
-            f"{source}: triangles longer than the runtime can see ({count}); seen along their "
-            "length they are not drawn, so cut them up"
+            grouped(
+                "budget",
+                f"{source}: triangles longer than the runtime can see ({count}); seen along their "
+                "length they are not drawn, so cut them up",
+            )
         )
 
 

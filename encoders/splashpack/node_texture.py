@@ -19,6 +19,7 @@ from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
+from encoders.kit.warning import grouped
 from encoders.splashpack.texture_size import TextureSize
 
 # The sides of a texture page, and the largest value of a texel coordinate plus one.
@@ -54,7 +55,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
     outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
     if bits < DIRECT_BITS and colors > 1 << bits:
-        lost = f"{name}: {colors:,} colours were reduced to {1 << bits}"
+        lost = grouped("color", f"{name}: {colors:,} colours were reduced to {1 << bits}")
         outputs[WARNINGS] = lost.encode()
     return outputs
 

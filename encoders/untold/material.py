@@ -9,6 +9,7 @@ from typing import Any
 
 from encoders.kit.source.material import Material, Slot, Texture
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 from encoders.untold.texture_request import embedded_name, texture_requests
 
 ALPHA_MODES = {"opaque": 0, "mask": 1, "blend": 2}
@@ -108,7 +109,8 @@ def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
     samplers = {texture.sampler for texture in material.textures.values()}
     if any((one.wrap_u, one.wrap_v) != ("repeat", "repeat") for one in samplers):
         lost.append("has a texture that does not repeat; the engine repeats all")
-    return [f'{material.file}: material "{material.name}" {one}' for one in lost]
+    who = f'{material.file}: material "{material.name}"'
+    return [grouped("feature", f"{who} {one}") for one in lost]
 
 
 def _coordinates(texture: Texture) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.untold.format import NONE, SLOTS, VERTEX_LIMIT, VERTEX_SIZE
 from encoders.untold.simplify_tile import simplify_tile
 from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile
@@ -95,13 +96,19 @@ def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
     found = []
     if file.vertex_count > VERTEX_LIMIT:
         found.append(
-            f"{known['file']}: {file.vertex_count:,} vertices; the engine batches at most "
-            f"{VERTEX_LIMIT:,} in a tile: make tiles smaller"
+            grouped(
+                "budget",
+                f"{known['file']}: {file.vertex_count:,} vertices; the engine batches at most "
+                f"{VERTEX_LIMIT:,} in a tile: make tiles smaller",
+            )
         )
     if tile.missed and not known["feeds_next"]:
         found.append(
-            f"{known['name']}: of {tile.full_count:,} triangles {', '.join(tile.missed)} are kept: "
-            "the rest is borders, open edges and shapes that fewer would change too much"
+            grouped(
+                "budget",
+                f"{known['name']}: of {tile.full_count:,} triangles {', '.join(tile.missed)} are "
+                "kept: the rest is borders, open edges and shapes that fewer would change too much",
+            )
         )
     return found
 

@@ -15,6 +15,7 @@ import msgspec
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model, open_model
+from encoders.kit.warning import grouped
 from encoders.untold.component import ObjectTriangles, describe_components
 from encoders.untold.grid import SHARED, tile_name
 from encoders.untold.material import describe_losses, describe_material
@@ -115,8 +116,11 @@ def _shared_warnings(model: Model, objects: Sequence[ObjectMesh], spans: Spans) 
     """Return a warning for each object in the shared bucket."""
     names = {one.key: one.name for one in objects if spans.get(one.key) is None}
     return [
-        f'{model.source}: "{name}" spans too much for tiles, or its bounds are not known; it went '
-        "to the shared bucket, which the engine does not stream from a server"
+        grouped(
+            "budget",
+            f'{model.source}: "{name}" spans too much for tiles, or its bounds are not known; it '
+            "went to the shared bucket, which the engine does not stream from a server",
+        )
         for name in names.values()
     ]
 

@@ -23,6 +23,7 @@ from encoders.kit.source.content import image_format
 from encoders.kit.source.image import open_image
 from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
 from encoders.kit.source.reference import texture_not_found
+from encoders.kit.warning import grouped
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,
@@ -77,12 +78,14 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
 def _losses(inputs: Inputs, known: Any) -> list[str]:
     """Return a warning for everything that an image loses."""
     lost = [
-        f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
+        grouped(
+            "color", f"{name}: 16 bits a channel were rounded to 8, which is what the engine loads"
+        )
         for name, content in inputs.items()
         if image_format(content, name).name == "PNG" and _depth(content, name) == 16
     ]
     if known["alpha"] and known["image"] and _sizes_differ(inputs, known):
-        lost.append(f"{known['alpha']}: resized to the size of {known['image']}")
+        lost.append(grouped("resize", f"{known['alpha']}: resized to the size of {known['image']}"))
     return lost
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from encoders.kit.mesh.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.untold.tangents import with_tangents
 from encoders.untold.tile_mesh import (
     ATTRIBUTE_WIDTHS,
@@ -82,8 +83,11 @@ def _merge(meshes: Sequence[TileMesh], tile: str, warnings: list[str]) -> TileMe
     reach = float(np.abs(mesh.uv).max(initial=0.0))
     if reach > UV_WARNING:
         warnings.append(
-            f"{tile}: a texture repeats {reach:.0f} times in one piece, which half floats blur; "
-            "split the surface or its coordinates"
+            grouped(
+                "budget",
+                f"{tile}: a texture repeats {reach:.0f} times in one piece, which half floats "
+                "blur; split the surface or its coordinates",
+            )
         )
     return with_tangents(mesh)
 

@@ -18,6 +18,7 @@ from encoders.kit.mesh.normal import drop_degenerate, fill_normals
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Texture
 from encoders.kit.source.model import Model
+from encoders.kit.warning import grouped
 from encoders.untold.material import uv_texture
 from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 
@@ -54,7 +55,11 @@ def build_object_meshes(model: Model) -> tuple[list[ObjectMesh], list[str]]:
         raise EncodeError("no triangle has an area", facts, "Check the scale of the model.")
     warnings = [*model.warnings]
     if flat:
-        warnings.append(f"{model.source}: triangles without an area were left out ({flat})")
+        warnings.append(
+            grouped(
+                "degenerate", f"{model.source}: triangles without an area were left out ({flat})"
+            )
+        )
     # After degenerate triangles are gone: they have no direction to contribute.
     mesh = fill_normals(mesh)
     keys = [_key(part) for part in mesh.parts]

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
+from encoders.kit.warning import grouped
 from pipeline.build.event import (
     FAILED,
     MISSING_INPUTS,
@@ -28,13 +29,14 @@ from pipeline.build.work import close_tools, do_job, tools_for
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
-from pipeline.change.reason import Reason, ReasonFinder
+from pipeline.change.reason import MISSING, Reason, ReasonFinder
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
 from pipeline.state.node_table import LastBuild, NodeTable
-from pipeline.state.state import BUILDING, NodeRow
+from pipeline.state.state import BUILDING, WARNED, NodeRow
 from pipeline.task_name import TaskName, stem_of
 
 CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
@@ -50,8 +52,10 @@ class Build:
     ) -> None:
         self.project, self.evaluator, self.nodes = project, evaluator, nodes
         self.dirty = set(dirty)
+        self.run = new_run()
         self.encode_again = False
         self.lint = False
+        self.is_durable = True  # whether what was written has to survive a power cut
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
         self._reason_of: dict[str, Reason] = {}
@@ -62,9 +66,9 @@ class Build:
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
 
     def mark_building(self, stems: Iterable[str]) -> None:
-        """Mark manifests as being built, until the build is closed."""
+        """Mark manifests as being built by this run, until the build is closed."""
         with self.project.state.transaction():
-            self.project.state.set_facts(BUILDING, dict.fromkeys(stems, True))
+            self.project.state.set_facts(BUILDING, dict.fromkeys(stems, self.run))
 
     # Before a node runs.
 
@@ -89,7 +93,7 @@ class Build:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
             return Result(FAILED, error=error)
-        if task in self.dirty:
+        if task in self.dirty and task not in self._reason_of:
             self._reason_of[task] = self._reasons.reason(task)
         return self._job(task, node, digests)
 
@@ -117,6 +121,7 @@ class Build:
             project.ledger,
             self.encode_again,
             self.lint,
+            self.run,
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
@@ -186,6 +191,7 @@ class Build:
         """Build nodes again, up to the first that fails, and return its name."""
         for task in tasks:
             self.dirty.add(task)
+            self._reason_of[task] = Reason(MISSING, "lost from the cache")
             result = self._do(task)
             if result.outcome == MISSING_INPUTS:
                 result = self.rebuild_inputs(task, result)
@@ -218,7 +224,10 @@ class Build:
         )
         self.log.add(event)
         if result.damaged:
-            self.log.warnings += [f"damaged in the cache, set aside: {x}" for x in result.damaged]
+            self.log.warnings += [
+                grouped("cache-damage", f"damaged in the cache, set aside: {one}")
+                for one in result.damaged
+            ]
         self._displaced += result.displaced
         row = self.nodes.row(task)
         if row is not None and result.outcome not in (FAILED, UNCHANGED):
@@ -246,10 +255,25 @@ class Build:
                 (path, row.stem, row.task, one.size, one.sha) for path, one in files.items()
             )
             self._add_owner(row.task)
+            self._keep_warnings(row.task, result.warnings)
             # Before anything is committed: a kill must not leave a stale file that nobody knows.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
+
+    def _keep_warnings(self, task: str, warnings: tuple[str, ...]) -> None:
+        """Keep what a node warned of, for as long as that build of it is current."""
+        if warnings:
+            self.project.state.set_facts(WARNED, {task: warnings})
+            self._warned.add(task)
+        elif task in self._warned:
+            self.project.state.drop_facts(WARNED, (task,))
+            self._warned.discard(task)
+
+    @cached_property
+    def _warned(self) -> set[str]:
+        """The tasks whose last build had warnings."""
+        return set(self.project.state.facts(WARNED))
 
     def _save_code(self, task: str) -> None:
         """Keep the code table that the node was built with, so that a change can be explained."""
@@ -306,16 +330,43 @@ class Build:
         """Save the listings of the folders that were written to, for the next fast path."""
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()
+        # A worker that died may have left some; usually both folders are empty.
+        remove_temporaries((self.project.scratch, self.project.cache.scratch), (self.run,))
         self._warn_of_displaced()
-        self.project.state.flush(now=True)
-        now_ns = self._wait_for_clock()
         state = self.project.state
+        state.flush(now=True)
+        # Before the listings are saved: a stamp in them vouches for the content of its file.
+        is_on_disk = self._sync()
+        now_ns = self._wait_for_clock()
         with state.transaction():
             for stem, stamps in self._stamps.items():
                 self._save_listings(stem, stamps, now_ns)
-            if not state.has_lost:  # otherwise files exist that only the ledger knows
+            # Otherwise files exist that only the ledger knows, or that may be lost.
+            if is_on_disk and not state.has_lost:
+                self.project.remember_ledger()
                 state.drop_facts(BUILDING, state.facts(BUILDING))
         self._stamps = {}
+
+    def _sync(self) -> bool:
+        """Make all that this run wrote survive a power cut, or return False.
+
+        The run may have written nothing and still have to sync: for a killed one before it.
+        """
+        if not (self.log.removed or self.project.state.count_facts(BUILDING)):
+            return True
+        if not self.is_durable:
+            return True
+        from pipeline.disk.sync import sync_files
+
+        project = self.project
+        written = [f"{project.root}/{path}" for one in self._stamps.values() for path in one]
+        try:
+            sync_files([*written, project.ledger], [project.private, project.cache.store])
+        except OSError as error:
+            text = f"not written to the disk for good: {error.strerror}"
+            self.log.warnings.append(grouped("sync", text))
+            return False
+        return True
 
     def _wait_for_clock(self) -> int:
         """Wait until the newest stamps can be trusted, and return the file system's time.
@@ -338,7 +389,7 @@ class Build:
             where = first if count == 1 else f"below {PRIVATE}/{DISPLACED}, such as {first}"
             files = "file" if count == 1 else "files"
             moved = "of somebody else moved out of an output's place"
-            self.log.warnings.append(f"{count} {files} {moved}: now {where}")
+            self.log.warnings.append(grouped("displaced", f"{count} {files} {moved}: now {where}"))
             self._displaced = []
 
     def _save_listings(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
@@ -356,9 +407,19 @@ class Build:
                 folders[folder].pop(name, None)
             else:
                 folders[folder][name] = stamp
-        for folder in folders:
-            parent, name = posixpath.split(folder)
-            if parent in folders and snapshot.listing(folder) is None:
-                folders[parent][name + "/"] = FOLDER
+        self._add_new_folders(stem, folders)
         for folder, listing in folders.items():
             self.project.state.set_listing(stem, folder, without_fresh(listing, now_ns))
+
+    def _add_new_folders(self, stem: str, folders: dict[str, dict[str, Stamp]]) -> None:
+        """Add folders that this run may have made to the listings of those that they are in."""
+        snapshot, kept = self.project.snapshot, self.project.state.listing_digests(stem)
+        for folder in [folder for folder, listing in folders.items() if listing]:
+            made = folder
+            while made:
+                parent, name = posixpath.split(made)
+                if parent in kept and parent not in folders:
+                    folders[parent] = dict(snapshot.listing(parent) or {})
+                if parent in folders:
+                    folders[parent][name + "/"] = FOLDER
+                made = parent

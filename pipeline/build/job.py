@@ -38,6 +38,7 @@ class RunConfig(NamedTuple):
     ledger: str
     encode_again: bool = False
     lint: bool = False
+    run: str = ""  # the name of the run, which its temporary files have
 
 
 class Job(NamedTuple):

@@ -85,8 +85,14 @@ def _make_room(tools: Tools, paths: Iterable[str], known: set[str]) -> tuple[str
     unknown = [p for p in paths if p not in known and not os.path.isdir(f"{root}/{p}")]
     if not unknown:
         return ()
-    ours, private = tools.ledger.files(), os.path.dirname(tools.config.ledger)
-    return tuple(_displace(root, private, path) for path in unknown if path not in ours)
+    noted, private = tools.ledger.files(), os.path.dirname(tools.config.ledger)
+    # The bytes count: somebody may have put a file where an output of ours was before.
+    others = [
+        path
+        for path in unknown
+        if not any(_has_bytes(f"{root}/{path}", sha) for sha in noted.get(path, ()))
+    ]
+    return tuple(_displace(root, private, path) for path in others)
 
 
 def _displace(root: str, private: str, path: str) -> str:

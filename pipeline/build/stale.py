@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from encoders.kit.warning import grouped
 from pipeline.change.evaluate import Evaluator
 from pipeline.change.owner import NOBODY, PlannedFiles
 from pipeline.disk.file import remove_empty_folders
@@ -63,7 +64,7 @@ def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -
         warning = _remove(project, evaluator, path, sha)
     except OSError as error:
         project.state.reassign_output(path, NOBODY)
-        return f"{path}: nothing makes it any more; {error.strerror}, so it stays"
+        return _stays(path, error.strerror)
     project.state.drop_outputs([path])
     return warning
 
@@ -71,11 +72,15 @@ def remove_output(project: Project, evaluator: Evaluator, path: str, sha: str) -
 def _remove(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
     reason = reason_to_keep(project, evaluator, path, sha)
     if reason:
-        return f"{path}: nothing makes it any more; {reason}, so it stays"
+        return _stays(path, reason)
     with suppress(FileNotFoundError):  # the user may have removed it already
         os.unlink(f"{project.root}/{path}")
     remove_empty_folders(os.path.dirname(f"{project.root}/{path}"), project.root)
     return ""
+
+
+def _stays(path: str, reason: str | None) -> str:
+    return grouped("stale", f"{path}: nothing makes it any more; {reason}, so it stays")
 
 
 def reason_to_keep(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:

@@ -27,6 +27,7 @@ from pipeline.change.fingerprint import fingerprint
 from pipeline.content.code import load_function, loaded_texts
 from pipeline.content.target_error import target_error
 from pipeline.disk.file import read_if_there
+from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
 from pipeline.process.isolate import call_isolated, must_isolate, refuse_changed_code
 from pipeline.process.worker import plain_error
@@ -93,6 +94,7 @@ def tools_for(config: RunConfig) -> Tools:
         if _tools is None or _tools.config != config:
             if _tools is not None:
                 _tools.close()
+            name_files_after(config.run)
             _tools = Tools(config)
         return _tools
 
@@ -104,6 +106,7 @@ def close_tools() -> None:
         if _tools is not None:
             _tools.close()
         _tools = None
+        name_files_after("")
 
 
 def _restore_or_encode(job: Job, tools: Tools) -> Result:

@@ -24,7 +24,8 @@ from typing import BinaryIO, NamedTuple
 
 import xxhash
 
-from pipeline.disk.file import read_if_there, unique_name, write_whole
+from pipeline.disk.file import read_if_there, write_whole
+from pipeline.disk.temporary import unique_name
 
 SUFFIX, INDEX = ".bundle", ".index"
 # State, length of the receipt, fingerprint, checksum of length and fingerprint. The state is not

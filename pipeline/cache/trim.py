@@ -33,10 +33,11 @@ from pipeline.cache.bundle import (
 from pipeline.cache.local import BUNDLES, DAMAGED, OBJECTS, RECEIPTS, SCRATCH, VERSION, Cache
 from pipeline.cache.receipt import unpack_receipt
 from pipeline.disk.file import read_if_there
+from pipeline.disk.temporary import GRACE_SECONDS
 
 # An object is stored before its receipt, and a temporary file before its rename: what is
 # younger than this may belong to a build that is still running.
-GRACE_S = 3600.0
+GRACE_S = GRACE_SECONDS
 # Whoever looks for a result that is not there asks every bundle, so many small ones are merged.
 SMALL_BUNDLE_BYTES = 1 << 20
 MOST_SMALL_BUNDLES = 16

@@ -200,7 +200,9 @@ class Detector:
     def _evaluate_plan(
         self, plan: ManifestPlan, old: dict[str, NodeRow], outputs: set[str]
     ) -> list[NodeRow]:
-        altered = _altered_files(plan, outputs)
+        # After a build that did not end, stamps prove nothing: a power cut may have taken content.
+        was_killed = self.project.state.fact(BUILDING, plan.stem) is not None
+        altered = None if was_killed else _altered_files(plan, outputs)
         built = {task: row.built for task, row in old.items()}
 
         def made(name: str) -> RoleDigests | None:

@@ -7,6 +7,7 @@ and its files still have the bytes that it made.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 
 import xxhash
@@ -116,6 +117,10 @@ class Evaluator:
     def are_intact(self, files: Mapping[str, str], only: Iterable[str] | None = None) -> bool:
         """Tell whether files (all, or only some of them) have the bytes that were made."""
         return all(self.is_intact(path, files[path]) for path in (files if only is None else only))
+
+    def is_there(self, path: str) -> bool:
+        """Tell whether anything has the name of an output, be it a broken link."""
+        return os.path.lexists(f"{self._root}/{path}")
 
     def is_intact(self, path: str, sha: str) -> bool:
         """Tell whether a file has the bytes of a digest."""

@@ -167,25 +167,34 @@ def outputs_by_task(state: State, stems: Iterable[str]) -> dict[str, list[str]]:
     return outputs
 
 
-def adopt_ledger(project: Project, ledger: Ledger) -> None:
-    """Learn our files from the ledger, after the state was lost or a build was killed."""
+def reconcile_ledger(project: Project, ledger: Ledger) -> None:
+    """Add to state and ledger what only the other lists, unless neither has changed."""
     state = project.state
-    if state.fact("ledger", "adopted") is not None and not state.count_facts(BUILDING):
+    if project.is_ledger_known() and not state.count_facts(BUILDING):
         return
+    noted = ledger.files()
     with state.transaction():
-        known = {output.path: output for output in state.all_outputs()}
-        for path, digests in ledger.files().items():
-            stem, task, sha = NOBODY, NOBODY, None
-            if path in known:
-                stem, task, _, sha = known[path]
-            # The ledger may be ahead of the state: a killed build had written the
-            # file already. Only a
-            # file with bytes that we wrote counts as ours.
-            if sha != digests[-1]:
-                size, found = _size_and_digest(f"{project.root}/{path}", digests)
-                if found in digests:
-                    state.set_outputs([(path, stem, task, size, found)])
-        state.set_facts("ledger", {"adopted": True})
+        _adopt(project, noted)
+        made = {one.path: one.sha for one in state.all_outputs()}
+        ledger.note({path: sha for path, sha in made.items() if sha not in noted.get(path, ())})
+        ledger.close()
+        project.remember_ledger()
+
+
+def _adopt(project: Project, noted: Mapping[str, Sequence[str]]) -> None:
+    """Add files to the state that only the ledger lists, after a lost state or a killed build."""
+    state = project.state
+    known = {output.path: output for output in state.all_outputs()}
+    for path, digests in noted.items():
+        stem, task, sha = NOBODY, NOBODY, None
+        if path in known:
+            stem, task, _, sha = known[path]
+        # The ledger may be ahead of the state: a killed build had written the file already.
+        # Only a file with bytes that we wrote counts as ours.
+        if sha != digests[-1]:
+            size, found = _size_and_digest(f"{project.root}/{path}", digests)
+            if found in digests:
+                state.set_outputs([(path, stem, task, size, found)])
 
 
 def _size_and_digest(path: str, digests: Sequence[str]) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Why a node is built, as data: one of five kinds and its detail.
+"""Why a node is built, as data: one of six kinds and its detail.
 
 A reason compares what the node was last built from with what is there now.
 """
@@ -25,6 +25,7 @@ SOURCE = "source changed"
 CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
+MISSING = "output missing"
 
 NOT_READ = "not read"  # stands for the digest of an input that a node does not have
 
@@ -118,9 +119,12 @@ class ReasonFinder:
         return self._nodes.digests(str(TaskName(stem, one.node))) is not None
 
     def _output_change(self, _: str, __: Node, built: BuildRecord) -> Reason | None:
-        is_intact = self._evaluator.is_intact
-        altered = [path for path, sha in built.files.items() if not is_intact(path, sha)]
-        return Reason(OUTPUT, ", ".join(altered)) if altered else None
+        evaluator = self._evaluator
+        wrong = [path for path, sha in built.files.items() if not evaluator.is_intact(path, sha)]
+        altered = [path for path in wrong if evaluator.is_there(path)]
+        if altered:
+            return Reason(OUTPUT, ", ".join(altered))
+        return Reason(MISSING, ", ".join(wrong)) if wrong else None
 
 
 def _input_of(node: Node, name: str) -> Source | Product | None:

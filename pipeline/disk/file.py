@@ -1,17 +1,18 @@
 """Files appear whole or not at all: written beside, then renamed into place.
 
 All paths are strings with `/`. Temporary files live in one folder of the project's own, so that
-an output folder never holds anything but outputs.
+an output folder holds only outputs, unless it is on another device.
 """
 
 from __future__ import annotations
 
 import errno
-import itertools
 import os
 import sys
 from contextlib import suppress
 from stat import S_ISDIR, S_ISREG
+
+from pipeline.disk.temporary import temporary_name
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
@@ -20,15 +21,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 # To open a pipe waits for whoever writes to it, unless one says not to.
 _READ = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
-# Processes of several machines or containers may share a cache, and have the same numbers.
-_process = os.urandom(6).hex()
-_serial = itertools.count()
 _cannot_share: set[str] = set()
-
-
-def unique_name() -> str:
-    """Return a name that no other call, in any process or machine, returns."""
-    return f"{os.getpid()}-{_process}-{next(_serial)}"
 
 
 def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -> None:
@@ -37,7 +30,7 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
     `twin` is a file with the same bytes, whose blocks are shared where the file system can.
     """
     # A name of its own for each write: two processes may write the same file at once.
-    name = unique_name()
+    name = temporary_name()
     try:
         _write_and_rename(f"{scratch}/{name}", path, data, twin)
     except OSError as error:

@@ -43,8 +43,6 @@ def make_cluster(session: Session, executor: str, scheduler: str) -> Waitable | 
             return None
         return _connect(session, address, session.build.log.warnings)
     except SettingError as error:
-        if session.build is not None:
-            session.build.close()
         raise InvalidCommand(str(error)) from None
 
 

@@ -17,6 +17,7 @@ from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
 LOADER = "cartwright"  # the name of our loader in doit.cfg
+STRICT_GROUP = "strict-group"  # what `--strict=GROUP` becomes: getopt knows no optional values
 
 
 def run_command(run: Callable[[], int]) -> int:
@@ -37,6 +38,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
     def parse_only(self, in_args: Sequence[str], params: Any = None) -> tuple[Any, list[str]]:
         """Parse a line into values by option and the words that are no options."""
+        in_args = split_strict(in_args)
         try:
             found, _ = getopt.getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -44,13 +46,15 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         # doit would convert the value itself, and print a dump of the option where that fails.
         for flag, value in found:
             option, _ = self.get_option(flag)
-            if option.type is int and not value.removeprefix("-").isdecimal():
-                raise CmdParseError(f'{flag}: found "{value}"; a whole number is needed')
+            if option.type is int and not value.isdecimal():
+                sign = " of 0 or more" if value.removeprefix("-").isdecimal() else ""
+                raise CmdParseError(f'{flag}: found "{value}"; a whole number{sign} is needed')
         parsed: tuple[Any, list[str]] = super().parse_only(in_args, params)
         return parsed
 
     def reorder(self, in_args: Sequence[str]) -> list[str]:
         """Put options first: doit takes everything behind the first name for a name."""
+        in_args = split_strict(in_args)
         try:
             found, names = getopt.gnu_getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -88,6 +92,17 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
         near = nearest(wrong, [name.removesuffix("=") for name in self.get_long()])
         return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
+
+
+def split_strict(in_args: Sequence[str]) -> list[str]:
+    """Turn `--strict=GROUP` into an option of its own, up to the end of options."""
+    words = list(in_args)
+    end = words.index("--") if "--" in words else len(words)
+    options = [
+        word.replace("--strict=", f"--{STRICT_GROUP}=", 1) if word.startswith("--strict=") else word
+        for word in words[:end]
+    ]
+    return [*options, *words[end:]]
 
 
 def find_root(folder: str) -> str | None:

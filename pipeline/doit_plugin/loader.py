@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
 
+import encoders  # noqa: F401 - now, before the game's folder, which may have one, is on the path
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors

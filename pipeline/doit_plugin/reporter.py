@@ -110,7 +110,7 @@ class Reporter:
         """Write failures, warnings and the summary."""
         if self.bar:
             self.bar.close()
-        for failure in self.failures:
+        for failure in (*self.failures, *self._failed_for_warnings()):
             self.stream.write(f"\n{self._failure_text(failure)}\n")
         for error in self.errors:
             sys.stderr.write(f"{error}\n")
@@ -118,13 +118,19 @@ class Reporter:
             self._summary(self.session)
         self.stream.flush()
 
+    def _failed_for_warnings(self) -> list[NodeEvent]:
+        """Return the nodes that only a warning made fail: doit takes them for built."""
+        log = self.session.log if self.session else None
+        known = {one.task for one in self.failures if not isinstance(one, tuple)}
+        events = log.nodes.values() if log else ()
+        return [one for one in events if one.outcome == FAILED and one.task not in known]
+
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):  # a task of the project's own has no event
             return self._own_failure_text(*failure)
         from pipeline.report.summary import failure_text
 
         assert self.session is not None
-        assert self.session.build is not None
         text = failure_text(self.session.build, failure)
         if self.shows_tracebacks and failure.traceback:
             return f"{text}\n{failure.traceback}".rstrip("\n")
@@ -140,15 +146,16 @@ class Reporter:
     def _summary(self, session: Session) -> None:
         from pipeline.report import summary
 
-        build = session.build
-        log = build.log if build else None
-        warnings = [w for one in session.statuses.values() for w in one.warnings]
-        warnings += log.all_warnings() if log else []
+        build, log = session.build, session.log
+        warnings, failures = session.all_warnings(), set(session.failing_warnings())
         for task, lines in summary.shown_reports(build).items() if build else ():
             self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
         for warning in warnings:
-            self.stream.write(f"warning: {warning}\n")
-        outcomes = summary.final_outcomes(log, build.dirty, self.ignored) if log and build else {}
+            self.stream.write(f"{'failure' if warning in failures else 'warning'}: {warning}\n")
+        for line in summary.removed_lines(log) if log else ():
+            self.stream.write(f"{line}\n")
+        dirty = build.dirty if build else ()
+        outcomes = summary.final_outcomes(log, dirty, self.ignored) if log else {}
         # By name: the order of statuses depends on which manifests took the fast path.
         for _, status in sorted(session.statuses.items()):
             self.stream.write(summary.manifest_line(status, log, outcomes) + "\n")
@@ -169,8 +176,11 @@ class Reporter:
         names = [one[0] for one in self.failures if isinstance(one, tuple)]
         unmet = sum(name in session.unmet for name in names)
         own_tasks = {FAILED: len(names) - unmet, NOT_BUILT: unmet}
-        log = session.build.log if session.build else None
-        return verdict(log, own_tasks, len(self.ignored))
+        words = verdict(session.log, own_tasks, len(self.ignored))
+        # A failure that is no node's has no other place where it shows.
+        if session.has_failed_on_warnings and FAILED not in words:
+            return "failed because of warnings"
+        return words
 
 
 def _is_current(task: Any) -> bool:

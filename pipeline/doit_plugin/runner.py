@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
-from doit.runner import ERROR, FAILURE, Runner
+from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
 from pipeline.doit_plugin.loader import NODE
@@ -36,6 +36,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Run until doit has no task left and every job is answered."""
         session = self.session
         try:
+            session.start()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
         except BaseException as error:
@@ -49,10 +50,11 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         finally:
             if self._executor is not None:
                 self._executor.close()
-            if session.build is not None:
-                session.build.close()
+            session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
+        if session.fail_on_warnings() and self.final_result == SUCCESS:
+            self.final_result = FAILURE
 
     def _report_lost_cluster(self, error: BaseException) -> bool:
         """Report a lost cluster as a failure of the run: what was finished is kept."""

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from encoders.kit.option import Value
 from encoders.kit.plan import ANY, Asset, Target
+from encoders.kit.warning import grouped
 from pipeline.manifest.glob import Lister, expand, has_magic, matches, suffix_of
 from pipeline.manifest.mistake import Check, nearest
 from pipeline.manifest.schema import Entry, Manifest, complete
+
+EMPTY_GLOB = "empty-glob"  # the group of warnings about sources that match nothing
 
 
 @dataclass(slots=True)
@@ -74,11 +77,11 @@ class Search:
                 paths = [pattern] if self._is_there(pattern, entry) else []
             found.update(dict.fromkeys(paths))
         if not entry.sources:
-            self._warn(f"{entry.key}.source names nothing")
+            self._warn_empty(f"{entry.key}.source names nothing")
         return list(found)
 
-    def _warn(self, text: str) -> None:
-        self.warnings.append(f"{self.check.file}: {text}")
+    def _warn_empty(self, text: str) -> None:
+        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {text}"))
 
     def _matching(self, pattern: str, entry: Entry) -> list[str]:
         suffixes = _suffixes(self.target, entry)
@@ -86,7 +89,7 @@ class Search:
         found = [p for p in expand(pattern, self.lister) if takes_any or suffix_of(p) in suffixes]
         paths = [p for p in found if not any(matches(one, p) for one in entry.exclude)]
         if not paths:
-            self._warn(f'{entry.key}.source "{pattern}" matches nothing')
+            self._warn_empty(f'{entry.key}.source "{pattern}" matches nothing')
         return paths
 
     def _is_there(self, path: str, entry: Entry) -> bool:

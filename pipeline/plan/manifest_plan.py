@@ -11,6 +11,7 @@ from functools import cached_property
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source, Target
 from encoders.kit.source.registry import survey_functions
+from encoders.kit.warning import grouped
 from pipeline.content.code import Suffixes, target_module, target_names
 from pipeline.disk.file import leads_out
 from pipeline.disk.listing import Listing, is_link, is_text, shown_name
@@ -73,7 +74,8 @@ class ManifestPlan:
         if not (self.manifest.entries or self.planned):
             tables = sorted({f"[[{kind.table}]]" for kind in self.target.kinds.values()})
             said = f"there is no {' or '.join(tables)}, so nothing is built"
-            self.finding.warnings.append(f"{self.check.file}: {said}")
+            warning = grouped("empty-manifest", f"{self.check.file}: {said}")
+            self.finding.warnings.append(warning)
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
@@ -17,10 +18,12 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.native import kernel
+from encoders.kit.warning import grouped
 from pipeline.content.code import add_project_encoders
 from pipeline.content.kernel import kernel_warning
 from pipeline.content.target_error import describe_error
 
+PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
 PURE_VARIABLE = "CARTWRIGHT_PURE"
 SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -41,7 +44,7 @@ def prepare_process(root: str) -> list[str]:
     warning = kernel_warning(kernel.built_extension(), os.path.dirname(kernel.__file__))
     if warning:
         kernel.use_native(False)
-    return [warning] if warning else []
+    return [grouped("kernels", warning)] if warning else []
 
 
 def _exit_with_parent() -> None:
@@ -67,8 +70,14 @@ def answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return EncodeError(describe_error(error))
 
 
-def run_worker(connection: Connection, root: str) -> None:
-    """Make the calls that come through a pipe, until the driver closes it or is gone."""
+def run_worker(connection: Connection, root: str, path: list[str], package: str) -> None:
+    """Make the calls that come through a pipe, until the driver closes it or is gone.
+
+    `path` is the driver's path for imports, `package` the folder of its `pipeline`.
+    """
+    sys.path[:] = path
+    if package != PACKAGE_FOLDER:
+        sys.exit(f"a worker process imported {PACKAGE_FOLDER} instead of {package}")
     # Ctrl-C goes to the whole group; only the driver decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A driver that is killed closes nothing, so the worker watches it.

@@ -22,18 +22,28 @@ if TYPE_CHECKING:
     from pipeline.change.fast_path import Status
 
 IGNORED, REMOVED = "ignored", "removed"
+REMOVED_SHOWN = 10
 ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
 ORDER = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
 
 
-def failure_text(build: Build, event: NodeEvent) -> str:
+def failure_text(build: Build | None, event: NodeEvent) -> str:
     """Return the message for a node that failed or was not built."""
     if event.outcome == NOT_BUILT:
         return f"{event.task}  not built\n  needs  {', '.join(event.needs)}"
     from pipeline.report.message import describe_failure  # only a failure needs it
 
     assert event.error is not None
-    return describe_failure(event.task, build.nodes.planned(event.task), event.error)
+    planned = build.nodes.planned(event.task) if build else None
+    return describe_failure(event.task, planned, event.error)
+
+
+def removed_lines(log: BuildLog) -> list[str]:
+    """Name the stale outputs that were removed, as far as a person reads them."""
+    paths = sorted(path for _, path in log.removed)
+    more = len(paths) - REMOVED_SHOWN
+    lines = [f"{REMOVED:<9} {path}" for path in paths[:REMOVED_SHOWN]]
+    return [*lines, f"{REMOVED:<9} and {more:,} more"] if more > 0 else lines
 
 
 def shown_reports(build: Build) -> dict[str, tuple[str, ...]]:

@@ -1,8 +1,14 @@
-"""A list of the files that Cartwright made, kept apart from the state.
+"""The ledger: a list of the files that Cartwright wrote, kept apart from the state.
 
-If the state is lost, or a build was killed before the state knew, this still tells its own outputs
-from files that somebody else put into an output folder. A file is noted before it appears.
-The list is only ever appended to, and a torn line is passed over.
+It tells our outputs from files that somebody else put into an output folder. What is guaranteed:
+
+- A file is noted before it appears, so a killed build leaves no file of ours that is not listed.
+- A lost state is rebuilt from the ledger, and a lost, cut or altered ledger from the state: every
+  run compares the ledger's stamp with the one that the state keeps, and mends what is missing.
+- When both are lost, a file counts as ours if a planned node produces exactly its bytes. Any other
+  file counts as somebody else's: it is never removed, and is moved if it is in the way.
+
+Lines are only appended, except by `rewrite`. A torn line is skipped.
 """
 
 from __future__ import annotations

@@ -20,9 +20,11 @@ from pipeline.task_name import TaskName
 if TYPE_CHECKING:
     from pipeline.state.node_record import BuildRecord, PlannedNode
 
-# The kind of fact that marks a manifest while it is built. A mark that is found later means that
-# the build was killed, and files may exist that neither outputs nor listings know.
+# The kind of fact that marks a manifest while it is built, with the name of the run. A mark that
+# is found later means that the build was killed, and files may exist that neither outputs nor
+# listings know.
 BUILDING = "building"
+WARNED = "warned"  # the kind of fact that keeps the warnings of a node's last build
 BUCKETS = 64  # the graph's parts: looking up one input reads one of them
 VALUES_PER_QUERY = 500
 

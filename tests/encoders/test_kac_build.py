@@ -79,7 +79,7 @@ def test_resized_texture_is_a_warning_in_the_summary(game):
     game.write("assets/meshes/wood.png", plain(300, 100))
     ran = game.doit()
     assert ran.code == 0
-    assert "assets/meshes/wood.png: resized from 300 x 100 to 256 x 256\n" in ran.out
+    assert "assets/meshes/wood.png: resized from 300 x 100 to 256 x 256 [resize]\n" in ran.out
 
 
 def test_options_of_the_manifest_reach_the_file(game):

@@ -102,7 +102,7 @@ def test_model_without_uvs_and_material_is_white_at_one_uv():
 def test_triangles_without_an_area_are_left_out_with_a_warning():
     found = encode_file(bare(TRIANGLE + "f 1 2 3\nf 1 2 2\nf 1 1 1\n"))
     assert len(found["3MSH"]) == 1
-    assert found["warnings"] == ["a.obj: triangles without an area were left out (2)"]
+    assert found["warnings"] == ["a.obj: triangles without an area were left out (2) [degenerate]"]
 
 
 def test_model_without_any_area_is_refused():
@@ -115,7 +115,7 @@ def test_model_without_any_area_is_refused():
 def test_vertex_colours_are_told_of():
     text = "v 0 0 0 1 0 0\nv 1 0 0 1 0 0\nv 0 1 0 1 0 0\nf 1 2 3\n"
     warnings = warnings_of(encode(bare(text)))
-    assert warnings == ["a.obj: vertex colours were left out, as KAC has none"]
+    assert warnings == ["a.obj: vertex colours were left out, as KAC has none [feature]"]
 
 
 def test_mirror_turns_z_and_keeps_normals_outward():
@@ -244,7 +244,9 @@ def test_colour_outside_of_the_range_is_told_of():
     found = encode_file(square("Kd 1.5 0 0"))
     assert found["MATE"][0]["color"] == (15, 0, 0, 15)
     (warning,) = found["warnings"]
-    assert warning == 'a.mtl: material "m" has a colour outside of 0 to 1, which was cut off'
+    assert (
+        warning == 'a.mtl: material "m" has a colour outside of 0 to 1, which was cut off [color]'
+    )
 
 
 def test_texture_without_a_colour_is_white():
@@ -267,14 +269,16 @@ def test_alpha_of_a_plain_material_follows_its_mode(mode, alpha, code):
     record = {"alphaMode": mode, "pbrMetallicRoughness": {"baseColorFactor": [1, 1, 1, alpha]}}
     found = encode_file({"a.glb": gltf_square(record).glb()})
     assert found["MATE"][0]["color"][3] == code
-    is_gone = 'a.glb: material "m" is less than half opaque, so Kelpo does not draw it'
+    is_gone = 'a.glb: material "m" is less than half opaque, so Kelpo does not draw it [color]'
     assert (is_gone in found["warnings"]) is (code < 8)
     assert any("is blended" in warning for warning in found["warnings"]) is (mode == "BLEND")
 
 
 def test_double_sided_material_is_told_of():
     found = encode_file({"a.glb": gltf_square({"doubleSided": True}).glb()})
-    assert found["warnings"] == ['a.glb: material "m" is double-sided; KAC shows its front only']
+    assert found["warnings"] == [
+        'a.glb: material "m" is double-sided; KAC shows its front only [feature]'
+    ]
 
 
 def test_missing_map_is_an_error_that_names_material_file_and_line():
@@ -360,7 +364,7 @@ def test_skinned_model_stands_in_its_rest_pose_with_warnings():
     found = read(outputs["kac"])
     warnings = warnings_of(outputs)
     assert any("rest pose" in warning for warning in warnings)
-    assert "chain.glb: animations were ignored" in warnings
+    assert "chain.glb: animations were ignored [ignored]" in warnings
     source = open_model({"chain.glb": CHAIN}, "chain.glb").mesh
     expected = source.position.values[source.position.corner]
     assert np.array_equal(np.array(corners(found), np.float32), expected)

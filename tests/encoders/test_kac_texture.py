@@ -163,7 +163,7 @@ def test_side_is_the_power_of_two_that_the_longer_side_holds(width, height, limi
 
 def test_resizing_is_warned_of_with_both_sizes():
     found = encode_file(square("map_Kd a.png", a_png=plain(30, 10)))
-    assert found["warnings"] == ["a.png: resized from 30 x 10 to 16 x 16"]
+    assert found["warnings"] == ["a.png: resized from 30 x 10 to 16 x 16 [resize]"]
     assert [len(level) for level in found["TXTR"][0]["levels"]] == [16, 8, 4, 2, 1]
 
 
@@ -174,7 +174,7 @@ def test_texture_of_the_right_size_is_not_warned_of():
 def test_texture_size_limits_the_side():
     found = encode_file(square("map_Kd a.png", a_png=plain(16, 16)), texture_size=4)
     assert found["TXTR"][0]["side"] == 4
-    assert found["warnings"] == ["a.png: resized from 16 x 16 to 4 x 4"]
+    assert found["warnings"] == ["a.png: resized from 16 x 16 to 4 x 4 [resize]"]
 
 
 def test_single_texel_is_repeated():

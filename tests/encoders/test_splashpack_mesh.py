@@ -154,7 +154,7 @@ def test_triangles_too_small_for_the_grid_are_left_out_and_told():
     encoded = square(obj=obj)
     assert len(triangles(encoded)["vertices"]) == 2
     assert warnings_of(encoded) == [
-        "a.obj: triangles without an area on the console's grid left out (1)"
+        "a.obj: triangles without an area on the console's grid left out (1) [degenerate]"
     ]
 
 
@@ -184,7 +184,7 @@ def test_vertex_colours_multiply():
     found = {tuple(color) for color in triangles(encoded)["color"].reshape(-1, 3).tolist()}
     assert found == {(128, 128, 128), (0, 128, 128), (128, 128, 0), (255, 128, 128)}
     assert warnings_of(encoded) == [
-        "a.glb: colours below black or brighter than twice a texture were cut off"
+        "a.glb: colours below black or brighter than twice a texture were cut off [color]"
     ]
 
 

@@ -146,7 +146,7 @@ def test_more_triangles_than_a_frame_holds_are_a_warning():
     obj = SQUARE.replace("f 1/1/1", "f 1/1/1") + "f 1/1/1 2/2/1 3/3/1\n" * 3237
     outputs = link({}, [mesh({"a.obj": obj, "a.mtl": "newmtl m\n"})])
     assert warnings_of(outputs) == [
-        "3,239 triangles: the runtime stops when more than 3,238 of them are in view"
+        "3,239 triangles: the runtime stops when more than 3,238 of them are in view [budget]"
     ]
 
 

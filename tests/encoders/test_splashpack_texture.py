@@ -118,7 +118,9 @@ def test_colours_are_counted_after_their_reduction():
 
 
 def test_lost_colours_are_a_warning():
-    assert warnings_of(texture(noise(32, 32), bpp=4)) == ["a.png: 1,010 colours were reduced to 16"]
+    assert warnings_of(texture(noise(32, 32), bpp=4)) == [
+        "a.png: 1,010 colours were reduced to 16 [color]"
+    ]
 
 
 def test_dithering_mixes_what_the_palette_lacks():

@@ -150,7 +150,7 @@ def test_texture_of_a_basis_image_uses_its_fallback():
 def test_texture_without_an_image_is_left_out_with_a_warning():
     texture, gltf = textured(texture={})
     assert texture is None
-    assert gltf.warnings == ("textures[0] has no image and was ignored",)
+    assert gltf.warnings == ("textures[0] has no image and was ignored [missing]",)
 
 
 def test_pygltflib_reads_the_same_material():

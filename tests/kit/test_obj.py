@@ -170,9 +170,9 @@ def test_lines_points_and_small_faces_are_ignored_with_a_warning() -> None:
     obj = decode_obj(SQUARE + b"l 1 2 3\np 1\nl 1 2\nf 1 2\nf 1 2 3\nf\n", "a.obj")
     assert obj.mesh.triangle_count == 1
     assert obj.warnings == (
-        "a.obj: lines ignored (2)",
-        "a.obj: points ignored (1)",
-        "a.obj, line 8: faces with less than 3 corners ignored (2)",
+        "a.obj: lines ignored (2) [ignored]",
+        "a.obj: points ignored (1) [ignored]",
+        "a.obj, line 8: faces with less than 3 corners ignored (2) [ignored]",
     )
 
 
@@ -240,7 +240,9 @@ def test_materials_are_found_by_name_and_missing_ones_are_told() -> None:
     oak, other = Material("a", base_color=(1, 0, 0, 1)), Material("a")
     resolved = resolve_materials(obj, [oak, other])
     assert resolved.mesh.materials == (oak, obj.mesh.materials[1])
-    assert resolved.warnings == ("x.obj, line 7: material `b` is in no MTL file of this OBJ",)
+    assert resolved.warnings == (
+        "x.obj, line 7: material `b` is in no MTL file of this OBJ [missing]",
+    )
 
 
 def test_numbers_are_rounded_once_straight_from_their_text() -> None:

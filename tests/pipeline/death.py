@@ -15,6 +15,8 @@ from types import TracebackType
 from typing import Any, Self
 from unittest import mock
 
+from pipeline.build import work
+
 COUNTED = ("replace", "write", "unlink", "rmdir", "ftruncate")
 UNCOUNTED = ("mkdir", "utime")  # what they leave behind means nothing to anybody
 
@@ -96,6 +98,7 @@ class Death:
         for handle in self._handles:  # and locks are free
             with suppress(OSError):
                 os.close(handle)
+        work._tools = None  # the next process opens files of its own
         return self.came  # whatever came of an end in the middle of something
 
 

@@ -31,6 +31,7 @@ def built(game: Game) -> Game:
         ),
         ("--xyzzy", "run has no option --xyzzy; `doit help run` lists them"),
         ("-n many", '-n: found "many"; a whole number is needed'),
+        ("-n -3", '-n: found "-3"; a whole number of 0 or more is needed'),
         ("-n", "option -n requires argument"),
         ("list -x", "list has no option -x; known here: -d, -f, -k, -p, -q, -s, --help"),
         ("list --stat", None),

@@ -588,6 +588,16 @@ def test_a_second_file_in_the_way_does_not_replace_the_first(village):
     assert {path.read_text() for path in moved.iterdir()} >= {"one", "two"}
 
 
+def test_a_file_that_somebody_puts_where_an_output_was_before_is_moved(village):
+    village.doit()
+    village.remove("manifests/toy.toml")
+    village.doit()
+    village.write("build/toy/a.out", "mine")
+    village.write("manifests/toy.toml", MANIFEST)
+    village.doit()
+    assert village.read(".cartwright/displaced/build/toy/a.out") == b"mine"
+
+
 def test_an_output_that_was_altered_is_put_right_and_not_kept(village):
     village.doit()
     village.write("build/toy/a.out", "altered")

@@ -178,6 +178,40 @@ def test_what_only_other_nodes_read_is_made_again_when_the_cache_lost_it(village
     assert village.read("build/toy/all.pack") == b"a=11\nsub/b=5\n"
 
 
+def test_an_input_that_the_cache_lost_is_not_called_new(village, monkeypatch):
+    from pipeline.build.build import Build
+
+    reasons = {}
+    record = Build.record
+
+    def note(self, task, result):
+        event = record(self, task, result)
+        reasons[task] = str(event.reason)
+        return event
+
+    monkeypatch.setattr(Build, "record", note)
+    village.remove("cache")
+    village.write("assets/a.txt", "hello again")
+    village.doit()
+    assert reasons["toy:sub/b"] == "output missing: lost from the cache"
+
+
+@pytest.mark.parametrize("name", ["new.lst", "deep/er/new.lst"])
+def test_a_new_output_folder_costs_the_next_run_nothing(village, monkeypatch, name):
+    monkeypatch.setattr("pipeline.disk.listing.TICK_NS", -(10**12))  # nothing is too fresh
+    village.write(f"assets/{name}", "one\n")
+    assert village.doit().code == 0
+    monkeypatch.setattr("pipeline.change.detect.Detector.status", lambda *_: pytest.fail("looked"))
+    assert village.doit().code == 0
+
+
+def test_a_deleted_output_is_called_missing_and_not_altered(village):
+    village.remove("build/toy/a.out")
+    assert "toy:a  output missing: build/toy/a.out\n" in village.doit("explain").out
+    village.write("build/toy/a.out", "altered")
+    assert "toy:a  output altered: build/toy/a.out\n" in village.doit("explain").out
+
+
 def test_a_changed_option_builds_what_has_the_option(village):
     village.write(
         "manifests/toy.toml",

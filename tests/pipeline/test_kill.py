@@ -62,6 +62,7 @@ def test_after_a_kill_at_any_moment_the_next_build_leaves_exactly_what_is_made(
         ran = game.doit()
         assert ran.code == 0, ran.out + ran.err
         assert game.outputs() == Naive(game).build("upper")[0], f"after {moment} changes"
+        assert not [*game.path(".cartwright/tmp").iterdir(), *game.path("cache/v2/tmp").glob("*")]
         moment += STRIDE
     assert moment > 5 * STRIDE
 

@@ -123,7 +123,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_nothing_is_lost(
             assert ".cartwright/state.db: out of reach: database or disk is full" in ran.err
     state = State(str(built.path(".cartwright/state.db")), is_owner=False)
     assert state.stems() == ["toy"]
-    assert state.fact("ledger", "adopted")
+    assert state.fact("ledger", "stamp")
     state.close()
     for path in built.path("assets").glob("1*.txt"):
         path.unlink()

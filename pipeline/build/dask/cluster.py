@@ -25,6 +25,7 @@ from warnings import filterwarnings
 from distributed import CancelledError, Future, KilledWorker
 
 from encoders.kit.error import EncodeError
+from encoders.kit.warning import grouped
 from pipeline.build.dask.batching import LINGER_SECONDS, Batching
 from pipeline.build.dask.compatibility import own_version
 from pipeline.build.dask.error import ClusterError
@@ -154,7 +155,8 @@ class Cluster:
     def close(self) -> None:
         """Disconnect from the cluster, and warn of the workers that were refused."""
         if not self._is_closed:
-            self._warnings += self._workers.refusals()
+            refusals = self._workers.refusals()
+            self._warnings += [grouped("cluster", one) for one in refusals]
             self._disconnect()
 
     def kill(self) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pipeline.disk.file import read_file
-from pipeline.setting import SettingError, find_setting, variable_of
+from pipeline.setting import NO, SettingError, find_setting, find_switch, variable_of
 
 USER, PASSWORD, TOKEN = (variable_of(f"remote_{one}") for one in ("user", "password", "token"))
 KEY, KEY_FILE = variable_of("remote_key"), variable_of("remote_key_file")
-YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 WAIT_SECONDS = 10.0
 LONGEST_SECONDS = 86_400.0
 LEAST_PATIENCE_SECONDS = 0.1
@@ -66,7 +65,7 @@ def find_address(root: str) -> Address | None:
         parts.hostname or "",
         port,
         parts.path.rstrip("/"),
-        _is_yes(*find_setting(root, "remote_write")),
+        find_switch(root, "remote_write", default=False),
         WAIT_SECONDS if wait is None else wait,
         _authorization(parts.hostname or ""),
         _seconds(*find_setting(root, "remote_patience"), LEAST_PATIENCE_SECONDS),
@@ -92,15 +91,6 @@ def _split(name: str, text: str) -> tuple[SplitResult, int]:
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise SettingError(f"{name}: an address is plain ASCII without blanks")
     return parts, port
-
-
-def _is_yes(name: str, value: object) -> bool:
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    word = str(value).lower()
-    if word not in (*YES, *NO):
-        raise SettingError(f"{name}: true or false is needed")
-    return word in YES
 
 
 def _seconds(name: str, value: object, least: float) -> float | None:

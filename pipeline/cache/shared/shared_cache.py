@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from encoders.kit.plan import Place
+from encoders.kit.warning import grouped
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt, is_small
 from pipeline.cache.shared.action_result import (
@@ -255,7 +256,9 @@ class SharedCache:
         if not_sent:
             why = f" ({self.no_uploads})" if self.no_uploads else ""
             parts.append(f"results not uploaded: {not_sent}{why}")
-        return f"shared cache {self.address}: {'; '.join(parts)}" if parts else ""
+        if not parts:
+            return ""
+        return grouped("shared-cache", f"shared cache {self.address}: {'; '.join(parts)}")
 
     def summary(self) -> str:
         """Return a line: how many nodes came from the server, and what is still to be sent."""

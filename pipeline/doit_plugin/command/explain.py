@@ -22,7 +22,7 @@ class Explain(PlainCommand):
     doc_usage = "[TASK ...]"
     doc_description = (
         "One line for each node that would be built: its task, then the reason: source changed, "
-        "code changed, option changed, output altered, or new."
+        "code changed, option changed, output altered, output missing, or new."
     )
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> int:  # noqa: ARG002 - doit's protocol

@@ -9,7 +9,7 @@ from typing import Any
 from doit.exceptions import InvalidCommand
 
 from pipeline.cache.trim import GRACE_S, clear_litter, older_caches, trim_cache
-from pipeline.change.owner import adopt_ledger
+from pipeline.change.owner import reconcile_ledger
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
@@ -72,9 +72,10 @@ def report_older_caches(folder: str) -> None:
 def shorten_ledger(project: Project) -> None:
     """Rewrite the ledger with one line an output, after reading what only the ledger knows."""
     ledger = Ledger(project.ledger)
-    adopt_ledger(project, ledger)
+    reconcile_ledger(project, ledger)
     made = ((output.path, output.sha) for output in project.state.all_outputs())
     ledger.rewrite(made, project.scratch)
+    project.remember_ledger()
 
 
 def needed(project: Project) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.control import TaskControl
@@ -13,14 +13,17 @@ from doit.exceptions import InvalidCommand, InvalidDodoFile
 from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
-from pipeline.doit_plugin.command_line import PlainOptions
+from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
 from pipeline.session import Session
-from pipeline.setting import SettingError, is_set
+from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
+
+if TYPE_CHECKING:
+    from pipeline.build.strict import Strictness
 
 opt_lint = {
     "name": "lint",
@@ -29,6 +32,20 @@ opt_lint = {
     "default": False,
     "help": "catch encoders that open files, start processes or use the net",
 }
+opt_strict = {
+    "name": "strict",
+    "long": "strict",
+    "type": bool,
+    "default": False,
+    "help": "let warnings fail the run; --strict=GROUP only those of a group, such as empty-glob",
+}
+opt_strict_group = {
+    "name": "strict_group",
+    "long": STRICT_GROUP,
+    "type": list,
+    "default": [],
+    "help": "the same as --strict=GROUP",
+}
 
 
 class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
@@ -36,7 +53,14 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
 
     name = "run"
     doc_purpose = "build what is not up to date"
-    cmd_options = (*DoitRun.cmd_options, opt_lint, opt_executor, opt_scheduler)
+    cmd_options = (
+        *DoitRun.cmd_options,
+        opt_lint,
+        opt_executor,
+        opt_scheduler,
+        opt_strict,
+        opt_strict_group,
+    )
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
         """Run, or show the help; only the first word asks for that, others may be a task's."""
@@ -77,12 +101,16 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         lint: bool = False,
         executor: str = "",
         scheduler: str = "",
+        strict: bool = False,
+        strict_group: Sequence[str] = (),
     ) -> int:
         session: Session = self.loader.session
-        if session.build is not None:
-            session.build.lint = lint
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            if session.build is not None:
+                session.build.lint = lint
+                session.build.is_durable = _find_switch(session, "durable", default=True)
+            session.strictness = _find_strictness(session, strict, strict_group)
             if self.loader.target_command is not None:
                 return self._run_target_command()
             session.shared = _open_shared(session)
@@ -115,8 +143,6 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         try:
             self.control.process(self.sel_tasks)
         except InvalidCommand as error:
-            if session.build is not None:
-                session.build.close()  # or the next run would take it for one that was killed
             if error.not_found is None:
                 raise
             known = {*self.control.tasks, *session.all_tasks(), *self.loader.cmd_names}
@@ -131,6 +157,26 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _find_switch(session: Session, key: str, default: bool) -> bool:
+    try:
+        return find_switch(session.project.root, key, default)
+    except SettingError as error:
+        raise InvalidDodoFile(str(error)) from None
+
+
+def _find_strictness(session: Session, is_all: bool, groups: Sequence[str]) -> Strictness | None:
+    """Return which warnings are failures; None where none is."""
+    root = session.project.root
+    try:
+        if not (is_all or groups or is_set(root, "strict")):
+            return None
+        from pipeline.build.strict import find_strictness
+
+        return find_strictness(root, is_all, groups) or None
+    except SettingError as error:
+        raise InvalidDodoFile(str(error)) from None
 
 
 def _open_shared(session: Session) -> Any:

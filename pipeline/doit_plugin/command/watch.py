@@ -76,7 +76,8 @@ def watch_project(root: str, names: Sequence[str]) -> None:
 
 def start_build(names: Iterable[str]) -> subprocess.Popen[bytes]:
     """Start doit for some manifests, or for all."""
-    return subprocess.Popen([sys.executable, "-m", "doit", "run", *names])
+    # -P: the game's folder is not first on the path, as it is not when the user runs `doit`.
+    return subprocess.Popen([sys.executable, "-P", "-m", "doit", "run", *names])
 
 
 class Watcher:

@@ -17,6 +17,7 @@ from encoders.kit.source.gltf.document import Animation, AnimationSampler, Inter
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.rotation import normalise, slerp
 from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,12 +55,14 @@ def decode_clip(gltf: Gltf, index: int) -> Clip:
     for number, channel in enumerate(record.channels):
         node, path = channel.target.node, channel.target.path
         if node is None or path not in WIDTHS:
-            gltf.warn(f'clip "{record.name}": a channel for {path} was ignored')
+            gltf.warn(grouped("ignored", f'clip "{record.name}": a channel for {path} was ignored'))
             continue
         where = f"animations[{index}].channels[{number}]"
         element(gltf.document.nodes, node, where, gltf.name)
         if (node, path) in channels:
-            gltf.warn(f'clip "{record.name}": node {node} has two channels for {path}')
+            gltf.warn(
+                grouped("ignored", f'clip "{record.name}": node {node} has two channels for {path}')
+            )
         sampler = record.samplers[channel.sampler]
         values = _values(gltf, sampler, len(times[sampler.input]), path, where)
         keys = times[sampler.input]

@@ -17,6 +17,7 @@ from encoders.kit.source.gltf import document as spec
 from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats, to_floats
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
@@ -46,7 +47,7 @@ class AttributeReader:
         """Warn about attributes of the specification that are not read; others are private."""
         for name in sorted(self.record.attributes):
             if name not in WIDTHS and not name.startswith("_"):
-                self.gltf.warn(f"{self.where}: attribute {name} was ignored")
+                self.gltf.warn(grouped("ignored", f"{self.where}: attribute {name} was ignored"))
 
     def floats(self, name: str) -> Floats | None:
         """Return an attribute as float32, or None where the primitive has none."""
@@ -110,7 +111,11 @@ class AttributeReader:
             return values
         if name == "POSITION":
             raise fault("position is not finite", *self._place())
-        self.gltf.warn(f"{self.where}: {name} holds values that are no numbers; 0 was taken")
+        self.gltf.warn(
+            grouped(
+                "missing", f"{self.where}: {name} holds values that are no numbers; 0 was taken"
+            )
+        )
         return np.where(np.isfinite(values), values, np.float32(0))
 
     def _place(self) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from encoders.kit.source.gltf.mesh import Floats, Primitive
 from encoders.kit.source.gltf.scene import PlacedPrimitive
 from encoders.kit.source.gltf.skin import decode_skin
 from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.warning import grouped
 
 
 def bake(gltf: Gltf, placed: PlacedPrimitive) -> Primitive:
@@ -80,7 +81,7 @@ def _rest_matrices(gltf: Gltf, placed: PlacedPrimitive, where: str) -> Doubles:
     assert joints is not None
     assert weights is not None
     assert placed.skin is not None
-    gltf.warn(f"{where} is skinned: its rest pose was taken")
+    gltf.warn(grouped("ignored", f"{where} is skinned: its rest pose was taken"))
     gltf.charge(256 * len(joints), where)
     bones = _bones(gltf, placed.skin)
     return _blend(bones, np.minimum(joints, len(bones) - 1), weights.astype(np.float64))

@@ -12,6 +12,7 @@ import msgspec
 
 from encoders.kit.source.gltf.document import Document, Record, decode_json
 from encoders.kit.source.gltf.fault import fault
+from encoders.kit.warning import grouped
 
 DRACO = "KHR_draco_mesh_compression"
 MESHOPT = "EXT_meshopt_compression"
@@ -49,7 +50,10 @@ def check_extensions(document: Document, name: str) -> list[str]:
             hint,
         )
     unknown = sorted(set(document.extensions_used) - KNOWN)
-    return [f"extension {extension} is not supported and was ignored" for extension in unknown]
+    return [
+        grouped("ignored", f"extension {extension} is not supported and was ignored")
+        for extension in unknown
+    ]
 
 
 def extension(

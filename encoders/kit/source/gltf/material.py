@@ -21,6 +21,7 @@ from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.material import AlphaMode, Filter, Material, Sampler, Slot, Texture, Wrap
+from encoders.kit.warning import grouped
 
 _WRAPS: dict[int, Wrap] = {10497: "repeat", 33071: "clamp", 33648: "mirror"}
 _ALPHA_MODES: dict[str, AlphaMode] = {"OPAQUE": "opaque", "MASK": "mask", "BLEND": "blend"}
@@ -117,7 +118,7 @@ def _check_empty(gltf: Gltf, record: spec.Texture, where: str) -> None:
     for key in sorted(record.extensions):
         hint = HINTS.get(key, HINTS[BASISU])
         raise fault("texture has no PNG or JPEG image", gltf.name, where, key, hint=hint)
-    gltf.warn(f"{where} has no image and was ignored")
+    gltf.warn(grouped("missing", f"{where} has no image and was ignored"))
 
 
 def _sampler(gltf: Gltf, texture: spec.Texture) -> Sampler:

@@ -20,6 +20,7 @@ from encoders.kit.source.gltf.draco import DracoPrimitive, decode_draco
 from encoders.kit.source.gltf.extension import DRACO, extension
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.int32]
@@ -55,10 +56,14 @@ def decode_primitive(gltf: Gltf, mesh: int, number: int) -> Primitive | None:
     record = spec.element(mesh_record.primitives, number, where, gltf.name)
     if record.mode < TRIANGLES or "POSITION" not in record.attributes:
         kind = "points or lines" if record.mode < TRIANGLES else "no positions"
-        gltf.warn(f"{where} has {kind} and was ignored")
+        gltf.warn(grouped("ignored", f"{where} has {kind} and was ignored"))
         return None
     if record.targets:
-        gltf.warn(f"{where} has {len(record.targets)} morph targets, which were ignored")
+        gltf.warn(
+            grouped(
+                "ignored", f"{where} has {len(record.targets)} morph targets, which were ignored"
+            )
+        )
     if record.material is not None:
         spec.element(gltf.document.materials, record.material, where, gltf.name)
     return _primitive(gltf, record, where)
@@ -125,7 +130,12 @@ def _triangles(
     if mode != TRIANGLES:
         return _strip(corners) if mode == STRIP else _fan(corners)
     if len(corners) % 3:
-        gltf.warn(f"{where}: {len(corners)} corners are no whole triangles; the rest was ignored")
+        gltf.warn(
+            grouped(
+                "ignored",
+                f"{where}: {len(corners)} corners are no whole triangles; the rest was ignored",
+            )
+        )
     return corners[: len(corners) // 3 * 3].reshape(-1, 3)
 
 

@@ -17,6 +17,7 @@ from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
 from encoders.kit.source.gltf.source import Gltf, open_gltf
 from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import IDENTITY, Doubles, Model, ModelObject, Split
+from encoders.kit.warning import grouped
 
 
 def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
@@ -34,7 +35,7 @@ def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: b
     if not mesh.triangle_count:
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
     if gltf.document.animations:
-        gltf.warn("animations were ignored")
+        gltf.warn(grouped("ignored", "animations were ignored"))
     numbers = {node: number for number, node in enumerate(objects)}
     return Model(
         source,

@@ -29,6 +29,7 @@ from encoders.kit.source.obj.block import (
     sort_lines,
 )
 from encoders.kit.source.wavefront import Statement, decode_libraries, decode_name, normalise
+from encoders.kit.warning import grouped
 
 # Numbers of a `v`: position, position with w, position with colour, the same with alpha.
 COLOR_COUNT = 6
@@ -98,7 +99,10 @@ def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
     for material in materials:
         known.setdefault(material.name, material)
     missing = [
-        f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ"
+        grouped(
+            "missing",
+            f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ",
+        )
         for used in obj.mesh.materials
         if used.name not in known
     ]
@@ -222,11 +226,17 @@ def _color(vertices: Floats, counts: Integers, corner: Corners) -> Attribute[np.
 
 def _warnings(block: Block, sizes: Integers, state: State) -> tuple[str, ...]:
     """Say what the file holds that no triangle shows."""
-    lost = [f"{state.file}: {kind} ignored ({count})" for kind, count in sorted(state.lost.items())]
+    lost = [
+        grouped("ignored", f"{state.file}: {kind} ignored ({count})")
+        for kind, count in sorted(state.lost.items())
+    ]
     small = np.flatnonzero(sizes < 3)
     if len(small):
         line = block.lines[small[0]]
         lost.append(
-            f"{state.file}, line {line}: faces with less than 3 corners ignored ({len(small)})"
+            grouped(
+                "ignored",
+                f"{state.file}, line {line}: faces with less than 3 corners ignored ({len(small)})",
+            )
         )
     return tuple(lost)
