@@ -90,8 +90,10 @@ class Search:
         return paths
 
     def _is_there(self, path: str, entry: Entry) -> bool:
+        known = len(self.check.mistakes)
         problem = self._problem_of(path, _suffixes(self.target, entry))
-        if problem:
+        # Where the folder can't be listed the lister has said why.
+        if problem and len(self.check.mistakes) == known:
             self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
         return not problem
 

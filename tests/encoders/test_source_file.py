@@ -1,0 +1,141 @@
+"""Files that are not what a source says: links out of the project, pointers, other formats."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.kit.fbx_maker import sign
+from tests.kit.glb_builder import quad
+from tests.pipeline.game import Game
+
+GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
+ASSET = '[[asset]]\nsource = "assets/sign.*"\n'
+SCENE = '[[scene]]\nname = "s"\nsource = "assets/sign.*"\n'
+# What a manifest says beside its target to make something from a model.
+MODELS = {
+    "emberware": f"{GAME}{ASSET}",
+    "kac": ASSET,
+    "rp2350": ASSET,
+    "splashpack": SCENE,
+    "untold": f"{SCENE}lods = []\nhlod = 0\n",
+}
+SHOWING = ("kac", "splashpack", "untold")  # targets that read the images of a model
+OBJ = (
+    "mtllib {library}\nusemtl m\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
+)
+MTL = "newmtl m\nmap_Kd {image}\n"
+
+
+def png(color=(200, 100, 50)) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 8), color).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def gltf(image: str | None = None, buffer: str | None = None) -> tuple[bytes, bytes]:
+    """A square that shows an image, and its buffer."""
+    builder = quad()
+    if image is not None:
+        builder.add("images", uri=image)
+        builder.add("textures", source=0)
+        builder.add("materials", pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
+        builder.json["meshes"][0]["primitives"][0]["material"] = 0
+    return builder.gltf(buffer), bytes(builder.binary)
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Game:
+    made = Game(tmp_path / "game")
+    made.remove("manifests/toy.toml")
+    made.remove("encoders/toy.py")
+    return made
+
+
+def built(game: Game, target: str):
+    game.write(f"manifests/{target}.toml", f'target = "{target}"\n{MODELS[target]}')
+    return game.doit()
+
+
+# A model by name, the file that it refers to, the bytes of that file, and where it is named.
+def references() -> dict[str, tuple[dict[str, bytes | str], str, bytes, str]]:
+    scene, binary = gltf(buffer="far/a.bin")
+    shown, _ = gltf(image="far/a.png")
+    library = {"assets/sign.obj": OBJ.format(library="a.mtl")}
+    named = {"assets/sign.obj": OBJ.format(library="far/a.mtl")}
+    texture = library | {"assets/a.mtl": MTL.format(image="far/a.png")}
+    return {
+        "buffer": (
+            {"assets/sign.gltf": scene},
+            "assets/far/a.bin",
+            binary,
+            "assets/sign.gltf, buffers[].uri = far/a.bin",
+        ),
+        "image": (
+            {"assets/sign.gltf": shown},
+            "assets/far/a.png",
+            png(),
+            "assets/sign.gltf, images[0].uri = far/a.png",
+        ),
+        "library": (
+            named,
+            "assets/far/a.mtl",
+            b"newmtl m\nKd 0.2 0.4 0.6\n",
+            "assets/sign.obj, mtllib far/a.mtl",
+        ),
+        "texture": (
+            texture,
+            "assets/far/a.png",
+            png(),
+            "assets/a.mtl, line 2, map_Kd far/a.png",
+        ),
+    }
+
+
+CASES = [("buffer", target) for target in MODELS]
+CASES += [(kind, target) for kind in ("image", "library", "texture") for target in SHOWING]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "linked"),
+    [(*case, "folder") for case in CASES]
+    + [("buffer", "rp2350", "file"), ("image", "kac", "file")],
+)
+def test_a_file_behind_a_link_out_of_the_project_is_refused(game, tmp_path, kind, target, linked):
+    sources, path, data, named = references()[kind]
+    outside = tmp_path / "outside" / os.path.basename(path)
+    outside.parent.mkdir()
+    outside.write_bytes(data)
+    for name, text in sources.items():
+        game.write(name, text)
+    if linked == "folder":
+        game.path("assets/far").symlink_to(outside.parent)
+    else:
+        game.path("assets/far").mkdir()
+        game.path(path).symlink_to(outside)
+    ran = built(game, target)
+    assert ran.code == 1, ran.out + ran.err
+    assert "link leads out of the project" in ran.out
+    assert path in ran.out
+    assert f"leads to  {outside}" in ran.out
+    assert f"named in  {named}" in ran.out
+    if linked == "file":  # the same file inside of the project is read
+        game.path(path).unlink()
+        game.write(path, data)
+        assert built(game, target).code == 0
+
+
+def test_a_texture_of_an_fbx_behind_a_link_out_of_the_project_is_refused(game, tmp_path):
+    pytest.importorskip("ufbx")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/wood grain.png").write_bytes(png())
+    game.write("assets/sign.fbx", sign().data())
+    game.path("assets/textures").symlink_to(tmp_path / "outside")
+    ran = built(game, "kac")
+    assert ran.code == 1, ran.out + ran.err
+    assert "link leads out of the project" in ran.out
+    assert f"leads to  {tmp_path}/outside/wood grain.png" in ran.out
