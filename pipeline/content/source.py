@@ -16,6 +16,11 @@ from pipeline.disk.inside import OutsideError, read_inside, read_inside_if_there
 from pipeline.disk.listing import UNKNOWN, Snapshot, Stamp, is_trusted
 from pipeline.state.state import State
 
+# What the specification of Git LFS says of its pointers; a file with the first alone may be a text.
+LFS_BEGINNING = b"version https://git-lfs.github.com/spec/"
+LFS_DIGEST = b"\noid sha256:"
+LFS_BYTES = 1024
+
 
 def _stamp_text(stamp: Stamp) -> str:
     return "{} {} {} {}".format(*stamp)
@@ -34,9 +39,13 @@ class LinkError(EncodeError):
 def read_source(root: str, path: str) -> bytes:
     """Read a source; raise EncodeError where its bytes are not the project's own."""
     try:
-        return read_inside(root, path)
+        data = read_inside(root, path)
     except OutsideError as error:
         raise link_error(path, error.leads_to) from None
+    if data.startswith(LFS_BEGINNING) and LFS_DIGEST in data[:LFS_BYTES]:
+        hint = "Git LFS keeps the file's content elsewhere, and this checkout does not have it yet."
+        raise EncodeError("this is a Git LFS pointer; run `git lfs pull`", {"file": path}, hint)
+    return data
 
 
 class Digest(NamedTuple):

@@ -139,3 +139,55 @@ def test_a_texture_of_an_fbx_behind_a_link_out_of_the_project_is_refused(game, t
     assert ran.code == 1, ran.out + ran.err
     assert "link leads out of the project" in ran.out
     assert f"leads to  {tmp_path}/outside/wood grain.png" in ran.out
+
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d" * 32 + b"\nsize 12345\n"
+)
+SAID = "this is a Git LFS pointer; run `git lfs pull`"
+
+
+@pytest.mark.parametrize(("kind", "target"), CASES)
+def test_a_git_lfs_pointer_that_a_model_refers_to_is_named(game, kind, target):
+    sources, path, _, _ = references()[kind]
+    for name, text in sources.items():
+        game.write(name, text)
+    game.write(path, POINTER)
+    ran = built(game, target)
+    assert ran.code == 1, ran.out + ran.err
+    assert SAID in ran.out
+    assert path in ran.out
+
+
+FILES = {
+    "emberware": ("a.glb", "b.gltf", "c.obj", "d.png", "e.jpg", "f.wav"),
+    "kac": ("a.glb", "c.obj"),
+    "rp2350": ("a.glb", "c.obj", "d.png"),
+    "splashpack": ("b.gltf",),
+    "untold": ("c.obj",),
+}
+
+
+@pytest.mark.parametrize("target", sorted(FILES))
+def test_a_source_that_is_a_git_lfs_pointer_is_named(game, target):
+    for name in FILES[target]:
+        # Git may have changed the line ends of a pointer as it does with those of any text.
+        game.write(f"assets/{name}", POINTER.replace(b"\n", b"\r\n") if ".obj" in name else POINTER)
+    text = MODELS[target].replace("assets/sign.*", "assets/*")
+    game.write(f"manifests/{target}.toml", f'target = "{target}"\n{text}')
+    ran = game.doit()
+    assert ran.out.count(SAID) == len(FILES[target]), ran.out
+    for name in FILES[target]:
+        assert f"{SAID}\n  file  assets/{name}\n" in ran.out
+
+
+def test_a_data_file_that_is_a_git_lfs_pointer_is_named(game):
+    game.write("assets/sign.bin", POINTER)
+    game.write(
+        "assets/about.txt", b"version https://git-lfs.github.com/spec/v1 is what pointers say"
+    )
+    data = GAME + '[[asset]]\nsource = ["assets/*"]\nkinds = ["data"]\n'
+    game.write("manifests/emberware.toml", f'target = "emberware"\n{data}')
+    ran = game.doit()
+    assert ran.out.count(SAID) == 1, ran.out + ran.err
+    assert "assets/sign.bin" in ran.out
