@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from PIL import Image
 
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
+from tests.kit.png_maker import chunk, header
 from tests.pipeline.game import Game
 
 GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
@@ -191,3 +193,91 @@ def test_a_data_file_that_is_a_git_lfs_pointer_is_named(game):
     ran = game.doit()
     assert ran.out.count(SAID) == 1, ran.out + ran.err
     assert "assets/sign.bin" in ran.out
+
+
+def jpeg() -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 8), (200, 100, 50)).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def padded_png() -> bytes:
+    """A PNG with more image data than it needs, and a text whose checksum is wrong."""
+    rows = bytes(8 * (1 + 8) + 5)
+    text = chunk(b"tEXt", b"a\0b")[:-1] + b"\0"
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + header(8, 8, 8, 0)
+        + text
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
+# What a manifest says beside its target to show an image: as a source, or as a texture of a model.
+TEXTURES = {
+    "emberware": (f'{GAME}[[asset]]\nsource = "assets/a.png"\n', "assets/a.png"),
+    "kac": (ASSET, "assets/far/a.png"),
+    "rp2350": ('[[asset]]\nsource = "assets/a.png"\n', "assets/a.png"),
+    "splashpack": (SCENE, "assets/far/a.png"),
+    "untold": (MODELS["untold"], "assets/far/a.png"),
+}
+
+
+def shown(game: Game, target: str, data: bytes):
+    """Build something that shows an image, and return the run and the image's path."""
+    text, path = TEXTURES[target]
+    game.write("assets/sign.gltf", gltf(image="far/a.png")[0])
+    game.write("assets/far/a.png", png())
+    game.write(path, data)
+    game.write(f"manifests/{target}.toml", f'target = "{target}"\n{text}')
+    return game.doit(), path
+
+
+@pytest.mark.parametrize("target", sorted(TEXTURES))
+def test_a_jpeg_that_is_called_png_is_read_with_a_warning(game, target):
+    ran, path = shown(game, target, jpeg())
+    assert ran.code == 0, ran.out + ran.err
+    assert f"{path} is a JPEG" in ran.out
+
+
+@pytest.mark.parametrize("target", sorted(TEXTURES))
+def test_a_png_with_faults_that_no_pixel_shows_is_read_with_warnings(game, target):
+    ran, path = shown(game, target, padded_png())
+    assert ran.code == 0, ran.out + ran.err
+    assert f"{path}: the PNG has more image data than its size needs" in ran.out
+    assert f"{path}: the chunk tEXt has a wrong checksum" in ran.out
+    for name, data in game.outputs().items():
+        if name.endswith(".png"):
+            assert b"tEXt" not in data, "untold must not hand on a file with faults"
+
+
+@pytest.mark.parametrize("target", sorted(TEXTURES))
+def test_a_text_that_is_called_png_is_told_what_it_is(game, target):
+    ran, path = shown(game, target, b"not found\n")
+    assert ran.code == 1, ran.out + ran.err
+    assert "a.png is not a PNG: it begins with" in ran.out
+    assert "which looks like text" in ran.out
+    assert path in ran.out
+
+
+@pytest.mark.parametrize("target", SHOWING)
+def test_an_image_inside_of_a_model_is_read_by_its_content(game, target):
+    builder = quad()
+    builder.add("images", bufferView=builder.view(jpeg()), mimeType="image/png")
+    builder.add("textures", source=0)
+    builder.add("materials", pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
+    builder.json["meshes"][0]["primitives"][0]["material"] = 0
+    game.write("assets/sign.glb", builder.glb())
+    ran = built(game, target)
+    assert ran.code == 0, ran.out + ran.err
+    assert "assets/sign.glb: images[0] is a JPEG, though its mimeType says image/png" in ran.out
+
+
+def test_a_picture_of_a_rom_that_is_called_otherwise_is_taken_with_a_warning(game):
+    game.write("assets/a.png", jpeg())
+    text = GAME + 'thumbnail = "assets/a.png"\n'
+    game.write("manifests/emberware.toml", f'target = "emberware"\n{text}')
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    assert "assets/a.png is a JPEG" in ran.out
