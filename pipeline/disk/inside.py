@@ -12,7 +12,7 @@ import os
 import sys
 from functools import cache
 
-from pipeline.disk.file import NO_FILE, is_below, open_to_read, read_handle
+from pipeline.disk.file import NO_FILE, open_to_read, read_handle
 
 OPEN_TRIES = 3  # a file that is saved by rename at this moment is opened again
 _PATH_BYTES = 1024  # as long as a path can be that macOS gives
@@ -33,7 +33,7 @@ def read_inside(root: str, path: str) -> bytes:
         handle = open_to_read(full)
         try:
             place = _place_of_handle(handle) or _place_of_path(full, handle)
-            if place and not is_below(place, _place_of_root(root)):
+            if place and not place.startswith(_prefix_of(root)):
                 raise OutsideError(path, place)
             if place:
                 return read_handle(handle, full)
@@ -53,6 +53,11 @@ def read_inside_if_there(root: str, path: str) -> bytes | None:
 
 
 @cache
+def _prefix_of(root: str) -> str:
+    """Return what the paths of all files below a root begin with."""
+    return _place_of_root(root).rstrip(os.sep) + os.sep
+
+
 def _place_of_root(root: str) -> str:
     """Return the root as the system spells it, which may differ in links and in letter case."""
     try:

@@ -108,7 +108,7 @@ class Search:
             hint = f'; did you mean "{posixpath.join(folder, near)}"?' if near else ""
             return f"there is no such file{hint}"
         if suffix_of(path) not in suffixes and ANY not in suffixes:
-            return f"this target reads {', '.join(suffixes)}"
+            return f"this target reads {', '.join(suffixes) or 'no files here'}"
         return ""
 
 

@@ -114,7 +114,7 @@ def survey_file(root: str, name: str, dotted: str) -> SurveyRecord:
     except EncodeError as error:
         return SurveyRecord("", None, error_fields(error))
     except OSError as error:
-        problem = EncodeError(error.strerror or "", {"file": name})
+        problem = EncodeError(error.strerror or str(error), {"file": name})
         return SurveyRecord("", None, error_fields(problem))
     content = xxhash.xxh3_128_hexdigest(data)
     try:

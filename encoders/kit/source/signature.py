@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 SHOWN_BYTES = 8
 TEXT_BYTES = 64
-UNKNOWN = "an unknown format"
+UNKNOWN, HTML, JSON = "an unknown format", "HTML", "JSON text"
 _SHORTEST_TEXT = 4  # fewer bytes than this are letters by chance
 _LONGEST_LETTER = 4
 
@@ -22,6 +22,7 @@ class Signature(NamedTuple):
     magic: bytes
     name: str
     kind: str = "image"
+    start: bytes = b""  # what the file begins with besides
 
 
 # The first that fits counts, so longer signatures stand before shorter ones.
@@ -30,7 +31,7 @@ SIGNATURES = (
     Signature(0, b"\xff\xd8\xff", "JPEG"),
     Signature(0, b"\xabKTX 20\xbb\r\n\x1a\n", "KTX2"),
     Signature(0, b"\xabKTX 11\xbb\r\n\x1a\n", "KTX"),
-    Signature(8, b"WEBP", "WebP"),
+    Signature(8, b"WEBP", "WebP", start=b"RIFF"),
     Signature(0, b"DDS ", "DDS"),
     Signature(0, b"GIF8", "GIF"),
     Signature(0, b"II*\x00", "TIFF"),
@@ -45,7 +46,7 @@ SIGNATURES = (
     Signature(0, b"\xff\x0a", "JPEG XL"),
     Signature(0, b"<svg", "SVG"),
     Signature(0, b"<?xml", "SVG"),
-    Signature(8, b"WAVE", "WAV", "sound"),
+    Signature(8, b"WAVE", "WAV", "sound", start=b"RIFF"),
     Signature(0, b"RIFX", "big-endian RIFX", "sound"),
     Signature(0, b"RF64", "RF64", "sound"),
     Signature(0, b"riff", "Wave64", "sound"),
@@ -82,7 +83,7 @@ SIGNATURES = (
 def find_signature(data: bytes) -> Signature | None:
     """Return the signature of a file's bytes, if it is a known one."""
     for one in SIGNATURES:
-        if data.startswith(one.magic, one.offset):
+        if data.startswith(one.magic, one.offset) and data.startswith(one.start):
             return one
     return None
 
@@ -96,9 +97,9 @@ def describe_content(data: bytes) -> str:
         return "an empty file"
     head = data.removeprefix(b"\xef\xbb\xbf")[:TEXT_BYTES].lstrip()
     if head.lower().startswith((b"<!doctype html", b"<html")):
-        return "HTML"
+        return HTML
     if head.startswith((b"{", b"[")) and _is_text(head):
-        return "JSON text"
+        return JSON
     return "text" if _is_text(head) else UNKNOWN
 
 
