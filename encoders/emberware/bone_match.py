@@ -18,6 +18,7 @@ from encoders.kit.source.gltf.animation import Clip
 from encoders.kit.source.gltf.pose import rest_parts
 from encoders.kit.source.gltf.skin import Skin
 from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.warning import grouped
 
 SHOWN = 8
 # Rest poses that differ by less are equal: degrees, and parts of the longest bone.
@@ -70,10 +71,8 @@ def match_clip(gltf: Gltf, clip: Clip, skeleton: Skeleton) -> Clip:
             "Names must be equal; `bone_prefix` leaves a prefix such as mixamorig: out.",
         )
     if strange:
-        gltf.warn(
-            f'clip "{clip.name}": {len(strange)} nodes are not in {skeleton.gltf.name}: '
-            f"{_listed(strange, list(known))}"
-        )
+        where = f'clip "{clip.name}": {len(strange)} nodes are not in {skeleton.gltf.name}'
+        gltf.warn(grouped("animation", f"{where}: {_listed(strange, list(known))}"))
     _compare_rest(gltf, clip, skeleton, target)
     channels = [
         replace(channel, node=target[channel.node])
@@ -116,7 +115,6 @@ def _compare_rest(gltf: Gltf, clip: Clip, skeleton: Skeleton, target: dict[int, 
     if moved[1] > OFFSET_TOLERANCE * longest:
         told.append(f'"{moved[3]}" by {moved[1]:.3g} units')
     if told:
-        gltf.warn(
-            f'clip "{clip.name}": the rest pose is not that of {skeleton.gltf.name}; '
-            f"joints differ, at most {' and '.join(told)}"
-        )
+        where = f'clip "{clip.name}": the rest pose is not that of {skeleton.gltf.name}'
+        text = f"{where}; joints differ, at most {' and '.join(told)}"
+        gltf.warn(grouped("animation", text))

@@ -109,7 +109,7 @@ def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32
     if given is not None:
         has_value = given.corner.reshape(-1) >= 0
         values[has_value] = given.at(corners)[has_value]
-    warn("tangents are missing and were computed")
+    warn(grouped("missing", "tangents are missing and were computed"))
     return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
 

@@ -44,7 +44,8 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
     if base is not gltf:
         clip = match_clip(gltf, clip, Skeleton(base, skin, str(params["bone_prefix"])))
     if not moves_bones(base, clip, skin):
-        gltf.warn(f'clip "{clip.name}" moves no bone, nor anything above one')
+        text = f'clip "{clip.name}" moves no bone, nor anything above one'
+        gltf.warn(grouped("animation", text))
     # A clip always has all joints of its skin: for a missing one the shader would read the matrix
     # of another clip.
     check_bone_count(skin, "clip has too many bones", facts)

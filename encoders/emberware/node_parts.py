@@ -16,6 +16,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.source.gltf.subset import write_subset
+from encoders.kit.warning import grouped
 
 
 def encode_parts(inputs: Inputs, params: Params) -> Outputs:
@@ -37,10 +38,8 @@ def kept_joints(gltf: Gltf, skin: int) -> bytes:
     joints = list(range(len(record.joints)))
     if len(joints) > BONE_LIMIT:
         joints = used_joints(gltf, skin)
-        gltf.warn(
-            f'skin "{record.name}" has {len(record.joints)} joints, more than {BONE_LIMIT}; '
-            f"the {len(joints)} that vertices use were kept"
-        )
+        had = f'skin "{record.name}" has {len(record.joints)} joints, more than {BONE_LIMIT}'
+        gltf.warn(grouped("ignored", f"{had}; the {len(joints)} that vertices use were kept"))
     return json.dumps(joints).encode()
 
 

@@ -23,7 +23,7 @@ from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MA
 from encoders.emberware.rom_budget import check_budget
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.content import image_format
+from encoders.kit.source.content import content_warning, image_format
 from encoders.kit.warning import grouped
 
 TICK_RATES = (30, 60, 120)
@@ -62,9 +62,9 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
         "code": code,
         # A data pack is optional, but where there is one it has all lists of its layout.
         "data_pack": _with_all_lists(pack, layout) if pack else None,
-        "thumbnail": _picture(inputs, THUMBNAIL, files["thumbnail"]),
+        "thumbnail": _picture(inputs, THUMBNAIL, files["thumbnail"], warnings),
         "screenshots": [
-            _picture(inputs, f"{SCREENSHOT}{number}", name)
+            _picture(inputs, f"{SCREENSHOT}{number}", name, warnings)
             for number, name in enumerate(files["screenshots"])
         ],
     }
@@ -114,7 +114,7 @@ def _code(inputs: Inputs, files: Fields, warnings: list[str]) -> bytes:
     return code
 
 
-def _picture(inputs: Inputs, role: str, name: str | None) -> bytes | None:
+def _picture(inputs: Inputs, role: str, name: str | None, warnings: list[str]) -> bytes | None:
     """Return a thumbnail or screenshot, or refuse one that is missing or neither PNG nor JPEG."""
     if name is None:
         return None
@@ -125,6 +125,8 @@ def _picture(inputs: Inputs, role: str, name: str | None) -> bytes | None:
     if form not in PICTURE_FORMATS:
         facts = {"file": name, "found": form, "allowed": ", ".join(PICTURE_FORMATS)}
         raise EncodeError("picture is of a format that the console does not show", facts)
+    said = content_warning(data, name)
+    warnings += [said] if said else []
     return data
 
 

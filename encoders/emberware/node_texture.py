@@ -17,12 +17,12 @@ USUAL_LIMIT = 8192
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode a picture as RGBA8 or BC7."""
     name = str(params["source"])
-    image = import_image(open_image(inputs["image"], name), params)
+    warnings: list[str] = []
+    image = import_image(open_image(inputs["image"], name, warnings.append), params)
     height, width = image.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": f"{SIDE_LIMIT} a side"}
         raise EncodeError("texture is too large", facts, "Scale the image down, or set `max_size`.")
-    warnings = []
     if max(width, height) > USUAL_LIMIT:
         warnings.append(
             grouped("budget", f"{width} x {height} is more than most graphics cards take a side")

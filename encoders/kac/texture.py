@@ -74,7 +74,7 @@ def encode_textures(
     # Uses of the same images follow one another, so that each image is decoded once.
     for _, group in groupby(sorted(uses), key=lambda one: one.images):
         same_images = list(group)
-        picture = _decode(model, materials[uses[same_images[0]][0]], same_images[0])
+        picture = _decode(model, materials[uses[same_images[0]][0]], same_images[0], warnings)
         for use in same_images:
             texture = _encode(model, picture, use, params, warnings)
             index = textures.setdefault(texture, len(textures))
@@ -114,11 +114,11 @@ def _texture_use(
     )
 
 
-def _decode(model: Model, material: Material, use: TextureUse) -> Rgba8:
+def _decode(model: Model, material: Material, use: TextureUse, warnings: dict[str, None]) -> Rgba8:
     """Decode the two images of a use into one picture."""
     images: tuple[tuple[Slot, str], ...] = (("base_color", use.color), ("alpha", use.alpha))
     color, alpha = (
-        open_image(model.image_data(material, slot), name) if name else None
+        open_image(model.image_data(material, slot), name, warnings.setdefault) if name else None
         for slot, name in images
     )
     return join_alpha(color, alpha)

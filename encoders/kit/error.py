@@ -18,12 +18,18 @@ def text_of(value: object) -> str:
         return f"a {type(value).__name__} without words"
 
 
+def _fact(value: object) -> str:
+    text = "" if value is None else text_of(value)
+    return text if text.strip() else "nothing"
+
+
 class EncodeError(Exception):
     """What an input cannot give: a problem in few words, facts by label, and one hint.
 
     A fact whose value is the name of one of the encoder's inputs is shown to the user as the
     path of that input, so a reader that is told `name` puts it under `"file"` and is done.
     Whatever it is given becomes text: an error that fails to tell of itself would hide another.
+    A fact without a value is shown as "nothing", so that no line of an error ends in the air.
     """
 
     problem = "no reason was given"
@@ -35,7 +41,7 @@ class EncodeError(Exception):
     ) -> None:
         given = facts if isinstance(facts, Mapping) else {"facts": facts} if facts else {}
         self.problem = text_of(problem)
-        self.facts = {text_of(label): text_of(value) for label, value in given.items()}
+        self.facts = {text_of(label): _fact(value) for label, value in given.items()}
         self.hint = text_of(hint)
         super().__init__(self.problem, self.facts, self.hint)
 

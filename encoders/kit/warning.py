@@ -12,10 +12,12 @@ import re
 OTHER = "other"
 OWN = "own-"
 GROUPS = {
+    "animation": "a clip that moves nothing, or that does not fit its skeleton",
     "budget": "more than the platform holds, loads or draws comfortably",
     "cache-damage": "a damaged file of the cache, set aside",
     "cluster": "workers of a cluster that were refused",
     "color": "colours, transparency or bit depth reduced or cut off",
+    "damage": "damaged parts of a source that are not needed",
     "degenerate": "triangles without an area left out",
     "displaced": "a file of somebody else in an output's place, moved away",
     "empty-glob": "a glob or list of sources that matches nothing",
@@ -23,9 +25,11 @@ GROUPS = {
     "feature": "something of the source that the target has no way to show",
     "ignored": "something of the source file that is not read",
     "kernels": "native kernels that do not fit the installed sources",
+    "mislabelled": "an image of another format than its name says",
     "missing": "normals, coordinates, materials or images that the source lacks",
     "resize": "an image resized",
     "shared-cache": "trouble with the shared cache",
+    "simplify": "a mesh that cannot be simplified as far as was asked",
     "sound": "a sound mixed, resampled or cut off",
     "stale": "a file that no node produces and that stays all the same",
     "sync": "files that the system could not write to the disk for good",

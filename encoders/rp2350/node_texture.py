@@ -24,7 +24,8 @@ from encoders.rp2350.texture_data import check_size, pack_bc1, pack_rgba4444
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode an image as data and the Rust wrapper that describes it."""
     source = str(params["source"])
-    image = open_image(inputs["source"], source)
+    warnings: list[str] = []
+    image = open_image(inputs["source"], source, warnings.append)
     height, width = image.shape[:2]
     check_size(width, height, source)
     chosen = choose_format(image, str(params["format"]))
@@ -42,7 +43,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "wrapper": wrapper.text().encode(),
         _data_role(chosen, str(params["format"])): data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
-        WARNINGS: "\n".join(_warnings(image, chosen, len(data), params)).encode(),
+        WARNINGS: "\n".join(warnings + _warnings(image, chosen, len(data), params)).encode(),
         REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data)}".encode(),
     }
 

@@ -32,7 +32,8 @@ DIRECT_BITS = 16
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode a texture as `size` (what the layout needs), `words` and `palette`."""
     name = str(params["color"] or params["alpha"])
-    pixels = _decode(inputs, params)
+    warnings: list[str] = []
+    pixels = _decode(inputs, params, warnings)
     height, width = pixels.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": "256 x 256"}
@@ -55,15 +56,17 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
     outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
     if bits < DIRECT_BITS and colors > 1 << bits:
-        lost = grouped("color", f"{name}: {colors:,} colours were reduced to {1 << bits}")
-        outputs[WARNINGS] = lost.encode()
-    return outputs
+        lost = f"{name}: {colors:,} colours were reduced to {1 << bits}"
+        warnings.append(grouped("color", lost))
+    return outputs | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
 
 
-def _decode(inputs: Inputs, params: Params) -> Rgba8:
+def _decode(inputs: Inputs, params: Params, warnings: list[str]) -> Rgba8:
     """Decode the images of a texture, and combine colour and alpha."""
-    color = open_image(inputs["color"], str(params["color"])) if "color" in inputs else None
-    alpha = open_image(inputs["alpha"], str(params["alpha"])) if "alpha" in inputs else None
+    color, alpha = (
+        open_image(inputs[role], str(params[role]), warnings.append) if role in inputs else None
+        for role in ("color", "alpha")
+    )
     return join_alpha(color, alpha)
 
 

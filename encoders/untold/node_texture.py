@@ -19,7 +19,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.content import image_format
+from encoders.kit.source.content import content_warning, image_format
 from encoders.kit.source.image import open_image
 from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
 from encoders.kit.source.reference import texture_not_found
@@ -50,7 +50,8 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     known: Any = params
     if "missing" in known:
         raise _missing(known)
-    suffix, data, pixels = _image_file(inputs, known)
+    warnings: list[str] = []
+    suffix, data, pixels = _image_file(inputs, known, warnings)
     form, levels = IMAGE_FILE, 1
     # One channel compresses well in large blocks; colours and normals do not.
     if known["textures"] == "astc":
@@ -70,7 +71,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "mip_count": levels,
         "is_opaque": bool((pixels[..., 3] == 255).all()),
     }
-    warnings = _losses(inputs, known)
+    warnings += _losses(inputs, known)
     outputs = {f"{suffix}/{digest}": data, "facts": msgspec.json.encode(facts)}
     return outputs | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
 
@@ -94,13 +95,13 @@ def _missing(known: Any) -> EncodeError:
     return texture_not_found(f'{asset}, material "{material}"', image, place, keyword)
 
 
-def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
+def _image_file(inputs: Inputs, known: Any, warnings: list[str]) -> tuple[str, bytes, Rgba8]:
     """Return suffix, bytes and pixels of the texture as an image file."""
     image, alpha, kind = known["image"], known["alpha"], known["kind"]
     if alpha:
-        pixels = _with_alpha(inputs, image, alpha)
+        pixels = _with_alpha(inputs, image, alpha, warnings)
         return "png", _png(pixels), pixels
-    pixels = open_image(inputs[image], image)
+    pixels = open_image(inputs[image], image, warnings.append)
     # The first engines read the red channel of these slots, so the channel becomes an image.
     if kind in GREY:
         grey = np.ascontiguousarray(pixels[..., known["channel"]])
@@ -109,7 +110,9 @@ def _image_file(inputs: Inputs, known: Any) -> tuple[str, bytes, Rgba8]:
     form = image_format(inputs[image], image).name
     if form == "JPEG":
         return "jpg", inputs[image], pixels
-    is_loadable = form == "PNG" and _is_loadable(inputs[image], image)
+    # A file with faults is not handed on: the engine's reader may be stricter than ours.
+    faults = set(warnings) - {content_warning(inputs[image], image)}
+    is_loadable = form == "PNG" and not faults and _is_loadable(inputs[image], image)
     return "png", inputs[image] if is_loadable else _png(pixels), pixels
 
 
@@ -131,14 +134,14 @@ def _grey_pixels(grey: npt.NDArray[np.uint8]) -> Rgba8:
     return pixels
 
 
-def _with_alpha(inputs: Inputs, image: str, alpha: str) -> Rgba8:
+def _with_alpha(inputs: Inputs, image: str, alpha: str, warnings: list[str]) -> Rgba8:
     """Multiply an alpha map into the alpha of an image, or of a white image if there is none."""
-    opacity = _opacity(open_image(inputs[alpha], alpha))
+    opacity = _opacity(open_image(inputs[alpha], alpha, warnings.append))
     if not image:
         pixels = np.full((*opacity.shape, 4), 255, np.uint8)
         pixels[..., 3] = opacity
         return pixels
-    pixels = open_image(inputs[image], image).copy()
+    pixels = open_image(inputs[image], image, warnings.append).copy()
     height, width = pixels.shape[:2]
     share = resize_colour(_grey_pixels(opacity), width, height)[..., 0].astype(np.uint32)
     # Rounded product of two values of 8 bits.

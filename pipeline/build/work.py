@@ -25,8 +25,9 @@ from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt, is_small
 from pipeline.change.fingerprint import fingerprint
 from pipeline.content.code import load_function, loaded_texts
+from pipeline.content.source import read_source
 from pipeline.content.target_error import target_error
-from pipeline.disk.file import read_if_there
+from pipeline.disk.file import NO_FILE, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
 from pipeline.process.isolate import call_isolated, must_isolate, refuse_changed_code
@@ -193,7 +194,7 @@ def _sha(data: bytes) -> str:
 def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     """Read an input wherever it is; another node's output must have the bytes that it made."""
     if one.task is None:
-        return read_if_there(f"{job.config.root}/{one.path}")
+        return _read_source_if_there(job.config.root, one.path or "")
     data = read_if_there(f"{job.config.root}/{one.path}") if one.path is not None else None
     if data is not None and _sha(data) == one.sha:
         return data
@@ -203,6 +204,15 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
         if receipt and output.sha == one.sha:
             return cache.load_output(receipt, output)
     return cache.load_object(one.sha or "")
+
+
+def _read_source_if_there(root: str, path: str) -> bytes | None:
+    try:
+        return read_source(root, path)
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return None
+        raise
 
 
 def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:

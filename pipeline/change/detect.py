@@ -16,7 +16,6 @@ from pipeline.change.fast_path import Status, changed_folders, is_same_setup
 from pipeline.change.owner import keep_files_of_broken_assets
 from pipeline.content.code import PYTHON
 from pipeline.content.kernel import KERNELS
-from pipeline.disk.file import leads_out
 from pipeline.disk.listing import (
     Listing,
     differing_names,
@@ -117,8 +116,8 @@ class Detector:
         self, folder: str, names: Iterable[str], old: Listing | None, new: Listing | None
     ) -> bool:
         """Tell whether a folder of sources changed in more than the content of plain files."""
-        old, new, root = old or {}, new or {}, self.project.root
-        if self.project.snapshot.error(folder) or leads_out(f"{root}/{folder}", root):
+        old, new, snapshot = old or {}, new or {}, self.project.snapshot
+        if snapshot.error(folder) or snapshot.folder_outside(folder):
             return True
         return any(
             name.endswith("/") or name not in old or name not in new or is_link(new[name])

@@ -1,6 +1,7 @@
 """Sources by content: a file is read again only when its stamp is new or was too fresh to trust.
 
-xxh3-128 tells whether a source changed; SHA-256, taken only then, goes into cache keys.
+xxh3-128 tells whether a source changed; SHA-256, taken only then, goes into cache keys. All bytes
+of sources that surveys and encoders get come from `read_source`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,41 @@ from typing import NamedTuple
 
 import xxhash
 
-from pipeline.disk.file import read_if_there
+from encoders.kit.error import EncodeError
+from pipeline.disk.inside import OutsideError, read_inside, read_inside_if_there
 from pipeline.disk.listing import UNKNOWN, Snapshot, Stamp, is_trusted
 from pipeline.state.state import State
+
+# What the specification of Git LFS says of its pointers; a file with the first alone may be a text.
+LFS_BEGINNING = b"version https://git-lfs.github.com/spec/"
+LFS_DIGEST = b"\noid sha256:"
+LFS_BYTES = 1024
 
 
 def _stamp_text(stamp: Stamp) -> str:
     return "{} {} {} {}".format(*stamp)
+
+
+def link_error(path: str, leads_to: str) -> LinkError:
+    """Return the error of a source that lies outside of the project."""
+    facts = {"file": path, "leads to": leads_to}
+    return LinkError("link leads out of the project", facts, "Copy the file into the project.")
+
+
+class LinkError(EncodeError):
+    """A source leads through a symbolic link to a file outside of the project."""
+
+
+def read_source(root: str, path: str) -> bytes:
+    """Read a source; raise EncodeError where its bytes are not the project's own."""
+    try:
+        data = read_inside(root, path)
+    except OutsideError as error:
+        raise link_error(path, error.leads_to) from None
+    if data.startswith(LFS_BEGINNING) and LFS_DIGEST in data[:LFS_BYTES]:
+        hint = "Git LFS keeps the file's content elsewhere, and this checkout does not have it yet."
+        raise EncodeError("this is a Git LFS pointer; run `git lfs pull`", {"file": path}, hint)
+    return data
 
 
 class Digest(NamedTuple):
@@ -60,7 +89,7 @@ class Sources:
         if known == _stamp_text(stamp):
             return Digest(xxh, sha)
         try:
-            data = read_if_there(f"{self._root}/{path}")
+            data = read_inside_if_there(self._root, path)
         except OSError:  # the node that has to read it reports why it can't
             data = None
         if data is None:

@@ -20,7 +20,7 @@ AT_ONCE = 1 << 16
 _BINARY = getattr(os, "O_BINARY", 0)
 # To open a pipe waits for whoever writes to it, unless one says not to.
 _READ = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
-_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _cannot_share: set[str] = set()
 
 
@@ -91,21 +91,30 @@ def _rename(temporary: str, path: str) -> None:
 
 def read_file(path: str) -> bytes:
     """Read a whole file in as few system calls as possible: a small node reads several."""
-    handle = os.open(path, _READ)
+    handle = open_to_read(path)
     try:
-        stat = os.fstat(handle)
-        if not S_ISREG(stat.st_mode):
-            raise _no_file(path, stat.st_mode)
-        size = stat.st_size
-        data = os.read(handle, size + 1) if size < AT_ONCE else b""
-        # One read is enough for most files. A file that grew or shrank meanwhile is read
-        # to its end.
-        if data and len(data) == size:
-            return data
-        with open(handle, "rb", buffering=0, closefd=False) as file:
-            return data + file.readall()
+        return read_handle(handle, path)
     finally:
         os.close(handle)
+
+
+def open_to_read(path: str) -> int:
+    """Open a file to read it, without waiting where it is a pipe."""
+    return os.open(path, _READ)
+
+
+def read_handle(handle: int, path: str) -> bytes:
+    """Read the rest of an opened file, or raise OSError where it is no plain file."""
+    stat = os.fstat(handle)
+    if not S_ISREG(stat.st_mode):
+        raise _no_file(path, stat.st_mode)
+    size = stat.st_size
+    data = os.read(handle, size + 1) if size < AT_ONCE else b""
+    # One read is enough for most files. A file that grew or shrank meanwhile is read to its end.
+    if data and len(data) == size:
+        return data
+    with open(handle, "rb", buffering=0, closefd=False) as file:
+        return data + file.readall()
 
 
 def _no_file(path: str, mode: int) -> OSError:
@@ -119,7 +128,7 @@ def read_if_there(path: str) -> bytes | None:
     try:
         return read_file(path)
     except OSError as error:
-        if error.errno in _NO_FILE:
+        if error.errno in NO_FILE:
             return None
         raise
 
@@ -141,8 +150,12 @@ def remove_empty_folders(path: str, stop: str) -> None:
 
 def leads_out(path: str, root: str) -> bool:
     """Tell whether symbolic links lead the path out of the project."""
-    real = os.path.realpath(path)
-    return real != root and not real.startswith(root + os.sep)
+    return not is_below(os.path.realpath(path), root)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Tell whether a path is a folder or lies in it; both are absolute and without links."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def project_path(root: str, name: str) -> str:

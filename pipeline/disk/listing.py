@@ -15,6 +15,8 @@ from stat import S_ISLNK, S_ISREG
 
 import xxhash
 
+from pipeline.disk.file import is_below
+
 Stamp = tuple[int, int, int, int]
 Listing = dict[str, Stamp]
 
@@ -171,6 +173,7 @@ class Snapshot:
         self._digests: dict[str, bytes] = {}
         self._errors: dict[str, OSError] = {}
         self._links = {"": ""}
+        self._places: dict[str, str] = {}
 
     def digest(self, folder: str) -> bytes:
         """Return the digest of a folder's listing; empty where it can't be listed."""
@@ -201,6 +204,26 @@ class Snapshot:
             is_one = not link and os.path.islink(f"{self.root}/{folder}")
             self._links[folder] = folder if is_one else link
         return self._links[folder]
+
+    def outside(self, path: str) -> str:
+        """Return where links lead a file out of the project; "" where it stays inside.
+
+        The file itself is resolved only where it or a folder above it is a link.
+        """
+        stamp = self.stamp(path)
+        is_one = stamp is not None and is_link(stamp)
+        leaves = is_one or self.folder_outside(path.rpartition("/")[0])
+        return self._resolve(path) if leaves else ""
+
+    def folder_outside(self, folder: str) -> str:
+        """Return where links lead a folder out of the project; "" where it stays inside."""
+        if folder not in self._places:
+            self._places[folder] = self._resolve(folder)
+        return self._places[folder]
+
+    def _resolve(self, path: str) -> str:
+        place = os.path.realpath(f"{self.root}/{path}")
+        return "" if is_below(place, self.root) else place
 
     def stamp(self, path: str) -> Stamp | None:
         """Return the stamp of a file of the project, or None where there is no such file."""

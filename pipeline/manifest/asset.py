@@ -93,8 +93,10 @@ class Search:
         return paths
 
     def _is_there(self, path: str, entry: Entry) -> bool:
+        known = len(self.check.mistakes)
         problem = self._problem_of(path, _suffixes(self.target, entry))
-        if problem:
+        # Where the folder can't be listed the lister has said why.
+        if problem and len(self.check.mistakes) == known:
             self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
         return not problem
 
@@ -109,7 +111,7 @@ class Search:
             hint = f'; did you mean "{posixpath.join(folder, near)}"?' if near else ""
             return f"there is no such file{hint}"
         if suffix_of(path) not in suffixes and ANY not in suffixes:
-            return f"this target reads {', '.join(suffixes)}"
+            return f"this target reads {', '.join(suffixes) or 'no files here'}"
         return ""
 
 

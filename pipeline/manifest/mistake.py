@@ -55,7 +55,8 @@ class Check:
         """Add a mistake for an unknown key (or something else), with the nearest known one."""
         choices = sorted(known)  # `known` is often a set, and messages must not vary
         near = nearest(name, choices)
-        hint = f'did you mean "{near}"?' if near else f"known here: {', '.join(choices)}"
+        here = f"known here: {', '.join(choices) or 'none'}"
+        hint = f'did you mean "{near}"?' if near else here
         self.add(key, f"unknown {what}; {hint}")
 
     def value(self, key: str, found: object, rule: Rule) -> bool:

@@ -5,6 +5,7 @@ All mistakes of a step are collected before ManifestError reports them. Nothing 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -13,8 +14,7 @@ from encoders.kit.plan import Source, Target
 from encoders.kit.source.registry import survey_functions
 from encoders.kit.warning import grouped
 from pipeline.content.code import Suffixes, target_module, target_names
-from pipeline.disk.file import leads_out
-from pipeline.disk.listing import Listing, is_link, is_text, shown_name
+from pipeline.disk.listing import Listing, is_text, shown_name
 from pipeline.manifest.asset import Finding, find_assets
 from pipeline.manifest.glob import suffix_of
 from pipeline.manifest.mistake import Check, ManifestError
@@ -104,8 +104,9 @@ class ManifestPlan:
         if error is not None and folder not in self._listed:
             self.check.add("source", f'"{folder or "."}" can\'t be listed: {error.strerror}')
         self._listed.add(folder)
-        if folder and leads_out(f"{self.project.root}/{folder}", self.project.root):
-            self.check.add("source", f'"{folder}" is a link that leads out of the project')
+        leads_to = self.project.snapshot.folder_outside(folder)
+        if leads_to:
+            self._refuse_link(folder, leads_to)
             return None
         return self._without_outputs(folder, self.project.snapshot.listing(folder))
 
@@ -126,10 +127,15 @@ class ManifestPlan:
 
     def _refuse_links(self, sources: Iterable[str]) -> None:
         for source in filter(self._is_text, sorted(set(sources))):
-            stamp = self.project.snapshot.stamp(source)
-            path = f"{self.project.root}/{source}"
-            if stamp and is_link(stamp) and leads_out(path, self.project.root):
-                self.check.add("source", f'"{source}" is a link that leads out of the project')
+            leads_to = self.project.snapshot.outside(source)
+            if leads_to and self.project.snapshot.stamp(source) is not None:
+                self._refuse_link(source, leads_to)
+
+    def _refuse_link(self, path: str, leads_to: str) -> None:
+        is_one = os.path.islink(f"{self.project.root}/{path}")
+        said = "is a link that leads out of the project"
+        problem = said if is_one else "leads out of the project through a link"
+        self.check.add("source", f'"{path}" {problem}, to {leads_to}')
 
     def _refuse_linked_output(self) -> None:
         """Report an output folder behind a link: files elsewhere would be written and removed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Family, Link, Node, Place, Product, Settings, Source, Target
+from pipeline.content.source import LinkError
 from pipeline.content.target_error import target_error
 from pipeline.disk.listing import is_text
 from pipeline.plan.survey import SurveyResults, error_fields
@@ -54,7 +55,13 @@ def _plan_asset(
     """Plan one asset; an error gives a broken node in its place."""
     try:
         surveys.refuse_broken_links(asset.sources)
-        return list(map(checked_node, target.plan(asset, surveys, settings)))
+        nodes = list(map(checked_node, target.plan(asset, surveys, settings)))
+        for node in nodes:
+            inputs = node.inputs.values()
+            surveys.refuse_links_out(one.path for one in inputs if isinstance(one, Source))
+        return nodes
+    except LinkError as error:
+        return [_broken(asset, surveys.with_reference(error, asset.sources))]
     except EncodeError as error:
         return [_broken(asset, error)]
     except (Exception, SystemExit) as error:

@@ -12,13 +12,14 @@ import xxhash
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
+from encoders.kit.source.outline import reference_field
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import survey_functions
 from pipeline.content.code import Code, Suffixes
-from pipeline.content.source import Sources
+from pipeline.content.source import LinkError, Sources, link_error, read_source
 from pipeline.content.target_error import target_error
-from pipeline.disk.file import leads_out, problem_of_link, read_file
-from pipeline.disk.listing import UNKNOWN, Snapshot, is_link, is_text, shown_name
+from pipeline.disk.file import problem_of_link
+from pipeline.disk.listing import UNKNOWN, Snapshot, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
 from pipeline.state.serial import canonical, plain
@@ -40,6 +41,7 @@ class SurveyResults(Mapping[str, Survey]):
 
     def __init__(self, found: dict[str, Survey | EncodeError]) -> None:
         self._found = found
+        self._links_out = {path for path, one in found.items() if isinstance(one, LinkError)}
 
     def __getitem__(self, path: str) -> Survey:
         survey = self._found[path]
@@ -59,6 +61,25 @@ class SurveyResults(Mapping[str, Survey]):
             found = self._found.get(path)
             if isinstance(found, BrokenLinkError):
                 raise found
+
+    def refuse_links_out(self, paths: Iterable[str]) -> None:
+        """Raise the error of a path that leads out of the project, asked for or not."""
+        for path in self._links_out.intersection(paths):
+            raise self._found[path]  # type: ignore[misc] # these are the errors
+
+    def with_reference(self, error: LinkError, sources: Iterable[str]) -> EncodeError:
+        """Add to an error where its file is named, by the sources or by what they lead to."""
+        waiting = list(sources)
+        for source in waiting:
+            survey: Any = self._found.get(source)
+            refs = survey.get("refs") or () if isinstance(survey, Mapping) else ()
+            paths = {resolve_reference(source, written): written for written in refs}
+            written = paths.get(error.facts["file"])
+            if written is not None:
+                named = f"{source}, {reference_field(survey, written)}"
+                return EncodeError(error.problem, {**error.facts, "named in": named}, error.hint)
+            waiting += [path for path in paths if path not in waiting]
+        return error
 
     def digest(self, path: str) -> str:
         """Return a digest of all that a plan can know of a source."""
@@ -86,12 +107,14 @@ class SurveyRecord(NamedTuple):
         return EncodeError(**self.error) if self.survey is None else self.survey  # type: ignore[arg-type]
 
 
-def survey_file(path: str, name: str, dotted: str) -> SurveyRecord:
+def survey_file(root: str, name: str, dotted: str) -> SurveyRecord:
     """Read one source and survey it; an error is a result as well."""
     try:
-        data = read_file(path)
+        data = read_source(root, name)
+    except EncodeError as error:
+        return SurveyRecord("", None, error_fields(error))
     except OSError as error:
-        problem = EncodeError(error.strerror or "", {"file": name})
+        problem = EncodeError(error.strerror or str(error), {"file": name})
         return SurveyRecord("", None, error_fields(problem))
     content = xxhash.xxh3_128_hexdigest(data)
     try:
@@ -154,8 +177,9 @@ class Surveyor:
             stamp = self._snapshot.stamp(path)
             if stamp is None:
                 continue
-            if is_link(stamp) and leads_out(f"{self._snapshot.root}/{path}", self._snapshot.root):
-                found[path] = EncodeError("link leads out of the project", {"file": path})
+            leads_to = self._snapshot.outside(path)
+            if leads_to:
+                found[path] = link_error(path, leads_to)
             elif stamp == UNKNOWN:
                 found[path] = self._broken_link(path)
             elif dotted is None:
@@ -165,7 +189,7 @@ class Surveyor:
                 if known is not None:
                     found[path] = known.result()
                 else:
-                    missing[path] = (f"{self._snapshot.root}/{path}", path, dotted)
+                    missing[path] = (self._snapshot.root, path, dotted)
         found.update(self._survey_new(missing))
         return found
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from encoders.kit.error import EncodeError
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.input_bundle import SMALL_BYTES, InputBundle, unpack_bundle
 from pipeline.build.dask.input_store import InputStore
@@ -154,3 +155,15 @@ def test_a_cache_that_takes_nothing_any_more_ends_the_build(tmp_path: Path) -> N
         InputStore(server).upload_inputs(
             remote_job(tmp_path, source=Input("a", sha(LARGE))), InputBundle()
         )
+
+
+def test_a_source_that_leads_out_of_the_project_is_not_uploaded(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "game").mkdir()
+    (tmp_path / "game/source").symlink_to(tmp_path / "secret")
+    shared = FakeCache()
+    for planned in (sha(b"planned"), None):
+        job = remote_job(tmp_path / "game", source=Input("source", planned))
+        with pytest.raises(EncodeError, match="link leads out of the project"):
+            InputStore(shared).upload_inputs(job, InputBundle())  # type: ignore[arg-type]
+    assert shared.blobs == {}

@@ -147,16 +147,16 @@ LIES = {
     "no data": png(RGB1),
     "empty data": png(RGB1, chunk(b"IDAT", b"")),
     "data too short": png(RGB1, idat(3)),
-    "data too long": png(RGB1, idat(5)),
-    "data much too long": png(RGB1, idat(10**6)),
     "data in two places": png(RGB1, idat(4), chunk(b"tEXt", b"a\0b"), idat(4)),
-    "bytes behind the stream": png(RGB1, chunk(b"IDAT", zlib.compress(bytes(4)) + b"x")),
     "stream cut short": png(RGB1, chunk(b"IDAT", zlib.compress(bytes(4))[:-1])),
     "not a stream": png(RGB1, chunk(b"IDAT", b"garbage!")),
     "wrong stream checksum": png(RGB1, chunk(b"IDAT", zlib.compress(bytes(4))[:-1] + b"\x07")),
     "filter 5": png(RGB1, chunk(b"IDAT", zlib.compress(b"\5abc"))),
     "no end": SIGNATURE + RGB1 + idat(4),
     "wrong checksum": png(RGB1[:-1] + b"\0", idat(4)),
+    "wrong checksum of the data": png(RGB1, idat(4)[:-1] + b"\0"),
+    "wrong checksum of the palette": png(PAL1, PLTE2[:-1] + b"\0", idat(2)),
+    "wrong checksum of the transparency": png(RGB1, chunk(b"tRNS", bytes(6))[:-1] + b"\0", idat(4)),
     "palette missing": png(PAL1, idat(2)),
     "palette behind data": png(PAL1, idat(2), PLTE2),
     "palette twice": png(PAL1, PLTE2, PLTE2, idat(2)),
@@ -178,6 +178,72 @@ LIES = {
     "empty": b"",
     "not an image": b"hello world",
 }
+
+
+MORE = "x.png: the PNG has more image data than its size needs; the rest was ignored"
+FAULTS = {
+    "data too long": (png(RGB1, idat(5)), MORE),
+    "data much too long": (png(RGB1, idat(10**6)), MORE),
+    "bytes behind the stream": (
+        png(RGB1, chunk(b"IDAT", zlib.compress(bytes(4)) + b"x")),
+        MORE,
+    ),
+    "wrong checksum of a text": (
+        png(RGB1, chunk(b"tEXt", b"a\0b")[:-1] + b"\0", idat(4)),
+        "x.png: the chunk tEXt has a wrong checksum and was ignored",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "warning"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_that_no_pixel_shows_is_a_warning(data: bytes, warning: str) -> None:
+    warnings: list[str] = []
+    image = open_image(data, "x.png", warnings.append)
+    assert image.tolist() == [[[0, 0, 0, 255]]]
+    assert warnings == [warning]
+    assert open_image(data, "x.png").tolist() == image.tolist()
+    assert survey_image(data, "x.png")["width"] == 1
+
+
+def test_a_sound_png_has_no_warning() -> None:
+    warnings: list[str] = []
+    open_image(png(RGB1, idat(4)), "x.png", warnings.append)
+    assert warnings == []
+
+
+def test_an_image_of_another_format_than_its_name_says_is_read_with_a_warning() -> None:
+    for data, name, what in (
+        (jpeg("RGB"), "a/hero.png", "a/hero.png is a JPEG"),
+        (png(RGB1, idat(4)), "hero.jpg", "hero.jpg is a PNG"),
+        (png(RGB1, idat(4)), "hero.JPEG", "hero.JPEG is a PNG"),
+    ):
+        warnings: list[str] = []
+        assert open_image(data, name, warnings.append).size
+        assert [one.startswith(what) for one in warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            b"GARBAGE!\0\0\0\rIHDR",
+            'with "GARBAGE!", which looks like a PNG with a damaged signature',
+        ),
+        (b"\x89PNG\n\x1a\n\0\0\0\rIHDR", "which looks like a PNG with a damaged signature"),
+        (b"v 0 0 0\nv 1 0 0\n", "begins with 76 20 30 20 30 20 30 0a, which looks like text"),
+        (b"GIF89a\1\0", "begins with 47 49 46 38 39 61 01 00, which looks like GIF"),
+        (b'{"asset": 1}', 'begins with "{"asset"", which looks like JSON text'),
+        (b"<!DOCTYPE html><title>404", 'begins with "<!DOCTYP", which looks like HTML'),
+        (b"\0\1\2\3", "begins with 00 01 02 03, which is an unknown format"),
+        (b"", "it is empty"),
+    ],
+)
+def test_what_is_no_image_is_told_what_it_looks_like(data: bytes, said: str) -> None:
+    for reader in (open_image, survey_image):
+        with pytest.raises(EncodeError) as caught:
+            reader(data, "a/hero.png")
+        assert caught.value.problem.startswith("hero.png is not a PNG: ")
+        assert said in caught.value.problem
 
 
 @pytest.mark.parametrize("data", LIES.values(), ids=LIES.keys())

@@ -376,10 +376,10 @@ def test_processes_of_one_number_on_two_machines_write_apart(tmp_path, monkeypat
 def test_a_source_that_is_saved_while_it_is_surveyed_spoils_no_survey(village, monkeypatch):
     survey, text = pipeline.plan.survey.survey_file, "one\ntwo\nthree\n"
 
-    def save_and_survey(path, name, dotted):
+    def save_and_survey(root, name, dotted):
         if name.endswith("l.lst"):
             village.write(name, text)
-        return survey(path, name, dotted)
+        return survey(root, name, dotted)
 
     with monkeypatch.context() as context:
         context.setattr("pipeline.plan.survey.survey_file", save_and_survey)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset
 from pipeline.disk.listing import Snapshot
 from pipeline.manifest.asset import find_assets
@@ -476,3 +477,18 @@ def test_a_target_can_have_several_manifests(game):
 @given(st.text(alphabet="a.B/é\n", max_size=12))
 def test_a_suffix_is_what_the_library_calls_one(path):
     assert suffix_of(path) == posixpath.splitext(path)[1].lower()
+
+
+def test_a_kind_that_reads_no_files_says_so(game):
+    code = game.read("encoders/toy.py").decode()
+    game.write("encoders/toy.py", code.replace('Kind((".bst",))', "Kind(())"))
+    game.write("assets/a.bst", "x")
+    entry = '[[asset]]\nsource = "assets/a.bst"\nkinds = ["burst"]\n'
+    game.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    assert 'found "assets/a.bst"; this target reads no files here\n' in game.doit().err
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_a_fact_without_a_value_is_shown_as_nothing(value):
+    assert str(EncodeError("wrong", {"found": value})) == "wrong\n  found: nothing"
+    assert EncodeError("wrong", {"found": 0}).facts == {"found": "0"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_project_can_be_strict(lossy, setting):
 def test_a_wrong_group_is_refused_before_anything_is_built(lossy):
     ran = lossy.doit("--strict=rezise")
     assert (ran.code, ran.built) == (3, [])
-    assert '--strict: "rezise" is no group of warnings; there are budget,' in ran.err
+    assert '--strict: "rezise" is no group of warnings; there are animation,' in ran.err
 
 
 def test_groups_of_a_games_own_begin_with_own():
@@ -142,6 +143,26 @@ def test_every_group_in_the_source_is_declared_and_every_declared_one_is_used():
     used = set(re.findall(r'grouped\(\s*"([^"]*)"', source))
     used.add(EMPTY_GLOB)  # named by a constant
     assert used | {OTHER} == set(GROUPS)
+
+
+def test_every_warning_of_an_encoder_has_a_group():
+    """A text that goes to `warn` or to a list of warnings as it stands has none."""
+    bare = []
+    command = ROOT / "encoders/emberware/ember_manifest.py"  # its warnings are no build's
+    for path in sorted({*(ROOT / "encoders").rglob("*.py")} - {command}):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="warn") | ast.Attribute(attr="warn"), args=[text]):
+                    pass
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="warnings"), attr="append"), args=[text]
+                ):
+                    pass
+                case _:
+                    continue
+            if isinstance(text, ast.JoinedStr | ast.Constant | ast.BinOp):
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert bare == []
 
 
 def test_the_groups_are_documented():

@@ -15,6 +15,7 @@ from encoders.kit.mesh.mesh import Attribute, Mesh
 from encoders.kit.mesh.reduce import reduce_mesh
 from encoders.kit.option import Value
 from encoders.kit.plan import Params
+from encoders.kit.warning import grouped
 
 Warn = Callable[[str], object]
 
@@ -36,10 +37,8 @@ def import_mesh(mesh: Mesh, params: Params, name: str, warn: Warn) -> Mesh:
         return mesh
     reduced = reduce_mesh(mesh, wanted)
     if reduced.triangle_count > wanted:
-        warn(
-            f"{wanted} triangles were asked for; the shape permits no less than "
-            f"{reduced.triangle_count}"
-        )
+        least = f"the shape permits no less than {reduced.triangle_count}"
+        warn(grouped("simplify", f"{wanted} triangles were asked for; {least}"))
     return reduced
 
 

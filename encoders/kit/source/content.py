@@ -5,31 +5,13 @@ Images inside a model have no suffix, and files often have a wrong one, so conte
 
 from __future__ import annotations
 
+import posixpath
+
 from encoders.kit.error import EncodeError
 from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.registry import IMAGE_FORMATS, format_of
-
-# Image formats that are named in the error when they are met.
-_OTHER_FORMATS = (
-    (b"\xabKTX 20\xbb\r\n\x1a\n", 0, "KTX2"),
-    (b"\xabKTX 11\xbb\r\n\x1a\n", 0, "KTX"),
-    (b"WEBP", 8, "WebP"),
-    (b"DDS ", 0, "DDS"),
-    (b"GIF8", 0, "GIF"),
-    (b"BM", 0, "BMP"),
-    (b"II*\x00", 0, "TIFF"),
-    (b"MM\x00*", 0, "TIFF"),
-    (b"8BPS", 0, "Photoshop"),
-    (b"qoif", 0, "QOI"),
-    (b"ftypavif", 4, "AVIF"),
-    (b"ftypheic", 4, "HEIC"),
-    (b"#?RADIANCE", 0, "Radiance HDR"),
-    (b"v/1\x01", 0, "OpenEXR"),
-    (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000"),
-    (b"\xff\x0a", 0, "JPEG XL"),
-    (b"<svg", 0, "SVG"),
-    (b"<?xml", 0, "SVG"),
-)
+from encoders.kit.source.signature import describe_beginning, find_signature
+from encoders.kit.warning import grouped
 
 
 def find_image_format(data: bytes, name: str) -> SourceFormat | None:
@@ -42,19 +24,29 @@ def find_image_format(data: bytes, name: str) -> SourceFormat | None:
 
 
 def image_format(data: bytes, name: str) -> SourceFormat:
-    """Return the format of an image; name formats that cannot be read and refuse them."""
+    """Return the format of an image, or refuse it with what it looks like."""
     found = find_image_format(data, name)
     if found is not None:
         return found
-    for magic, offset, other in _OTHER_FORMATS:
-        if data.startswith(magic, offset):
-            raise EncodeError(
-                f"{other} images are not supported",
-                {"file": name, "format": other},
-                "Export the image as PNG or JPEG.",
-            )
-    known = ", ".join(sorted(one.name for one in IMAGE_FORMATS))
-    raise EncodeError(
-        "the image is of an unknown format",
-        {"file": name, "first bytes": data[:8].hex(" "), "allowed": known},
-    )
+    named = format_of(name)
+    wanted = f"a {named.name}" if named in IMAGE_FORMATS and named else "an image that can be read"
+    known = " or ".join(sorted(one.name for one in IMAGE_FORMATS))
+    problem = f"{posixpath.basename(name)} is not {wanted}: {describe_beginning(data)}"
+    facts, hint = {"file": name}, f"Export the image as {known}."
+    other = find_signature(data)
+    if other is not None and other.kind == "image":
+        facts["format"] = other.name
+        hint = f"{other.name} images are not supported. {hint}"
+    raise EncodeError(problem, facts, hint)
+
+
+def content_warning(data: bytes, name: str) -> str:
+    """Return a warning where an image's name says another format than its content; else "".
+
+    What is called by no suffix, as images inside of a model are, claims nothing.
+    """
+    named, found = format_of(name), find_image_format(data, name)
+    if named not in IMAGE_FORMATS or found is None or named is None or named is found:
+        return ""
+    text = f"{name} is a {found.name}, though its name says {named.name}"
+    return grouped("mislabelled", f"{text}; it was read as {found.name}")

@@ -20,7 +20,8 @@ class SourceFormat:
     Functions, each "" where there is none:
     - `survey`: (data, name) -> what planning must know, as `encoders.kit.source.outline` says;
     - `model`: (inputs, source, split, with_materials) -> Model;
-    - `image`: (data, name) -> RGBA8 array, top row first;
+    - `image`: (data, name) -> RGBA8 array, top row first. Where `image_warns` is set it also takes
+      a function to call with each warning about a fault that does not change pixels;
     - `sound`: (data, name) -> Sound;
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
       crash. A format that is converted declares no other function: it is taken as glTF.
@@ -36,6 +37,7 @@ class SourceFormat:
     survey: str = ""
     model: str = ""
     image: str = ""
+    image_warns: bool = False
     sound: str = ""
     convert: str = ""
     magic: tuple[Magic, ...] = ()

@@ -181,3 +181,17 @@ def _material(
 ) -> MaterialOutline:
     alpha = (surface["alpha_mode"], surface["alpha_cutoff"], surface["alpha"])
     return MaterialOutline(key, name, images, *alpha)
+
+
+def reference_field(survey: Mapping[str, Any], written: str) -> str:
+    """Say in which field of a surveyed file a reference is written, in the words of its format."""
+    if written in survey.get("buffers", ()):
+        return f"buffers[].uri = {written}"
+    for number, image in enumerate(survey.get("images", ())):
+        if image["uri"] == written:
+            return f"images[{number}].uri = {written}"
+    for surface in survey.get("surfaces", ()):
+        for image in surface["images"].values():
+            if image.get("uri") == written:
+                return f"{image['place']}, {image['keyword']} {written}"
+    return f"mtllib {written}" if written in survey.get("libraries", ()) else written

@@ -7,11 +7,19 @@ Only the standard library is used, because surveys read through here.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.signature import (
+    HTML,
+    JSON,
+    describe_beginning,
+    describe_content,
+    find_signature,
+)
 
 QUOTE_LIMIT = 60
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -30,11 +38,14 @@ class Statement(NamedTuple):
 def normalise(data: bytes, name: str) -> bytes:
     """Return the text with line feeds only and continuations joined, line numbers unchanged."""
     if b"\0" in data:
-        raise EncodeError(
-            "not a text file",
-            {"file": name, "found": f"a zero byte at offset {data.index(0)}"},
-            "Save the file as UTF-8 text.",
-        )
+        facts = {"file": name, "found": f"a zero byte at offset {data.index(0)}"}
+        facts["looks like"] = describe_content(data)
+        raise EncodeError("not a text file", facts, "Save the file as UTF-8 text.")
+    # Unknown statements are skipped, so a text of another format would pass for an empty file.
+    if describe_content(data) in (HTML, JSON) or find_signature(data) is not None:
+        kind = posixpath.splitext(name)[1].lstrip(".").upper() or "model"
+        problem = f"{posixpath.basename(name)} is no {kind} file: {describe_beginning(data)}"
+        raise EncodeError(problem, {"file": name})
     text = data.removeprefix(BYTE_ORDER_MARK)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

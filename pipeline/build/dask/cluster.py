@@ -51,7 +51,7 @@ from pipeline.build.dask.worker import do_batch
 from pipeline.build.dask.workers import CONTACT_SECONDS, Workers
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
 from pipeline.build.job import Job, Result
-from pipeline.build.work import do_job, process_name, restore_job, tools_for
+from pipeline.build.work import do_job, failure, process_name, restore_job, tools_for
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.content.code import Suffixes
 
@@ -260,7 +260,11 @@ class Cluster:
         for one in jobs:
             if self._is_restored(one):
                 continue
-            lost = self._inputs.upload_inputs(one, bundle)
+            try:
+                lost = self._inputs.upload_inputs(one, bundle)
+            except EncodeError as error:  # a source that no encoder may get
+                self._inbox.put(([one], failure(one.job, error)))
+                continue
             if lost:
                 self._inbox.put(([one], Result(MISSING_INPUTS, missing=lost)))
             else:

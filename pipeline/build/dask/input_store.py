@@ -29,7 +29,7 @@ class InputStore:
         lost = set()
         for name, one in job.job.inputs.items():
             sha = job.digests[name]
-            if sha is None or sha in self._uploaded:
+            if sha in self._uploaded:
                 continue
             data = read_input(job.job, one, tools_for(job.job.config).cache)
             if data is not None:

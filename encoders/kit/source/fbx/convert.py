@@ -20,6 +20,7 @@ from encoders.kit.source.fbx.skin import Skins
 from encoders.kit.source.gltf import document as spec
 from encoders.kit.source.gltf.builder import GlbBuilder
 from encoders.kit.source.gltf.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.signature import describe_content
 
 
 def convert_fbx(data: bytes, name: str) -> bytes:
@@ -39,6 +40,7 @@ def convert_fbx(data: bytes, name: str) -> bytes:
         return _convert(scene, name)
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
+        facts["looks like"] = describe_content(data)
         raise EncodeError("the FBX is damaged or of an unknown kind", facts) from error
 
 

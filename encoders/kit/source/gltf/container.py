@@ -6,11 +6,13 @@ order and every chunk's end are checked against the bytes before anything is tak
 
 from __future__ import annotations
 
+import posixpath
 import struct
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.fault import fault
+from encoders.kit.source.signature import describe_beginning
 
 GLB_MAGIC = b"glTF"
 GLB_VERSION = 2
@@ -35,10 +37,8 @@ def decode_container(data: bytes, name: str) -> Container:
         return _decode_glb(memoryview(data), name)
     start = len(_UTF8_BOM) if data.startswith(_UTF8_BOM) else 0
     if data[start : start + 64].lstrip()[:1] != b"{":
-        raise EncodeError(
-            "not a glTF file",
-            {"file": name, "found": data[:8].hex(" ") or "an empty file", "allowed": "GLB or JSON"},
-        )
+        problem = f"{posixpath.basename(name)} is not a glTF file: {describe_beginning(data)}"
+        raise EncodeError(problem, {"file": name, "allowed": "GLB or JSON"})
     return Container(memoryview(data)[start:], None)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from encoders.kit.error import EncodeError
 from encoders.kit.source.content import find_image_format
 from encoders.kit.source.gltf.buffer import resource_bytes, view_bytes
 from encoders.kit.source.gltf.document import element
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.source.gltf.uri import is_data_uri
-
-_KTX2 = b"\xabKTX 20\xbb\r\n\x1a\n"
+from encoders.kit.source.registry import IMAGE_FORMATS
+from encoders.kit.source.signature import describe_beginning, describe_content
+from encoders.kit.warning import grouped
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,25 @@ def image_source(gltf: Gltf, index: int) -> ImageSource:
         raise fault("image has neither URI nor buffer view", gltf.name, where)
     form = find_image_format(data, uri)
     if form is None:
-        found = "KTX2" if data.startswith(_KTX2) else record.mime_type or data[:4].hex(" ")
-        hint = "Export the model with PNG or JPEG textures."
-        raise fault("image is not supported", gltf.name, where, found, "PNG or JPEG", hint)
+        known = " or ".join(sorted(one.name for one in IMAGE_FORMATS))
+        problem = f"image is not supported: {describe_beginning(data)}"
+        hint = f"Export the model with {known} textures."
+        raise fault(problem, gltf.name, where, describe_content(data), known, hint)
     return ImageSource(record.name or uri or where, uri, form.name, data)
+
+
+def warn_of_wrong_types(gltf: Gltf, numbers: Iterable[int]) -> None:
+    """Warn of images inside of the file whose `mimeType` is not what they are; content decides."""
+    for number in numbers:
+        record = element(gltf.document.images, number, "images", gltf.name)
+        if record.mime_type is None or (record.uri is not None and not is_data_uri(record.uri)):
+            continue
+        try:
+            found = image_source(gltf, number).format
+        except EncodeError:  # whoever shows the image raises it
+            continue
+        said = record.mime_type.removeprefix("image/").replace("jpg", "jpeg")
+        if said.lower() != found.lower():
+            where, mime = f"images[{number}]", record.mime_type
+            text = f"{where} is a {found}, though its mimeType says {mime}; it was read as {found}"
+            gltf.warn(grouped("mislabelled", text))

@@ -11,7 +11,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Part
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.bake import bake
-from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.image import image_source, warn_of_wrong_types
 from encoders.kit.source.gltf.node import scene_nodes
 from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
 from encoders.kit.source.gltf.source import Gltf, open_gltf
@@ -21,8 +21,10 @@ from encoders.kit.warning import grouped
 
 
 def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
-    """Open a glTF file; its materials are inside, so they come along in any case."""
-    del with_materials
+    """Open a glTF file; its materials are inside, so they come along in any case.
+
+    Without materials nobody wants its images, and nothing is said of them.
+    """
     gltf = open_gltf(inputs, source)
     placed = place_primitives(gltf)
     objects, taken = _objects(gltf, placed, split)
@@ -36,6 +38,9 @@ def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: b
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
     if gltf.document.animations:
         gltf.warn(grouped("ignored", "animations were ignored"))
+    if with_materials:
+        shown = {one.image for material in mesh.materials for one in material.textures.values()}
+        warn_of_wrong_types(gltf, sorted(shown))
     numbers = {node: number for number, node in enumerate(objects)}
     return Model(
         source,

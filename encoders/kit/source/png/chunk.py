@@ -1,18 +1,19 @@
 """The chunks of a PNG, checked: order, lengths, CRCs and the header's own rules.
 
 It knows what a PNG says of itself, and no pixels. It needs the standard library only, because
-surveys use it where nothing heavy may be imported. The one rule: what the PNG specification
-forbids is refused with the file's name, not repaired.
+surveys use it where nothing heavy may be imported. The one rule: a fault that can change pixels
+is refused with the file's name; any other is a warning.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
+from encoders.kit.warning import grouped
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, GREY_ALPHA, RGBA = 0, 2, 3, 4, 6
@@ -71,10 +72,17 @@ class PngHeader:
         )
 
 
-def walk_chunks(data: bytes, name: str) -> Iterator[tuple[str, memoryview]]:
+def ignore(_warning: str) -> None:
+    """Take a warning that nobody wants."""
+
+
+def walk_chunks(
+    data: bytes, name: str, warn: Callable[[str], object] = ignore
+) -> Iterator[tuple[str, memoryview]]:
     """Yield kind and content of every chunk up to IEND, each with a length and CRC that hold.
 
-    Bytes behind IEND are no part of the image and are not looked at.
+    A chunk with a wrong CRC that no pixel depends on is left out with a warning. Bytes behind IEND
+    are no part of the image and are not looked at.
     """
     offset, view = len(PNG_SIGNATURE), memoryview(data)
     while offset + 12 <= len(data):
@@ -86,17 +94,30 @@ def walk_chunks(data: bytes, name: str) -> Iterator[tuple[str, memoryview]]:
                 "a PNG chunk reaches past the end of the file",
                 {"file": name, "chunk": kind, "offset": offset, "length": size},
             )
-        if zlib.crc32(view[offset + 4 : end]) != int.from_bytes(view[end : end + 4], "big"):
+        if zlib.crc32(view[offset + 4 : end]) == int.from_bytes(view[end : end + 4], "big"):
+            yield kind, view[offset + 8 : end]
+        elif _makes_pixels(kind):
             raise EncodeError(
                 "a PNG chunk has a wrong checksum",
                 {"file": name, "chunk": kind, "offset": offset},
                 "The file was damaged after it was written; export it again.",
             )
-        yield kind, view[offset + 8 : end]
+        else:
+            text = f"{name}: the chunk {_shown(kind)} has a wrong checksum and was ignored"
+            warn(grouped("damage", text))
         if kind == "IEND":
             return
         offset = end + 4
     raise EncodeError("the PNG ends before its IEND chunk", {"file": name, "bytes": len(data)})
+
+
+def _makes_pixels(kind: str) -> bool:
+    """Tell whether pixels depend on a chunk: critical ones begin with a capital, tRNS is alpha."""
+    return not kind[0].islower() or kind == "tRNS"
+
+
+def _shown(kind: str) -> str:
+    return kind if kind.isascii() and kind.isprintable() else kind.encode("latin-1").hex(" ")
 
 
 def decode_png_header(kind: str, content: memoryview, name: str) -> PngHeader:

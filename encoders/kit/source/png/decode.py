@@ -9,6 +9,7 @@ The one rule: colours are the file's numbers - no colour management, no premulti
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -26,14 +27,17 @@ from encoders.kit.source.png.chunk import (
     RGBA,
     PngHeader,
     decode_png_header,
+    ignore,
     walk_chunks,
 )
+from encoders.kit.warning import grouped
 
 # Deflate cannot shrink more than this, so a header that promises more is a lie.
 _MAX_DEFLATE_RATIO = 1032
 _PALETTE_LIMIT = 256
 _KEY_LENGTH = {GREY: 2, RGB: 6}
 _Samples: TypeAlias = npt.NDArray[np.integer[Any]]
+Warn: TypeAlias = "Callable[[str], object]"
 
 
 @dataclass
@@ -46,10 +50,10 @@ class _Parts:
     data: list[memoryview] = field(default_factory=list)
 
 
-def decode_png(data: bytes, name: str) -> npt.NDArray[np.uint8]:
+def decode_png(data: bytes, name: str, warn: Warn = ignore) -> npt.NDArray[np.uint8]:
     """Return the picture as (height, width, 4) RGBA8, top row first."""
-    parts = _collect(data, name)
-    samples = _samples(parts.header, _inflate(parts, name), name)
+    parts = _collect(data, name, warn)
+    samples = _samples(parts.header, _inflate(parts, name, warn), name)
     if parts.header.colour_type == PALETTE:
         return _look_up(samples[:, :, 0], parts, name)
     image = np.full((*samples.shape[:2], 4), 255, np.uint8)
@@ -73,9 +77,9 @@ def to_eight_bits(samples: _Samples, depth: int) -> npt.NDArray[np.uint8]:
     return eight if depth == 8 else eight * np.uint8(255 // ((1 << depth) - 1))
 
 
-def _collect(data: bytes, name: str) -> _Parts:
+def _collect(data: bytes, name: str, warn: Warn) -> _Parts:
     """Gather the chunks that make pixels, in the order that the specification demands."""
-    chunks = walk_chunks(data, name)
+    chunks = walk_chunks(data, name, warn)
     header = decode_png_header(*next(chunks), name)
     check_image_size(header.width, header.height, name)
     parts = _Parts(header)
@@ -130,8 +134,11 @@ def _misplaced(kind: str, name: str) -> EncodeError:
     return EncodeError("a PNG chunk is out of order", {"file": name, "chunk": kind})
 
 
-def _inflate(parts: _Parts, name: str) -> bytes:
-    """Return the filtered rows, exactly as many bytes as the header promises."""
+def _inflate(parts: _Parts, name: str, warn: Warn) -> bytes:
+    """Return the filtered rows, exactly as many bytes as the header promises.
+
+    Some exporters write more; what is behind the last row is no pixel and ignored.
+    """
     expected = parts.header.data_size
     packed = b"".join(parts.data)
     facts = {"file": name, "needed": f"{expected} bytes", "compressed": len(packed)}
@@ -143,10 +150,13 @@ def _inflate(parts: _Parts, name: str) -> bytes:
     except zlib.error as error:
         facts["reason"] = str(error)
         raise EncodeError("the PNG's image data is damaged", facts) from error
-    if len(rows) != expected or not inflater.eof or inflater.unused_data:
-        problem = "less" if len(rows) < expected else "more"
-        raise EncodeError(f"the PNG has {problem} image data than its size needs", facts)
-    return rows
+    has_more = len(rows) > expected
+    if len(rows) < expected or not (inflater.eof or has_more):
+        raise EncodeError("the PNG has less image data than its size needs", facts)
+    if has_more or inflater.unused_data:
+        text = f"{name}: the PNG has more image data than its size needs; the rest was ignored"
+        warn(grouped("damage", text))
+    return rows[:expected]
 
 
 def _samples(header: PngHeader, rows: bytes, name: str) -> _Samples:

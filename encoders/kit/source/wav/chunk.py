@@ -6,11 +6,13 @@ The one rule: sizes that the file states must fit the bytes that are there.
 
 from __future__ import annotations
 
+import posixpath
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.signature import describe_beginning
 
 PCM, FLOAT, EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
 MAX_RATE = 384_000
@@ -28,8 +30,6 @@ _OTHER_CODINGS = {
     0x0050: "MPEG",
     0x0055: "MP3",
 }
-_OTHER_CONTAINERS = {b"RIFX": "big-endian RIFX", b"RF64": "RF64", b"riff": "Wave64"}
-_OTHER_CONTAINERS |= {b"FORM": "AIFF", b"OggS": "Ogg", b"fLaC": "FLAC", b"ID3\x03": "MP3"}
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,8 @@ def _check_length(form: WavFormat, size: int, name: str) -> None:
 def _walk(data: bytes, name: str) -> Iterator[tuple[bytes, memoryview]]:
     """Yield tag and content of every chunk; bytes behind the RIFF are not looked at."""
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        found = _OTHER_CONTAINERS.get(data[:4], "not a RIFF")
-        raise EncodeError(
-            "the file is no WAV", {"file": name, "found": found}, "Export the sound as PCM WAV."
-        )
+        problem = f"{posixpath.basename(name)} is not a WAV: {describe_beginning(data)}"
+        raise EncodeError(problem, {"file": name}, "Export the sound as PCM WAV.")
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
         raise _cut_short(name, "RIFF", 0, end - 8)
