@@ -23,8 +23,11 @@ from encoders.kit.source.gltf.node import Matrix, parents, world_matrices
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.reference import resolve_reference
 
-# All arrays that one file decodes to, together. Large scenes stay far below it.
-DECODED_LIMIT_BYTES = 1 << 30
+# All arrays that one file decodes to, together. A small file may have so many bytes and so many
+# more for each of its own (Draco makes a flat grid nearly this small); a large one, a few times
+# its own size, and never less than a gigabyte.
+SMALL_LIMIT_BYTES, SMALL_RATIO = 1 << 20, 8192
+LARGE_LIMIT_BYTES, LARGE_RATIO = 1 << 30, 8
 
 
 @dataclass
@@ -35,7 +38,7 @@ class Gltf:
     document: Document
     binary: memoryview | None = None
     resources: Mapping[str, bytes] = field(default_factory=dict)
-    limit_bytes: int = DECODED_LIMIT_BYTES
+    limit_bytes: int = LARGE_LIMIT_BYTES
     decoded_bytes: int = 0
     buffers: dict[int, memoryview] = field(default_factory=dict)
     views: dict[int, memoryview] = field(default_factory=dict)
@@ -74,11 +77,18 @@ class Gltf:
             raise fault("glTF decodes to too much", self.name, where, self.decoded_bytes, allowed)
 
 
+def decoded_limit(size_bytes: int) -> int:
+    """Return how much a file of a size, with the files beside it, may decode to."""
+    small = SMALL_LIMIT_BYTES + SMALL_RATIO * size_bytes
+    return min(small, max(LARGE_LIMIT_BYTES, LARGE_RATIO * size_bytes))
+
+
 def decode_gltf(data: bytes, name: str, resources: Mapping[str, bytes] | None = None) -> Gltf:
     """Open a .gltf or .glb file; `resources` holds the files beside it, by URI as written."""
     container = decode_container(data, name)
     document = decode_document(container.json, name)
     gltf = Gltf(name, document, container.binary, resources or {})
+    gltf.limit_bytes = decoded_limit(len(data) + sum(map(len, gltf.resources.values())))
     for warning in check_extensions(document, name):
         gltf.warn(warning)
     return gltf
@@ -92,4 +102,6 @@ def open_gltf(inputs: Inputs, source: str) -> Gltf:
     files = [uri for uri in uris if uri and not is_data_uri(uri)]
     paths = {uri: resolve_reference(source, uri) for uri in files}
     gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
+    beside = {path: len(inputs[path]) for path in paths.values() if path in inputs}
+    gltf.limit_bytes = decoded_limit(len(inputs[source]) + sum(beside.values()))
     return gltf
