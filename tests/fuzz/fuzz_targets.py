@@ -5,7 +5,7 @@
     python -m tests.fuzz.fuzz_targets --count 1000 my-scene.glb
 
 A case is one damaged file with one target. It is wrong if anything but EncodeError is raised, if it
-takes more than 8 s or 1 GB, if the process dies, or if a reader refuses what was built. The file of
+takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was built. The file of
 a wrong case is written to the working folder, and the exit code is 1. The same `--seed` gives the
 same cases; a format of the registry without a file to damage is named.
 """
@@ -38,7 +38,7 @@ from tests.fuzz.damage import damage
 from tests.fuzz.memory_build import Built, build
 from tests.fuzz.seeds import Project, given_projects, make_projects, missing_formats
 
-SLOW_SECONDS, HANG_SECONDS = 8.0, 40.0
+SLOW_SECONDS, HANG_SECONDS = 8.0, 90.0
 LARGE_BYTES, MEMORY_LIMIT = 1 << 30, 4 << 30
 FINE = ("built", "refused")
 KINDS = ("traceback", "hang", "death", "slow", "large", "invalid")
@@ -89,7 +89,7 @@ def run_cases(cases: Cases, first: int, end: int, answers: Connection) -> None:
 def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
     """Build a project with a target, and show the readers what was built."""
     before = _reset_peak()
-    start = time.perf_counter()
+    start = time.process_time()  # not the clock on the wall: other processes take their share
     kind, detail = "built", ""
     try:
         built = build(target, files)
@@ -100,7 +100,7 @@ def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
         kind = "refused"
     except Exception:
         kind, detail = "traceback", traceback.format_exc()
-    seconds, peak = time.perf_counter() - start, _peak() - before
+    seconds, peak = time.process_time() - start, _peak() - before
     if kind in FINE and (seconds > SLOW_SECONDS or peak > LARGE_BYTES):
         kind = "slow" if seconds > SLOW_SECONDS else "large"
     return Outcome(number, name, target, kind, seconds, peak, detail)

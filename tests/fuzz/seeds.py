@@ -47,8 +47,8 @@ Ns 40
 
 
 def _picture(form: str, **options: object) -> bytes:
-    y, x = np.mgrid[0:16, 0:12]
-    pixels = np.stack([x * 20, y * 15, (x + y) * 8], axis=-1).astype(np.uint8)
+    y, x = np.mgrid[0:16, 0:16]
+    pixels = np.stack([x * 15, y * 15, (x + y) * 8], axis=-1).astype(np.uint8)
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, form, **options)
     return stream.getvalue()
