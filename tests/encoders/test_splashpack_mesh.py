@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.splashpack.material import tint_of
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
 from encoders.splashpack.view import place_vertices
@@ -350,3 +351,8 @@ def test_white_texel_takes_no_page_where_another_has_room():
             link({"a.png||128": encoded}, [square(), plain_square])["pack"], "a"
         )
         assert [atlas.width for atlas in pack.atlases] == [width]
+
+
+@pytest.mark.parametrize("share", [1e308, 2.0, 1.995])
+def test_tint_of_any_brightness_is_the_largest(share: float) -> None:
+    assert tint_of(np.array([share]), is_linear=False).tolist() == [255]

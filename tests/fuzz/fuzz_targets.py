@@ -5,9 +5,9 @@
     python -m tests.fuzz.fuzz_targets --count 1000 my-scene.glb
 
 A case is one damaged file with one target. It is wrong if anything but EncodeError is raised, if it
-takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was built. The file of
-a wrong case is written to the working folder, and the exit code is 1. The same `--seed` gives the
-same cases; a format of the registry without a file to damage is named.
+takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was
+built. The file of a wrong case is written to the working folder, and the exit code is 1. The same
+`--seed` gives the same cases. A format of the registry without a file to damage is named.
 """
 
 from __future__ import annotations
