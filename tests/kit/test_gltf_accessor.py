@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats
+from encoders.kit.source.gltf.image import image_source
 from encoders.kit.source.gltf.source import decode_gltf, decoded_limit
 from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import Builder, glb, quad
@@ -229,3 +230,14 @@ def test_nodes_that_show_one_mesh_a_hundred_thousand_times_are_refused():
     builder.json["scenes"] = []
     with pytest.raises(EncodeError, match="too much"):
         decode_world(decode_gltf(builder.glb(), "crowd.glb"))
+
+
+def test_images_over_the_same_bytes_are_few():
+    builder = Builder()
+    view = builder.view(b"\x89PNG\r\n\x1a\n" + bytes(5000))
+    for _ in range(40):
+        builder.add("images", bufferView=view)
+    gltf = decode_gltf(builder.glb(), "album.glb")
+    assert len({image_source(gltf, index).data for index in (0, 1, 2, 2, 2, 2, 2, 2)}) == 1
+    with pytest.raises(EncodeError, match="the same bytes too often"):
+        any(not image_source(gltf, index).data for index in range(40))
