@@ -182,15 +182,15 @@ class Tally:
         return ", ".join(said)
 
 
-def fuzz(cases: Cases, first: int, end: int) -> Tally:
-    """Run all cases in a process that is replaced when it hangs or dies."""
-    tally = Tally()
-    while first < end:
-        first = _run_until_broken(cases, first, end, tally)
+def fuzz(cases: Cases, first: int, end: int, seconds: float) -> Tally:
+    """Run all cases, or as many as there is time for, in a process that is replaced if it breaks."""
+    tally, deadline = Tally(), time.monotonic() + seconds
+    while first < end and time.monotonic() < deadline:
+        first = _run_until_broken(cases, first, end, tally, deadline)
     return tally
 
 
-def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally) -> int:
+def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally, deadline: float) -> int:
     """Run cases in a new process; return the number of the case to go on with."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
@@ -204,7 +204,7 @@ def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally) -> int:
                 kind = "hang"
                 break
             message = ours.recv()
-            if message is None:
+            if message is None or time.monotonic() > deadline:
                 return end
             if isinstance(message, Outcome):
                 tally.add(message, cases)
@@ -224,6 +224,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="how many files are damaged")
     parser.add_argument("--first", type=int, default=0, help="the number of the first one")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="end after this time")
     parser.add_argument(
         "--targets", default="", help="names with commas between; all, if not given"
     )
@@ -237,7 +238,7 @@ def main() -> int:
         print(f"no file to damage: {', '.join(missing_formats(projects))}")
     targets = tuple(chosen.targets.split(",")) if chosen.targets else tuple(target_names())
     cases = Cases(projects, targets, chosen.seed)
-    tally = fuzz(cases, chosen.first, chosen.first + chosen.count)
+    tally = fuzz(cases, chosen.first, chosen.first + chosen.count, chosen.seconds)
     print(tally.summary())
     return 1 if tally.wrong else 0
 
