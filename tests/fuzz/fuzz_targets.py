@@ -183,7 +183,7 @@ class Tally:
 
 
 def fuzz(cases: Cases, first: int, end: int, seconds: float) -> Tally:
-    """Run all cases, or as many as there is time for, in a process that is replaced if it breaks."""
+    """Run cases while there is time, in a process that is replaced when it hangs or dies."""
     tally, deadline = Tally(), time.monotonic() + seconds
     while first < end and time.monotonic() < deadline:
         first = _run_until_broken(cases, first, end, tally, deadline)
