@@ -46,7 +46,8 @@ def convert_ember(data: bytes, name: str) -> Imported:
     game, build = _section(document, "game", name), _section(document, "build", name)
     is_newer = _is_newer(document, game, name)
     warnings: list[str] = []
-    lines = [f"# From {name}.", 'target = "emberware"']
+    shown = name if name.isprintable() else _quoted(name)
+    lines = [f"# From {shown}.", 'target = "emberware"']
     lines.append(f'profile = "{"nczx" if is_newer else "ewz"}"')
     lines += ["", "[game]", *_game_lines(game, name)]
     if "wasm" in build:
@@ -67,7 +68,8 @@ def convert_ember(data: bytes, name: str) -> Imported:
 def _parse(data: bytes, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Beside TOML's own errors: no UTF-8, a number of too many digits, too many brackets.
+    except (ValueError, RecursionError) as error:
         raise EncodeError("not a TOML file", {"file": name, "reason": error}) from error
 
 
@@ -84,17 +86,20 @@ def _is_newer(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -
     return posixpath.basename(name).startswith("nether") or has_newer_key
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: Any) -> str:
+    """Write a value as TOML, which is JSON but for one character that has to be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
     for key in KEPT:
         if key in game:
             value = game[key]
-            if not isinstance(value, TYPES.get(key, str)) or isinstance(value, bool):
+            texts = value if isinstance(value, list) else []
+            is_right = isinstance(value, TYPES.get(key, str)) and not isinstance(value, bool)
+            if not is_right or not all(isinstance(text, str) for text in texts):
                 raise EncodeError(f"[game] {key} has the wrong type", {"file": name})
-            yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            yield f"{key} = {_quoted(value)}"
 
 
 def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Sequence[Entry]:
@@ -104,6 +109,8 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
     # Known sections in the order of the data pack; unknown ones come last, for the warnings.
     for section in [*order, *sorted(assets.keys() - set(order))]:
         rows = assets.get(section, [])
+        if not isinstance(rows, list):
+            raise EncodeError(f"[[assets.{section}]] is no list of entries", {"file": name})
         if section not in SECTIONS:
             warnings.append(f"[[assets.{section}]]: {len(rows)} entries left out; unknown here")
             continue
@@ -144,4 +151,4 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
     yield f"id = {_quoted(entry.id)}"
     yield f"kinds = [{', '.join(_quoted(kind) for kind in entry.kinds)}]"
     for key, value in entry.options.items():
-        yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        yield f"{key} = {_quoted(value)}"

@@ -22,7 +22,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Mesh, compact, weld
 from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
-from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.mesh.texcoord import place_uv
 from encoders.kit.source.material import Material, Texture
 from encoders.kit.warning import grouped
 
@@ -150,7 +150,8 @@ def _texture_coordinates(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
         mask = np.repeat(mesh.material == number, 3)
         attribute = mesh.uv[texture.uv_set] if texture.uv_set < len(mesh.uv) else None
         source = _filled(attribute, mesh, 2, f"UVs of set {texture.uv_set}", warn)
-        values[mask] = transform_uv(texture, source.at(corners[mask]))
+        material = mesh.materials[number] if number in moved else Material()
+        values[mask] = place_uv(material, texture, source.at(corners[mask]))
     return Attribute(values, corners.reshape(-1, 3).astype(np.int32))
 
 

@@ -17,6 +17,7 @@ from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import open_model
+from encoders.kit.warning import grouped
 
 
 def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
@@ -37,10 +38,8 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     )
     built = build_mesh(mesh, options, gltf.warn, gltf.name)
     if params.get("unused_clips"):
-        gltf.warn(
-            f"clips that move no skin were left out: {params['unused_clips']}; "
-            'with `bones = "nodes"` they move the nodes'
-        )
+        unused = f"clips that move no skin were left out: {params['unused_clips']}"
+        gltf.warn(grouped("animation", f'{unused}; with `bones = "nodes"` they move the nodes'))
     return _files(built, params) | {WARNINGS: "\n".join(gltf.warnings).encode()}
 
 

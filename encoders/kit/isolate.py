@@ -1,19 +1,46 @@
-"""Functions whose library can crash: the engine calls them in a process of their own.
+"""Functions whose library can crash or take too much: the engine calls them in another process.
 
-A crash then fails one node with a clear error, and not the build.
+A crash then fails one node with a clear error, and not the build. Without an engine, in tests and
+tools, they are called like any function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+# Calls the function of a dotted name with arguments, which can be pickled like its result.
+Runner = Callable[[str, tuple[Any, ...]], Any]
 
-MARK = "runs_apart"
+MARK = "is_isolated"
+
+_runner: Runner | None = None
 
 
-def apart(function: Function) -> Function:
-    """Mark an encoder or a survey as one that must not share the build's process."""
-    setattr(function, MARK, True)
-    return function
+def use_runner(runner: Runner | None) -> Runner | None:
+    """Let a runner call isolated functions; None calls them here. Return the runner of before."""
+    global _runner
+    before, _runner = _runner, runner
+    return before
+
+
+def isolated(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Mark a function of a module that must not share the build's process.
+
+    It takes positional arguments. The first text among them, or `source` in a mapping, is the file
+    that errors name.
+    """
+    dotted = f"{function.__module__}:{function.__qualname__}"
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
+        if _runner is None or named:
+            return function(*arguments, **named)
+        value: Value = _runner(dotted, arguments)
+        return value
+
+    setattr(call, MARK, True)
+    return call

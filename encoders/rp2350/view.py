@@ -132,7 +132,7 @@ def render_texture(data: bytes, name: str, siblings: Siblings) -> dict[str, byte
     wrapper = parse_wrapper(data, name)
     if not isinstance(wrapper, TextureWrapper):
         raise EncodeError("only textures can be drawn", {"file": name})
-    levels = unpack_levels(wrapper, siblings(wrapper.data_file) or b"", name)
+    levels = unpack_levels(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
     side = levels[1].shape[1] if len(levels) > 1 else 0
     sheet = np.zeros((_sheet_height(levels), wrapper.width + side, 4), np.uint8)
     sheet[: wrapper.height, : wrapper.width] = levels[0]

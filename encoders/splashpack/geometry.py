@@ -44,6 +44,9 @@ from encoders.splashpack.uv_wrap import (
 REVERSED = [0, 2, 1]
 Ints = npt.NDArray[np.int64]
 
+# More pieces of 52 bytes than the memory of the console has room for.
+MAX_PIECES = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class MaterialTextures:
@@ -95,12 +98,16 @@ def gather_corners(
         color=_colors(mesh, materials, flat, model.source, warnings),
         source=np.arange(len(flat)),
     )
-    parts = [
-        _textured(model, corners, flat, number, tile_limit, warnings)
-        if textures.texture[number] != UNTEXTURED
-        else corners.take(np.flatnonzero(mesh.material == number))
-        for number in np.unique(mesh.material).tolist()
-    ]
+    parts = []
+    for number in np.unique(mesh.material).tolist():
+        rows = np.flatnonzero(mesh.material == number)
+        if textures.texture[number] == UNTEXTURED:
+            parts.append(corners.take(rows))
+            continue
+        parts.append(_textured(model, corners, flat, number, tile_limit, warnings))
+        made = sum(len(part.source) for part in parts)
+        if made > mesh.triangle_count + MAX_PIECES:
+            raise _too_many_pieces(model, materials[number], made)
     return _with_backs(_in_order(decoded, join_corners(parts)), mesh, materials)
 
 
@@ -171,8 +178,11 @@ def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int
         # A clamped axis has three parts: before, in and behind the texture.
         if wrap == "clamp":
             repeats[:, axis] = np.minimum(repeats[:, axis], 3)
-    worst = int(np.argmax(repeats[:, 0] * repeats[:, 1]))
-    if repeats[worst, 0] * repeats[worst, 1] > tile_limit:
+    pieces = repeats[:, 0] * repeats[:, 1]
+    worst = int(np.argmax(pieces))
+    if pieces[worst] <= tile_limit and pieces.sum() > MAX_PIECES + len(pieces):
+        raise _too_many_pieces(model, material, int(pieces.sum()))
+    if pieces[worst] > tile_limit:
         raise EncodeError(
             "a triangle repeats its texture too often",
             {
@@ -182,6 +192,12 @@ def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int
             },
             "Cut the surface up where it was modelled, repeat less, or raise `tile_limit`.",
         )
+
+
+def _too_many_pieces(model: Model, material: Material, pieces: int) -> EncodeError:
+    facts = {"asset": f'{model.source}, material "{material.name}"', "pieces": pieces}
+    hint = "Repeat textures less, or put more of the pattern into the image."
+    return EncodeError("triangles repeat their textures too often", facts, hint)
 
 
 def _in_order(decoded: DecodedObjects, corners: Corners) -> Corners:

@@ -25,7 +25,8 @@ def tint_of(shares: npt.NDArray[np.float64], *, is_linear: bool) -> npt.NDArray[
     """Return the tints, 0 to 255, of colour factors; 1.0 is 128."""
     if is_linear:
         return np.searchsorted(_STEPS, shares, side="right").astype(np.float32)
-    return np.clip(np.floor(shares * NEUTRAL + 0.5), 0, 255).astype(np.float32)
+    # Limited before it is multiplied: a source may hold any number.
+    return np.minimum(np.floor(np.clip(shares, 0, 2) * NEUTRAL + 0.5), 255).astype(np.float32)
 
 
 def exceeds_tints(shares: npt.NDArray[np.float64], *, is_linear: bool) -> bool:

@@ -17,8 +17,13 @@ SHRINK = 1e-4
 # An object is spanning if it is wider than so many tiles, or lies in more than the square of it.
 SPAN = 4
 SPLIT_CANDIDATE_RATIO = 15
-# Spanning objects are cut if they lie in at most so many tiles.
+# An object is cut if it lies in at most so many tiles, be it wide or tall.
 MAX_CUT_TILES = 400
+# Further out a float32 position does not tell neighbouring tiles from each other.
+MAX_TILE_NUMBER = 1 << 24
+# The most pairs of object and tile in a scene: so many, and more for each object and triangle.
+# Triangles count up to a limit, because they are declared by the file, like bounds.
+SCENE_CUTS, OBJECT_CUTS, MAX_TRIANGLE_CUTS = 8192, SPAN * SPAN, 1 << 18
 
 # For `tile_size = "auto"`: the most objects in a tile, tiles in a scene and attempts; then, in
 # metres, the least size, the step between sizes and the height of a tile.
@@ -114,16 +119,28 @@ def classify(box: Box, grid: Grid) -> Label:
 
 def assign_tiles(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
     """Return the tiles that an object is cut into, or the one that owns it; None is shared."""
-    spans = grid.spans(box)
-    label = classify(box, grid)
     if clip:
-        # Counted, not listed: a huge object over small tiles has more than memory could hold.
-        count = math.prod(last - first + 1 for first, last in spans)
-        return spans if label == "local_overlap" or count <= MAX_CUT_TILES else None
-    if label != "local_overlap":
+        spans = grid.spans(box)
+        return spans if count_tiles(spans) <= MAX_CUT_TILES else None
+    if classify(box, grid) != "local_overlap":
         return None
     x, y, z = grid.owner(box)
     return (x, x), (y, y), (z, z)
+
+
+def count_tiles(spans: Sequence[Span]) -> int:
+    """Count tiles without listing them: a huge object has more than memory could hold."""
+    return math.prod(last - first + 1 for first, last in spans)
+
+
+def is_too_far(spans: Sequence[Span]) -> bool:
+    """Tell whether tiles are too far from the origin to be told from their neighbours."""
+    return any(abs(number) > MAX_TILE_NUMBER for span in spans for number in span)
+
+
+def max_scene_cuts(objects: int, triangles: int) -> int:
+    """Return how many pairs of object and tile a scene may have."""
+    return SCENE_CUTS + OBJECT_CUTS * objects + min(triangles, MAX_TRIANGLE_CUTS)
 
 
 def auto_size(boxes: Sequence[Box]) -> tuple[float, float, float]:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Floats, Mesh, Part, first_use, select, weld
 from encoders.kit.mesh.normal import drop_degenerate, fill_normals
-from encoders.kit.mesh.texcoord import transform_uv
-from encoders.kit.source.material import Texture
+from encoders.kit.mesh.texcoord import place_uv
+from encoders.kit.source.material import Material, Texture
 from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
 from encoders.untold.material import uv_texture
@@ -158,14 +158,15 @@ def _uv(
     found = np.zeros((len(corners), 2), np.float32)
     is_plain = np.zeros(len(corners), np.bool_)
     for number in np.unique(material).tolist():
-        texture = uv_texture(mesh.materials[number] if number >= 0 else None)
+        material_of_rows = mesh.materials[number] if number >= 0 else Material()
+        texture = uv_texture(material_of_rows)
         # A material may ask for a set that the mesh does not have; its UVs are zero.
         if texture.uv_set >= len(mesh.uv):
             continue
         rows = np.flatnonzero(material == number)
         uv = mesh.uv[texture.uv_set]
         has = _has(uv, corners[rows])
-        moved = _upwards(transform_uv(texture, uv.at(corners[rows])), mesh)
+        moved = _upwards(place_uv(material_of_rows, texture, uv.at(corners[rows])), mesh)
         found[rows] = np.where(has[:, None], moved, np.float32(0))
         is_plain[rows] = texture.uv_set == 0 and _keeps_tangents(texture)
     return found, is_plain

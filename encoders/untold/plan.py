@@ -22,6 +22,9 @@ from encoders.untold.grid import (
     Span,
     assign_tiles,
     auto_size,
+    count_tiles,
+    is_too_far,
+    max_scene_cuts,
     tile_name,
     tiles_in,
 )
@@ -59,8 +62,7 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
         facts = {"asset": ", ".join(asset.sources)}
         raise EncodeError("the scene has no triangles", facts, "Put a mesh into a source.")
     planner = _Planner(asset, settings.source_root, sources, _grid(asset, boxes), surveys)
-    for one in objects:
-        planner.place(one)
+    planner.place_all(objects)
     yield from planner.source_nodes()
     yield from planner.texture_nodes()
     yield from planner.tile_nodes()
@@ -102,11 +104,42 @@ class _Planner:
         )
         self.texture_names = _distinct_stems(self.requests)
 
-    def place(self, one: SceneObject) -> None:
-        """Assign an object to the tiles that it lies in, or to the shared bucket."""
-        spans = None
-        if one.box is not None:
-            spans = assign_tiles(one.box, self.grid, clip=bool(self.options["clip"]))
+    def place_all(self, objects: list[SceneObject]) -> None:
+        """Assign each object to its tiles, unless there are more of them than a scene may have."""
+        placed = [(one, self._spans(one)) for one in objects]
+        cuts = [0 if spans is None else count_tiles(spans) for _, spans in placed]
+        allowed = max_scene_cuts(len(objects), sum(one.triangles for one in objects))
+        if sum(cuts) > allowed:
+            widest = objects[cuts.index(max(cuts))]
+            facts = {"tiles of all objects": sum(cuts), "allowed": allowed, "most": max(cuts)}
+            hint = "Take a larger `tile_size`, or correct the bounds of the object in its file."
+            raise EncodeError(
+                "the scene has too many tiles", {**self._object_facts(widest), **facts}, hint
+            )
+        for one, spans in placed:
+            self._place(one, spans)
+
+    def _spans(self, one: SceneObject) -> tuple[Span, Span, Span] | None:
+        if one.box is None:
+            return None
+        spans = assign_tiles(one.box, self.grid, clip=bool(self.options["clip"]))
+        if spans is not None and is_too_far(spans):
+            facts = {**self._object_facts(one), "tile size": self.grid.size}
+            hint = "Take a larger `tile_size`, or correct the bounds of the object in its file."
+            raise EncodeError("an object is too far from the origin", facts, hint)
+        return spans
+
+    def _object_facts(self, one: SceneObject) -> dict[str, object]:
+        """Name an object and the bounds that its file declares."""
+        assert one.box is not None
+        low, high = (
+            " ".join(f"{value:.6g}" for value in end) for end in (one.box.low, one.box.high)
+        )
+        path = self.sources[one.source].path
+        return {"asset": path, "object": one.name or one.key, "bounds": f"{low} to {high}"}
+
+    def _place(self, one: SceneObject, spans: tuple[Span, Span, Span] | None) -> None:
+        """Put an object into its tiles, or into the shared bucket."""
         self.places[one.source].append((one, spans))
         if spans is None:
             self.tiles.setdefault(SHARED, []).append(one)

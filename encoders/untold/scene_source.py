@@ -33,7 +33,9 @@ class SceneObject:
 
     source: int
     key: str
+    name: str
     box: Box | None
+    triangles: int
     materials: tuple[int, ...]
 
 
@@ -60,8 +62,9 @@ def describe_source(number: int, path: str, surveys: Surveys) -> SceneSource:
     source = SceneSource(path, list(outline.files))
     source.material_keys = [material.key for material in outline.materials]
     for part in outline.parts:
-        one = SceneObject(number, _object_key(part), _box(part.bounds), part.materials)
-        source.objects.append(one)
+        key, name = _object_key(part), part.object or part.group
+        box = _box(part.bounds)
+        source.objects.append(SceneObject(number, key, name, box, part.triangles, part.materials))
     shown = outline.shown_materials()
     for index, material in enumerate(outline.materials):
         images = _images(source, material) if index in shown else {}

@@ -32,6 +32,7 @@ from encoders.untold.untold_file import (
 from encoders.untold.utex import unpack_utex
 from encoders.untold.vertex import PLUS, unpack_direction
 
+LEVELS = ("lod_levels", "hlod_levels")
 # The keys of a tile without which the engine rejects the manifest.
 REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds", "center")
 
@@ -183,7 +184,7 @@ def _manifest(data: bytes, name: str) -> dict[str, Any]:
     """Decode a manifest; refuse one that the engine would refuse."""
     try:
         document: Any = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EncodeError("the file is no JSON", {"file": name, "reason": error}) from error
     # The engine rejects the whole manifest if one of these is missing or of another type.
     kinds: dict[str, type] = {"version": int, "streaming_defaults": dict, "tiles": list}
@@ -225,7 +226,7 @@ class _SceneCheck:
         middle = [(one + other) / 2 for one, other in zip(box["min"], box["max"], strict=True)]
         if tile["center"] != middle:
             raise self._error("a centre is not that of the bounds", path, {"found": tile["center"]})
-        levels = [*tile.get("lod_levels", ()), *tile.get("hlod_levels", ())]
+        levels = [path for key in LEVELS for path in self._level_paths(tile, key)]
         for level in levels:
             self._level(level, file)
         if file.vertex_count > VERTEX_LIMIT:
@@ -243,6 +244,9 @@ class _SceneCheck:
         if missing:
             facts = {"file": self.name, "missing": ", ".join(missing)}
             raise EncodeError("a tile lacks a required key", facts)
+        if not isinstance(tile["path_relative_to_manifest"], str):
+            facts = {"file": self.name, "tile": tile["tile_id"]}
+            raise EncodeError("a path is no text", facts)
         # The engine budgets its memory by this, as an integer. In Python, True is one as well.
         if isinstance(tile["file_size_bytes"], bool) or not isinstance(
             tile["file_size_bytes"], int
@@ -250,13 +254,23 @@ class _SceneCheck:
             facts = {"file": self.name, "tile": tile["tile_id"]}
             raise EncodeError("a file size is not a whole number", facts)
 
-    def _level(self, level: Any, full: UntoldFile) -> None:
-        file = self._file(level["path"])
+    def _level_paths(self, tile: dict[str, Any], key: str) -> list[str]:
+        """Return the paths of a tile's levels, or refuse a list that the engine cannot decode."""
+        levels = tile.get(key, [])
+        records = levels if isinstance(levels, list) else [levels]
+        paths = [one.get("path") if isinstance(one, dict) else None for one in records]
+        if not isinstance(levels, list) or not all(isinstance(path, str) for path in paths):
+            facts = {"file": self.name, "tile": tile["tile_id"], "key": key}
+            raise EncodeError("the levels of a tile are no list of files", facts)
+        return [str(path) for path in paths]
+
+    def _level(self, path: str, full: UntoldFile) -> None:
+        file = self._file(path)
         outside = (file.world_bounds[0] < full.world_bounds[0]) | (
             file.world_bounds[1] > full.world_bounds[1]
         )
         if outside.any():
-            raise self._error("a level reaches out of its tile's bounds", level["path"], {})
+            raise self._error("a level reaches out of its tile's bounds", path, {})
 
     def _file(self, path: str) -> UntoldFile:
         data = self.siblings(path)

@@ -30,7 +30,7 @@ from pipeline.content.target_error import target_error
 from pipeline.disk.file import NO_FILE, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
-from pipeline.process.isolate import call_isolated, must_isolate, refuse_changed_code
+from pipeline.process.isolate import expecting_code, refuse_changed_code
 from pipeline.process.worker import plain_error
 
 Found = TypeVar("Found", Result, "Result | None")
@@ -219,11 +219,8 @@ def _call(job: Job, inputs: Mapping[str, bytes]) -> dict[str, bytes]:
     function = load_function(job.encoder)
     # Before the call: what runs has to be what the fingerprint says.
     refuse_changed_code(job.code)
-    if must_isolate(function):
-        made: dict[str, bytes] = call_isolated(job.encoder, inputs, job.params, code=job.code)
-        return made
     count = len(loaded_texts)
-    with pure() if job.config.lint else nullcontext():
+    with expecting_code(job.code), pure() if job.config.lint else nullcontext():
         outputs: dict[str, bytes] = function(inputs, job.params)
     if len(loaded_texts) > count:  # it has imported more modules
         refuse_changed_code(job.code)

@@ -1,70 +1,257 @@
-"""Calling encoders and surveys: here, or in a process of their own where a library may crash.
+"""Calls of isolated functions, in a decoder process with limits of memory and time.
 
-A worker process is isolated already: when it dies, only its own job fails.
+A thread starts its decoder process with the first call and keeps it for the next ones, so that a
+hundred files do not start a hundred interpreters. After a call that failed it is replaced, because
+a damaged file may have left damage behind. It ends with its thread, however that ends; see
+`decoder`.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
 import os
-from collections.abc import Callable, Mapping
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.isolate import MARK
+from encoders.kit.isolate import use_runner
 from pipeline.content.code import changed_since, load_function
-from pipeline.content.target_error import describe_error
-from pipeline.process.pool import Pool
-from pipeline.process.worker import plain_error
+from pipeline.size import format_bytes
+
+MIN_MEMORY_BYTES, MEMORY_RATIO = 1 << 30, 64
+MIN_SECONDS, SECONDS_PER_MB = 30.0, 4.0
+# Results are megabytes; a larger pipe takes fewer switches between the processes.
+PIPE_BYTES = 1 << 20
+LENGTH = struct.Struct("<Q")
+# `-P` keeps the working folder, which may be a game's, out of the import path.
+PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2])"
+
+# The texts of the modules that the present node's code was digested from.
+_expected_code: ContextVar[Mapping[str, str] | None] = ContextVar("expected_code", default=None)
 
 
-def must_isolate(function: Callable[..., Any]) -> bool:
-    """Tell whether a function has to be called in another process than this one."""
-    return hasattr(function, MARK) and multiprocessing.parent_process() is None
+@dataclass(frozen=True)
+class Limits:
+    """What a call may take: bytes beside those of the idle process, and seconds."""
+
+    memory_bytes: int
+    seconds: float
+
+    @classmethod
+    def of_size(cls, size_bytes: int) -> Limits:
+        """Return the limits for a source of a size: generous, and larger for larger ones."""
+        memory = max(MIN_MEMORY_BYTES, MEMORY_RATIO * size_bytes)
+        return cls(memory, MIN_SECONDS + SECONDS_PER_MB * size_bytes / 1e6)
+
+
+class DecoderDiedError(Exception):
+    """The decoder process ended before it answered."""
+
+
+class Decoder:
+    """A process that makes one call after the other."""
+
+    def __init__(self, root: str) -> None:
+        self.owner = os.getpid()
+        # A process group of its own does not get Ctrl-C: the driver decides what it means.
+        group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pipesize=PIPE_BYTES,
+            **group,
+        )
+        self.end = weakref.finalize(self, _end_process, self.process)
+
+    def ask(self, message: tuple[Any, ...], seconds: float) -> Any:
+        """Send a call and return its answer; raise TimeoutError or DecoderDiedError instead."""
+        overdue = threading.Event()
+        timer = threading.Timer(seconds, partial(_kill, self.process, overdue))
+        timer.daemon = True
+        timer.start()
+        try:
+            return self._exchange(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+        except (OSError, EOFError) as error:
+            self.end()
+            raise (TimeoutError if overdue.is_set() else DecoderDiedError)() from error
+        finally:
+            timer.cancel()
+
+    def _exchange(self, data: bytes) -> Any:
+        assert self.process.stdin is not None
+        self.process.stdin.write(LENGTH.pack(len(data)))
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+        (size,) = LENGTH.unpack(self._read(LENGTH.size))
+        return pickle.loads(self._read(size))
+
+    def _read(self, size: int) -> bytes:
+        assert self.process.stdout is not None
+        data: bytes = self.process.stdout.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    def death(self) -> str:
+        """Say how the process ended."""
+        code = self.process.returncode or 0
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _kill(process: subprocess.Popen[bytes], overdue: threading.Event) -> None:
+    overdue.set()
+    process.kill()
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """End a decoder that is idle or broken, and leave nothing of it."""
+    for pipe in (process.stdin, process.stdout):
+        with suppress(OSError):
+            if pipe is not None:
+                pipe.close()
+    # A process that crashed may need a moment to be gone; its own exit code says more than ours.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.kill()
+    process.wait()
+
+
+class _Decoders(threading.local):
+    """The decoder of each thread."""
+
+    decoder: Decoder | None = None
+
+
+_decoders = _Decoders()
+
+
+def install_runner(root: str) -> None:
+    """Let isolated functions of this process run in decoder processes."""
+    use_runner(partial(run_isolated, root))
+
+
+@contextmanager
+def expecting_code(texts: Mapping[str, str]) -> Iterator[None]:
+    """Require of decoders, inside the block, that they run the code that was digested."""
+    token = _expected_code.set(texts)
+    try:
+        yield
+    finally:
+        _expected_code.reset(token)
+
+
+def call(dotted: str, *arguments: Any) -> Any:
+    """Call a function, isolated where it is marked so, also where no runner is installed."""
+    before = use_runner(partial(run_isolated, os.getcwd()))
+    try:
+        return load_function(dotted)(*arguments)
+    finally:
+        use_runner(before)
 
 
 def refuse_changed_code(texts: Mapping[str, str]) -> None:
     """Raise EncodeError where the loaded modules are not those that were digested."""
     outdated = changed_since(texts)
     if outdated:
-        raise EncodeError(
-            "code changed while the build was running",
-            {"module": ", ".join(outdated)},
-            "Run doit again.",
-        )
+        raise _changed_code(outdated)
 
 
-def call_isolated(dotted: str, *arguments: Any, code: Mapping[str, str] | None = None) -> Any:
-    """Call a function in a process of its own; a crash is raised as an EncodeError."""
-    # A new process for each call: a library that has crashed once may have left damage behind.
-    pool = Pool(1, os.getcwd())
-    try:
-        (answer,) = pool.map(_answer, [(dotted, arguments, code or {})])
-    except BaseException:
-        pool.kill()
-        raise
-    finally:
-        pool.close()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+def _changed_code(modules: list[str]) -> EncodeError:
+    problem = "code changed while the build was running"
+    return EncodeError(problem, {"module": ", ".join(modules)}, "Run doit again.")
 
 
-def call(dotted: str, *arguments: Any) -> Any:
-    """Call a function, isolated where it is marked so."""
-    function = load_function(dotted)
-    if must_isolate(function):
-        return call_isolated(dotted, *arguments)
-    return function(*arguments)
+def run_isolated(root: str, dotted: str, arguments: tuple[Any, ...]) -> Any:
+    """Make a call in this thread's decoder, from a context in which encoders are not guarded."""
+    code = _expected_code.get() or {}
+    return Context().run(_run, root, dotted, arguments, dict(code))
 
 
-def _answer(dotted: str, arguments: tuple[Any, ...], code: Mapping[str, str]) -> Any:
-    """Call a function in the isolated process; an exception is an answer, too."""
-    try:
-        answer = load_function(dotted)(*arguments)
-        refuse_changed_code(code)
+def _run(root: str, dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Any:
+    limits, file = Limits.of_size(_size_of(arguments)), _file_of(arguments)
+    message = (dotted, arguments, code, limits.memory_bytes, limits.seconds)
+    kind, answer = _ask(root, message, limits, file)
+    if kind == "outdated":
+        # That decoder had loaded code of an earlier build; a new one loads it again.
+        kind, answer = _ask(root, message, limits, file)
+    if kind == "value":
         return answer
-    except EncodeError as error:
-        return plain_error(error)
-    except (Exception, SystemExit) as error:
-        return RuntimeError(describe_error(error))
+    if kind == "memory":
+        raise _too_much("memory", file, format_bytes(limits.memory_bytes))
+    if kind == "outdated":
+        raise _changed_code(answer)
+    raise answer if kind == "error" else RuntimeError(answer)
+
+
+def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tuple[str, Any]:
+    decoder, is_last = _decoder(root), True
+    try:
+        kind, answer, is_last = decoder.ask(message, limits.seconds)
+        return kind, answer
+    except TimeoutError:
+        raise _too_much("time", file, f"{limits.seconds:.0f} s") from None
+    except DecoderDiedError:
+        facts = {"file": file, "how": decoder.death()}
+        hint = "The library that reads this format crashed. Export the file again."
+        raise EncodeError("the worker process died", facts, hint) from None
+    finally:
+        # Also after an interrupt, because nobody can go on with half a conversation.
+        if is_last:
+            _drop()
+
+
+def _decoder(root: str) -> Decoder:
+    """Return this thread's decoder, started again where it is gone."""
+    known = _decoders.decoder
+    # A forked process must not talk to the decoder of its parent.
+    if known is None or known.owner != os.getpid() or known.process.poll() is not None:
+        _decoders.decoder = known = Decoder(root)
+    return known
+
+
+def _drop() -> None:
+    """End this thread's decoder."""
+    if _decoders.decoder is not None:
+        _decoders.decoder.process.kill()
+        _decoders.decoder.end()
+    _decoders.decoder = None
+
+
+def _too_much(what: str, file: str, allowed: str) -> EncodeError:
+    hint = "The file is damaged, or too complex for its size. Export it again."
+    return EncodeError(
+        f"reading the file takes too much {what}", {"file": file, "limit": allowed}, hint
+    )
+
+
+def _size_of(arguments: tuple[Any, ...]) -> int:
+    """Count the bytes of data among arguments."""
+    values = [
+        value
+        for one in arguments
+        for value in (one.values() if isinstance(one, Mapping) else (one,))
+    ]
+    return sum(len(one) for one in values if isinstance(one, bytes))
+
+
+def _file_of(arguments: tuple[Any, ...]) -> str:
+    """Return the file that a call is about."""
+    texts = [one for one in arguments if isinstance(one, str)]
+    texts += [
+        value
+        for one in arguments
+        if isinstance(one, Mapping) and isinstance(value := one.get("source"), str)
+    ]
+    return texts[0] if texts else "source"

@@ -22,6 +22,7 @@ from encoders.kit.warning import grouped
 from pipeline.content.code import add_project_encoders
 from pipeline.content.kernel import kernel_warning
 from pipeline.content.target_error import describe_error
+from pipeline.process.isolate import install_runner
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
@@ -30,6 +31,12 @@ SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def prepare_process(root: str) -> list[str]:
+    """Make a process ready to do nodes; return warnings about the installation."""
+    install_runner(root)
+    return prepare_encoders(root)
+
+
+def prepare_encoders(root: str) -> list[str]:
     """Make a process ready to run encoders; return warnings about the installation.
 
     It finds the project's own targets, starts one thread a library, and uses native kernels only

@@ -161,3 +161,11 @@ def test_a_direction_comes_back_within_a_hundredth_of_a_degree(parts) -> None:
     unit_vector = vector / np.sqrt((vector * vector).sum())
     back = unpack_directions(pack_directions(vector))
     assert np.abs(back - unit_vector).max() < 2e-4
+
+
+@pytest.mark.parametrize("length", [1e20, 1e38, 3e38])
+def test_normal_too_long_to_be_squared_keeps_its_direction(length: float) -> None:
+    short = np.array([[0, 0.6, -0.8], [1, 0, 0], [0, 0, 1]], np.float32)
+    expected = unpack_directions(pack_directions(short))
+    found = unpack_directions(pack_directions(short * np.float32(length)))
+    assert found == pytest.approx(expected, abs=1e-3)

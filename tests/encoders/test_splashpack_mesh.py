@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.survey import survey_gltf
+from encoders.splashpack.material import tint_of
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
 from encoders.splashpack.view import place_vertices
@@ -350,3 +351,16 @@ def test_white_texel_takes_no_page_where_another_has_room():
             link({"a.png||128": encoded}, [square(), plain_square])["pack"], "a"
         )
         assert [atlas.width for atlas in pack.atlases] == [width]
+
+
+@pytest.mark.parametrize("share", [1e308, 2.0, 1.995])
+def test_tint_of_any_brightness_is_the_largest(share: float) -> None:
+    assert tint_of(np.array([share]), is_linear=False).tolist() == [255]
+
+
+def test_many_triangles_that_repeat_their_texture_are_refused_together(monkeypatch) -> None:
+    monkeypatch.setattr("encoders.splashpack.geometry.MAX_PIECES", 100)
+    obj = tiled(7, 7) + "f 1/1/1 2/2/1 3/3/1\n" * 10
+    with pytest.raises(EncodeError, match="repeat their textures too often") as caught:
+        square(obj=obj)
+    assert caught.value.facts["asset"] == 'a.obj, material "m"'

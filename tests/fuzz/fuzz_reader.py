@@ -1,11 +1,12 @@
 """Damage good files for a while and show them to one reader of the kit.
 
-    python tests/fuzz/fuzz_reader.py encoders.kit.source.obj.decode.decode_obj 60 barrel.obj
+    python -m tests.fuzz.fuzz_reader encoders.kit.source.obj.decode.decode_obj 60 barrel.obj
 
 A reader is a function of (data, name) by its dotted name. Each damaged file must be decoded or
 refused with EncodeError, within the limits of time and memory below. The first file that is not
 is written to the working folder as `fuzz-<number>.bin`, and the exit code is 1. The same seeds
-and the same `--chance` give the same damaged files in the same order.
+and the same `--chance` give the same damaged files in the same order. `fuzz_targets` takes all
+readers through all targets.
 """
 
 from __future__ import annotations
@@ -21,22 +22,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from encoders.kit.error import EncodeError
+from tests.fuzz.damage import damage_bytes
 
 SLOW_SECONDS = 5.0
 MEMORY_BYTES = 2 << 30
 NAME = "fuzz.bin"
-ODD_BYTES = (
-    b"\0",
-    b"\xff",
-    b"\xff\xff\xff\xff",
-    b"\0\0\0\x80",
-    b"\x7f",
-    b" ",
-    b"\n",
-    b"nan",
-    b"-1",
-    b"9" * 20,
-)
 
 Reader = Callable[[bytes, str], object]
 
@@ -45,26 +35,6 @@ def find_reader(dotted: str) -> Reader:
     module, _, function = dotted.rpartition(".")
     reader: Reader = getattr(importlib.import_module(module), function)
     return reader
-
-
-def damage(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
-    """Change a file in one to eight places."""
-    for _ in range(chance.randint(1, 8)):
-        start = chance.randrange(len(data) + 1)
-        end = start + chance.choice((0, 1, 2, 4, chance.randrange(64)))
-        other = chance.choice(others)
-        splice = chance.randrange(len(other) + 1)
-        insert = chance.choice(
-            (
-                b"",
-                chance.choice(ODD_BYTES),
-                chance.randbytes(chance.randrange(1, 9)),
-                data[start : start + chance.randrange(64)],
-                other[splice : splice + chance.randrange(256)],
-            )
-        )
-        data = data[:start] + insert + data[end:]
-    return data[: chance.randrange(len(data) + 1)] if chance.random() < 0.05 else data
 
 
 def outcome(reader: Reader, data: bytes) -> str:
@@ -85,7 +55,7 @@ def fuzz(reader: Reader, seconds: float, seeds: list[bytes], chance: random.Rand
     end = time.monotonic() + seconds
     counts = {"decoded": 0, "refused": 0}
     while time.monotonic() < end:
-        data = damage(chance.choice(seeds), seeds, chance)
+        data = damage_bytes(chance.choice(seeds), seeds, chance)
         taken = outcome(reader, data)
         if taken not in counts:
             path = Path(f"fuzz-{sum(counts.values())}.bin")

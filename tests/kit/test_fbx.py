@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -210,3 +211,16 @@ def test_texture_that_is_turned_is_read_where_fbx_reads_it(angle: float) -> None
     expected = upwards @ affine[:2, :2].T + affine[:2, 3]
     expected[:, 1] = 1 - expected[:, 1]
     assert transform_uv(texture, given) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("number", ["1e39", "-1e300"])
+def test_position_beyond_float32_is_refused_by_name(number: str) -> None:
+    data = sign().data()
+    start = data.index(b"Vertices")
+    damaged = data[:start] + re.sub(
+        rb"\ba: *-?[\d.]+", b"a: " + number.encode(), data[start:], count=1
+    )
+    assert damaged != data
+    with pytest.raises(EncodeError, match="position is not finite") as caught:
+        call("encoders.kit.source.conversion:encode_glb", {"source": damaged}, {"source": "a.fbx"})
+    assert caught.value.facts["file"] == "a.fbx"

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats
-from encoders.kit.source.gltf.source import decode_gltf
-from tests.kit.glb_builder import Builder, glb
+from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.source import decode_gltf, decoded_limit
+from encoders.kit.source.gltf.world import decode_world
+from tests.kit.glb_builder import Builder, glb, quad
 
 FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
 LARGEST = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
@@ -201,3 +203,41 @@ def test_many_accessors_over_the_same_bytes_stay_within_the_limit():
     decode_floats(gltf, 0)
     with pytest.raises(EncodeError, match="too much"):
         any(decode_floats(gltf, index).any() for index in range(50))
+
+
+def test_what_a_file_may_decode_to_grows_with_its_size():
+    assert decoded_limit(1000) < 10_000_000
+    assert decoded_limit(1_000_000) == 1 << 30
+    assert decoded_limit(1_000_000_000) == 8_000_000_000
+
+
+def test_elements_without_bytes_are_few_in_a_small_file():
+    builder = Builder()
+    builder.add("accessors", componentType=5126, count=1000, type="VEC3")
+    builder.add("accessors", componentType=5126, count=1_000_000, type="VEC3")
+    gltf = decode_gltf(builder.glb(), "zeros.glb")
+    assert not decode_floats(gltf, 0).any()
+    with pytest.raises(EncodeError, match="too much"):
+        decode_floats(gltf, 1)
+
+
+def test_nodes_that_show_one_mesh_a_hundred_thousand_times_are_refused():
+    builder = quad()
+    builder.json["accessors"][4] |= {"count": 0}
+    corners = np.resize([0, 1, 2], 30_000)
+    builder.json["meshes"][0]["primitives"][0]["indices"] = builder.accessor(corners, "u1")
+    builder.json["nodes"] *= 20_000
+    builder.json["scenes"] = []
+    with pytest.raises(EncodeError, match="too much"):
+        decode_world(decode_gltf(builder.glb(), "crowd.glb"))
+
+
+def test_images_over_the_same_bytes_are_few():
+    builder = Builder()
+    view = builder.view(b"\x89PNG\r\n\x1a\n" + bytes(5000))
+    for _ in range(40):
+        builder.add("images", bufferView=view)
+    gltf = decode_gltf(builder.glb(), "album.glb")
+    assert len({image_source(gltf, index).data for index in (0, 1, 2, 2, 2, 2, 2, 2)}) == 1
+    with pytest.raises(EncodeError, match="the same bytes too often"):
+        any(not image_source(gltf, index).data for index in range(40))

@@ -379,6 +379,7 @@ def test_draco_joints_past_16_bits_are_refused():
 
 
 def test_uncompressed_data_beside_draco_is_taken_whatever_is_installed(monkeypatch):
+    monkeypatch.setattr("encoders.kit.isolate._runner", None)
     monkeypatch.setitem(sys.modules, "DracoPy", None)
     builder = quad()
     primitive = builder.json["meshes"][0]["primitives"][0]
@@ -423,6 +424,7 @@ def test_unknown_draco_attribute_is_refused():
 
 
 def test_without_the_draco_library_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("encoders.kit.isolate._runner", None)
     monkeypatch.setitem(sys.modules, "DracoPy", None)
     with pytest.raises(EncodeError, match="DracoPy is needed") as error:
         decode_primitive(opened(draco()), 0, 0)

@@ -375,3 +375,25 @@ def test_surveys_load_neither_numpy_nor_pillow() -> None:
     code += "assert not {'numpy', 'PIL'} & set(sys.modules), sorted(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert MAX_PIXELS < 2**27
+
+
+def flat_png(side: int) -> bytes:
+    rows = zlib.compress((b"\0" + bytes(side // 8)) * side, 9)
+    end = chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + header(side, side, 1, 0) + end
+
+
+@pytest.mark.parametrize("read", [survey_image, open_image])
+def test_small_file_of_more_pixels_than_memory_has_room_for_is_refused(read) -> None:
+    with pytest.raises(EncodeError, match="too large") as caught:
+        read(flat_png(8192), "flat.png")
+    assert caught.value.facts["size"] == "8192 x 8192"
+
+
+def test_every_size_up_to_4096_may_be_flat() -> None:
+    assert survey_image(flat_png(4096), "flat.png")["width"] == 4096
+
+
+def test_large_picture_with_the_bytes_for_it_is_not_refused() -> None:
+    padded = flat_png(8192)[:-12] + chunk(b"tEXt", bytes(900_000)) + chunk(b"IEND", b"")
+    assert survey_image(padded, "large.png")["width"] == 8192

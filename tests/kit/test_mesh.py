@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Mesh, Part, compact, first_use, prune, select, weld
+from encoders.kit.mesh.texcoord import place_uv
+from encoders.kit.source.material import Material, Texture
 
 
 def make_mesh(position_rows: list[list[int]], uv_rows: list[list[int]]) -> Mesh:
@@ -80,3 +84,11 @@ def test_rows_are_numbered_as_a_dictionary_would(rows: list[tuple[int, int, int]
     first, ids = first_use(list(np.array(rows, np.int32).reshape(-1, 3).T))
     assert ids.tolist() == numbers
     assert [rows[place] for place in first] == list(expected)
+
+
+@pytest.mark.parametrize("scale", [(1e39, 1.0), (1e308, 1e308)])
+def test_texture_coordinates_that_overflow_are_refused_with_their_material(scale) -> None:
+    material = Material(name="wood", file="a.mtl")
+    with pytest.raises(EncodeError, match="too large to be numbers") as caught:
+        place_uv(material, Texture(scale=scale), np.ones((2, 2), np.float32))
+    assert caught.value.facts["material"] == "wood"

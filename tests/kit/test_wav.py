@@ -271,3 +271,9 @@ def test_survey_loads_no_numpy() -> None:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
     code += "import encoders.kit.source.wav.survey\nassert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("rate", [1, 7, 999])
+def test_rate_that_would_make_a_small_file_long_is_refused(rate: int) -> None:
+    with pytest.raises(EncodeError, match="sample rate that is not supported"):
+        decode_wav(riff(fmt(1, 1, rate, 16), DATA), "slow.wav")

@@ -18,8 +18,12 @@ LARGEST = np.float32(32767)
 
 def pack_directions(vectors: Floats) -> Words:
     """Encode vectors (n, 3) of any length; a zero vector becomes +z."""
-    x, y, z = vectors.T
-    length = np.sqrt(x * x + y * y + z * z)
+    length = _lengths(vectors)
+    is_long = np.isinf(length)
+    if is_long.any():
+        # The square of a number above 1e19 is no float32; a shorter vector has the same direction.
+        vectors = np.where(is_long[:, None], vectors * np.float32(2.0**-66), vectors)
+        length = _lengths(vectors)
     has_length = length > 0
     factor = ONE / np.where(has_length, length, ONE)
     x, y, z = vectors.T * factor
@@ -27,6 +31,13 @@ def pack_directions(vectors: Floats) -> Words:
     size = np.where(has_length, np.abs(x) + np.abs(y) + np.abs(z), ONE)
     folded_u, folded_v = _fold(x / size, y / size, z < 0)
     return _snorm16(folded_u) | (_snorm16(folded_v) << np.uint32(16))
+
+
+def _lengths(vectors: Floats) -> Floats:
+    x, y, z = vectors.T
+    with np.errstate(over="ignore"):
+        lengths: Floats = np.sqrt(x * x + y * y + z * z)
+    return lengths
 
 
 def unpack_directions(words: Words) -> Floats:

@@ -10,7 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.source.material import Texture
+from encoders.kit.error import EncodeError
+from encoders.kit.source.material import Material, Texture
 
 
 def transform_uv(texture: Texture, uv: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -22,8 +23,21 @@ def transform_uv(texture: Texture, uv: npt.NDArray[np.float32]) -> npt.NDArray[n
     if (texture.scale, texture.rotation, texture.offset) == ((1.0, 1.0), 0.0, (0.0, 0.0)):
         return uv
     sine, cosine = math.sin(texture.rotation), math.cos(texture.rotation)
-    u = uv[:, 0].astype(np.float64) * texture.scale[0]
-    v = uv[:, 1].astype(np.float64) * texture.scale[1]
     right, down = texture.offset
-    moved = (cosine * u + sine * v + right, cosine * v - sine * u + down)
-    return np.stack(moved, axis=1).astype(np.float32)
+    # What is no float32 becomes infinite; `place_uv` refuses it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        u = uv[:, 0].astype(np.float64) * texture.scale[0]
+        v = uv[:, 1].astype(np.float64) * texture.scale[1]
+        moved = (cosine * u + sine * v + right, cosine * v - sine * u + down)
+        return np.stack(moved, axis=1).astype(np.float32)
+
+
+def place_uv(
+    material: Material, texture: Texture, uv: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Return the UVs at which a material's texture is sampled, or refuse those that overflow."""
+    moved = transform_uv(texture, uv)
+    if not np.isfinite(moved).all():
+        facts = {"file": material.file, "material": material.name, "scale": texture.scale}
+        raise EncodeError("texture coordinates are too large to be numbers", facts)
+    return moved

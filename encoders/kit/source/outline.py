@@ -8,7 +8,7 @@ The survey of a model has these keys, and may have more; what a format has none 
 - `refs`: all files that it refers to, as written; `buffers`: those that hold its geometry;
   `libraries`: those that hold its materials, the first that has a name holds;
 - `parts`: its objects, each with `object`, `group` and `node` as the decoded mesh's `Part` has
-  them, `bounds` (None: only decoding can tell) and `materials` by number, -1 for none;
+  them, `bounds` (None: only decoding can tell), `triangles`, and `materials` by number (-1: none);
 - `materials`: names; `surfaces`: for each material `alpha_mode`, `alpha_cutoff`, `alpha`, and in
   `images` for each slot either `image`, a number in `images`, or `uri`, `place` and `keyword`;
 - `images`: its own images, each with `name`, and `uri` where it is a file.
@@ -62,13 +62,17 @@ class MaterialOutline:
 
 @dataclass(frozen=True)
 class PartOutline:
-    """An object with its bounds, where they are known, and the numbers of its materials."""
+    """An object with its bounds, where they are known, and the numbers of its materials.
+
+    Bounds and the number of triangles are what the file declares; they may be wrong.
+    """
 
     object: str
     group: str
     node: int
     bounds: Mapping[str, Any] | None
     materials: tuple[int, ...]
+    triangles: int = 0
 
 
 @dataclass(frozen=True)
@@ -120,9 +124,8 @@ def _paths(source: str, written: Iterable[str]) -> tuple[str, ...]:
 
 def _part(part: Mapping[str, Any]) -> PartOutline:
     materials = tuple(part["materials"])
-    return PartOutline(
-        part["object"], part["group"], part.get("node", -1), part["bounds"], materials
-    )
+    node, triangles = part.get("node", -1), part.get("triangles", 0)
+    return PartOutline(part["object"], part["group"], node, part["bounds"], materials, triangles)
 
 
 def _own_materials(source: str, survey: Mapping[str, Any]) -> list[MaterialOutline]:

@@ -143,7 +143,10 @@ def siblings_of(path: str) -> Siblings:
     def read(name: str) -> bytes | None:
         # The name comes from the file that is inspected, and may be anything.
         place = os.path.join(folder, name)
-        return None if leads_out(place, folder) else read_if_there(place)
+        try:
+            return None if leads_out(place, folder) else read_if_there(place)
+        except (OSError, ValueError):  # a damaged file may name what no file can be called
+            return None
 
     return read
 

@@ -124,6 +124,8 @@ def decode_geometry(mesh: Any, name: str) -> Geometry:
     if mesh.vertex_color.exists:
         attributes["COLOR_0"] = _attribute(mesh.vertex_color)
     positions, rows = attributes["POSITION"]
+    if not np.isfinite(positions).all():
+        raise EncodeError("a position is not finite", {"file": name, "mesh": mesh.name})
     try:
         corners, face = triangulate(sizes, positions, rows)
     except EarWorkError as error:
@@ -136,4 +138,5 @@ def decode_geometry(mesh: Any, name: str) -> Geometry:
 
 
 def _attribute(found: Any) -> tuple[npt.NDArray[np.float32], Integers]:
-    return table(found.values).astype("<f4"), numbers(found.indices)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
+        return table(found.values).astype("<f4"), numbers(found.indices)

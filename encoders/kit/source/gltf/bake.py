@@ -25,6 +25,8 @@ def bake(gltf: Gltf, placed: PlacedPrimitive) -> Primitive:
     """Return the primitive in world space."""
     primitive, where = placed.primitive, f"nodes[{placed.node}]"
     matrices = placed.matrix
+    # Many nodes may show one mesh, and each of them copies it.
+    gltf.charge(primitive.position.nbytes + primitive.triangles.nbytes, where)
     if placed.skin is not None and primitive.joints is not None:
         matrices = _rest_matrices(gltf, placed, where)
     elif np.array_equal(matrices, np.eye(4)):

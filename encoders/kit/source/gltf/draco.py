@@ -1,7 +1,8 @@
 """KHR_draco_mesh_compression: a primitive's indices and attributes through DracoPy.
 
-The library is an optional extra and is imported only for a file that needs it. The counts in the
-compressed header are charged before the library makes memory from them.
+The library is an optional extra and is imported only for a file that needs it, in a process of its
+own, because damaged data can crash it. The counts in the compressed header are charged before the
+library makes memory from them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.error import EncodeError
+from encoders.kit.isolate import isolated
 from encoders.kit.source.gltf.buffer import view_bytes
 from encoders.kit.source.gltf.document import Count, Record
 from encoders.kit.source.gltf.extension import DRACO
@@ -40,21 +41,33 @@ def decode_draco(
     gltf: Gltf, record: DracoPrimitive, where: str
 ) -> tuple[npt.NDArray[Any], dict[str, npt.NDArray[Any]]]:
     """Return the corners (triangles x 3) and each attribute's stored values."""
-    library = _library(gltf.name, where)
     data = bytes(view_bytes(gltf, record.buffer_view))
     try:
-        gltf.charge(ELEMENT_BYTES * count_elements(data), where)
-        mesh = library.decode(data)
-        values = {entry["unique_id"]: np.asarray(entry["data"]) for entry in mesh.attributes}
-        corners = np.asarray(mesh.faces).reshape(-1)
-    except EncodeError:
-        raise
-    except Exception as error:  # the library has errors of its own beside the usual ones
+        elements = count_elements(data)
+    except (ValueError, IndexError, RecursionError) as error:
         raise fault("Draco data is damaged", gltf.name, where, error) from error
+    gltf.charge(ELEMENT_BYTES * elements, where)
+    corners, values = decode_compressed(data, gltf.name, where)
     for attribute, key in record.attributes.items():
         if key not in values:
             raise fault("Draco data lacks an attribute", gltf.name, where, f"{attribute}, id {key}")
     return corners, {name: values[key] for name, key in record.attributes.items()}
+
+
+@isolated
+def decode_compressed(
+    data: bytes, name: str, where: str
+) -> tuple[npt.NDArray[Any], dict[int, npt.NDArray[Any]]]:
+    """Return the corners (triangles x 3) and the attributes by Draco's own ids."""
+    library = _library(name, where)
+    try:
+        mesh = library.decode(data)
+        values = {entry["unique_id"]: np.asarray(entry["data"]) for entry in mesh.attributes}
+        return np.asarray(mesh.faces).reshape(-1), values
+    except MemoryError:
+        raise
+    except Exception as error:  # the library has errors of its own beside the usual ones
+        raise fault("Draco data is damaged", name, where, error) from error
 
 
 def _library(name: str, where: str) -> ModuleType:

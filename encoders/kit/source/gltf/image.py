@@ -41,6 +41,7 @@ def image_source(gltf: Gltf, index: int) -> ImageSource:
         uri = "" if is_data_uri(record.uri) else record.uri
     else:
         raise fault("image has neither URI nor buffer view", gltf.name, where)
+    gltf.charge_image(index, 0 if uri else len(data), where)
     form = find_image_format(data, uri)
     if form is None:
         known = " or ".join(sorted(one.name for one in IMAGE_FORMATS))

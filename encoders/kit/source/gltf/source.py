@@ -23,8 +23,13 @@ from encoders.kit.source.gltf.node import Matrix, parents, world_matrices
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.reference import resolve_reference
 
-# All arrays that one file decodes to, together. Large scenes stay far below it.
-DECODED_LIMIT_BYTES = 1 << 30
+# All arrays that one file decodes to, together. A small file may have so many bytes and so many
+# more for each of its own (Draco makes a flat grid nearly this small); a large one, a few times
+# its own size, and never less than a gigabyte.
+SMALL_LIMIT_BYTES, SMALL_RATIO = 1 << 20, 8192
+LARGE_LIMIT_BYTES, LARGE_RATIO = 1 << 30, 8
+# How often, on average, the bytes of a file may be those of another image.
+IMAGE_RATIO = 4
 
 
 @dataclass
@@ -35,8 +40,11 @@ class Gltf:
     document: Document
     binary: memoryview | None = None
     resources: Mapping[str, bytes] = field(default_factory=dict)
-    limit_bytes: int = DECODED_LIMIT_BYTES
+    limit_bytes: int = LARGE_LIMIT_BYTES
     decoded_bytes: int = 0
+    # The bytes of the file and of those beside it.
+    size_bytes: int = 0
+    image_bytes: dict[int, int] = field(default_factory=dict)
     buffers: dict[int, memoryview] = field(default_factory=dict)
     views: dict[int, memoryview] = field(default_factory=dict)
     arrays: dict[int, npt.NDArray[Any]] = field(default_factory=dict)
@@ -63,6 +71,19 @@ class Gltf:
         """Remember a warning."""
         self._warnings[text] = None
 
+    def set_size(self, size_bytes: int) -> None:
+        """Set the limits for a file that has so many bytes, with the files beside it."""
+        self.size_bytes, self.limit_bytes = size_bytes, decoded_limit(size_bytes)
+
+    def charge_image(self, index: int, size_bytes: int, where: str) -> None:
+        """Count the bytes of an image, refusing many images that are made of the same bytes."""
+        self.image_bytes[index] = size_bytes
+        found, allowed = sum(self.image_bytes.values()), IMAGE_RATIO * self.size_bytes
+        if found > allowed:
+            hint = "Let textures share an image instead."
+            facts = (f"{found} bytes in images", f"{allowed} bytes")
+            raise fault("images are the same bytes too often", self.name, where, *facts, hint)
+
     def charge(self, size_bytes: int, where: str) -> None:
         """Count memory that is about to be made or gone through, refusing what no file needs.
 
@@ -74,11 +95,18 @@ class Gltf:
             raise fault("glTF decodes to too much", self.name, where, self.decoded_bytes, allowed)
 
 
+def decoded_limit(size_bytes: int) -> int:
+    """Return how much a file of a size, with the files beside it, may decode to."""
+    small = SMALL_LIMIT_BYTES + SMALL_RATIO * size_bytes
+    return min(small, max(LARGE_LIMIT_BYTES, LARGE_RATIO * size_bytes))
+
+
 def decode_gltf(data: bytes, name: str, resources: Mapping[str, bytes] | None = None) -> Gltf:
     """Open a .gltf or .glb file; `resources` holds the files beside it, by URI as written."""
     container = decode_container(data, name)
     document = decode_document(container.json, name)
     gltf = Gltf(name, document, container.binary, resources or {})
+    gltf.set_size(len(data) + sum(map(len, gltf.resources.values())))
     for warning in check_extensions(document, name):
         gltf.warn(warning)
     return gltf
@@ -92,4 +120,6 @@ def open_gltf(inputs: Inputs, source: str) -> Gltf:
     files = [uri for uri in uris if uri and not is_data_uri(uri)]
     paths = {uri: resolve_reference(source, uri) for uri in files}
     gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
+    beside = {path: len(inputs[path]) for path in paths.values() if path in inputs}
+    gltf.set_size(len(inputs[source]) + sum(beside.values()))
     return gltf

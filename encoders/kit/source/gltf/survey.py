@@ -6,7 +6,6 @@ accessors declare. The result is plain JSON.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
@@ -32,6 +31,7 @@ Box = tuple[list[float], list[float]]
 
 _STORED_MAX = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
 _TRIANGLES = 4
+FLOAT32_LIMIT = 2.0**128
 
 
 class _Fallback(msgspec.Struct, frozen=True):
@@ -216,7 +216,8 @@ def _transformed(box: Box, matrix: Matrix) -> Box | None:
         [min(axis) for axis in zip(*corners, strict=True)],
         [max(axis) for axis in zip(*corners, strict=True)],
     )
-    return (low, high) if all(map(math.isfinite, low + high)) else None
+    # Placed positions are float32, so bounds beyond its range are not true (nor is NaN).
+    return (low, high) if all(abs(value) < FLOAT32_LIMIT for value in low + high) else None
 
 
 def _union(boxes: Iterable[Box]) -> Box | None:

@@ -25,7 +25,9 @@ def jpeg_frame(data: bytes, name: str) -> tuple[int, int, int]:
             continue
         size = int.from_bytes(data[offset + 2 : offset + 4], "big")
         if marker in _FRAMES:
-            return _decode_frame(data[offset + 4 : offset + 2 + size], name)
+            width, height, components = _decode_frame(data[offset + 4 : offset + 2 + size], name)
+            check_image_size(width, height, name, len(data))
+            return width, height, components
         if marker in _OTHER_FRAMES or marker in (0xD9, 0xDA) or size < 2:
             raise EncodeError(
                 "the JPEG is of a kind that is not supported",
@@ -46,5 +48,4 @@ def _decode_frame(segment: bytes, name: str) -> tuple[int, int, int]:
             "the JPEG has a size or depth that is not supported",
             {"file": name, "size": f"{width} x {height}", "bits": segment[0], "allowed": "8 bits"},
         )
-    check_image_size(width, height, name)
     return width, height, segment[5]

@@ -81,7 +81,7 @@ def _collect(data: bytes, name: str, warn: Warn) -> _Parts:
     """Gather the chunks that make pixels, in the order that the specification demands."""
     chunks = walk_chunks(data, name, warn)
     header = decode_png_header(*next(chunks), name)
-    check_image_size(header.width, header.height, name)
+    check_image_size(header.width, header.height, name, len(data))
     parts = _Parts(header)
     previous = "IHDR"
     for kind, content in chunks:

@@ -28,7 +28,7 @@ def _headers(data: bytes, name: str) -> tuple[PngHeader, bool]:
     """Return the header, and whether a tRNS chunk stands before the image data."""
     chunks = walk_chunks(data, name)
     header = decode_png_header(*next(chunks), name)
-    check_image_size(header.width, header.height, name)
+    check_image_size(header.width, header.height, name, len(data))
     for kind, _ in chunks:
         if kind in ("tRNS", "IDAT", "IEND"):
             return header, kind == "tRNS"

@@ -15,8 +15,9 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.signature import describe_beginning
 
 PCM, FLOAT, EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
-MAX_RATE = 384_000
-# Longer than any console holds; with it a low rate cannot ask for endless samples.
+# Lower rates than any recording has would make a small file grow a thousandfold when resampled.
+MIN_RATE, MAX_RATE = 1_000, 384_000
+# Longer than any console holds.
 MAX_SECONDS = 600
 # The last 14 bytes of every sub-format that stands for a plain format code.
 _SUBFORMAT_TAIL = bytes.fromhex("0000 0000 1000 8000 00AA 0038 9B71")
@@ -126,7 +127,12 @@ def _decode_format(content: bytes, name: str) -> WavFormat:
             {"file": name, "channels": channels, "allowed": "1 or 2"},
             "Mix it down to mono or stereo.",
         )
-    if not 1 <= rate <= MAX_RATE or frame != form.frame_bytes:
+    if not MIN_RATE <= rate <= MAX_RATE:
+        raise EncodeError(
+            "the WAV has a sample rate that is not supported",
+            {"file": name, "rate": rate, "allowed": f"{MIN_RATE} to {MAX_RATE}"},
+        )
+    if frame != form.frame_bytes:
         raise EncodeError(
             "the WAV's format contradicts itself",
             {"file": name, "rate": rate, "frame": frame, "expected frame": form.frame_bytes},

@@ -1,0 +1,143 @@
+"""The decoder process: it makes the calls that come through a pipe, within their limits.
+
+It ends when its pipe is closed, when the thread that started it ends (Linux), and by itself after
+the time of a call is over, so that it never outlives a parent that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+from encoders.kit.error import EncodeError
+from pipeline.content.code import changed_since, load_function
+from pipeline.content.target_error import describe_error
+from pipeline.process.isolate import LENGTH
+from pipeline.process.worker import plain_error, prepare_encoders
+
+# The parent ends an overdue call; this process waits longer, for the case that there is none.
+GRACE_SECONDS = 5.0
+PR_SET_PDEATHSIG = 1
+# A library may leak; a process that has grown to this is not kept.
+MAX_IDLE_BYTES = 1 << 29
+
+# How a call went, what it gave, and whether this process is done with it.
+Answer = tuple[str, Any, bool]
+
+
+def main(root: str) -> None:
+    """Answer calls until the pipe is closed."""
+    # Libraries may print; that must not come between the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _end_with_parent()
+    _forbid_core_files()
+    prepare_encoders(root)
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
+    while True:
+        dotted, arguments, code, memory_bytes, seconds = calls.get()
+        _set_alarm(seconds + GRACE_SECONDS)
+        data = _answer(dotted, arguments, code, memory_bytes)
+        _set_alarm(0)
+        answers.write(LENGTH.pack(len(data)))
+        answers.write(data)
+        answers.flush()
+
+
+def _receive(pipe: BinaryIO, calls: SimpleQueue[Any]) -> None:
+    """Read calls at any time, so that the end of the parent is noticed during a call."""
+    while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
+        (size,) = LENGTH.unpack(head)
+        calls.put(pickle.loads(pipe.read(size)))
+    os._exit(0)
+
+
+def _answer(
+    dotted: str, arguments: tuple[Any, ...], code: dict[str, str], memory_bytes: int
+) -> bytes:
+    """Make a call; return its pickled answer, which may be what went wrong."""
+    undo = _limit_memory(memory_bytes)
+    try:
+        return _pickled(_outcome(dotted, arguments, code))
+    except MemoryError:
+        return _pickled(("memory", None, True))
+    finally:
+        undo()
+
+
+def _outcome(dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Answer:
+    try:
+        value = load_function(dotted)(*arguments)
+        # After the call: it may have imported more modules.
+        outdated = changed_since(code)
+        return ("outdated", outdated, True) if outdated else ("value", value, _has_grown())
+    except MemoryError:
+        raise
+    except EncodeError as error:
+        return "error", plain_error(error), True
+    except (Exception, SystemExit) as error:
+        return "bug", describe_error(error), True
+
+
+def _pickled(answer: Answer) -> bytes:
+    return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+
+
+def _limit_memory(memory_bytes: int) -> Callable[[], None]:
+    """Limit the memory that is added from now on; return a function that lifts the limit."""
+    try:
+        import resource
+
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        limit = _used_bytes(0) + memory_bytes
+        if before[1] != resource.RLIM_INFINITY:
+            limit = min(limit, before[1])
+        resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    except (ImportError, OSError, ValueError):  # not on this system: the time limit alone
+        return lambda: None
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _used_bytes(column: int) -> int:
+    """Return what Linux says of this process's memory: column 0 is all, 1 what is resident."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[column]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _has_grown() -> bool:
+    try:
+        return _used_bytes(1) > MAX_IDLE_BYTES
+    except OSError:
+        return False
+
+
+def _set_alarm(seconds: float) -> None:
+    """Let the system end this process after so many seconds; 0 is never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _end_with_parent() -> None:
+    """Let Linux end this process with the thread that started it, even in the middle of a call."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _forbid_core_files() -> None:
+    """Keep crashes, which are expected here, from writing files into the project."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,249 @@
+"""Damage good sources and build them with every target; each must be built or refused, soon.
+
+    python -m tests.fuzz.fuzz_targets --count 50000
+    python -m tests.fuzz.fuzz_targets --count 1000 --targets untold,kac --only draco.glb
+    python -m tests.fuzz.fuzz_targets --count 1000 my-scene.glb
+
+A case is one damaged file with one target. It is wrong if anything but EncodeError is raised, if it
+takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was
+built. The file of a wrong case is written to the working folder, and the exit code is 1. The same
+`--seed` gives the same cases. A format of the registry without a file to damage is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import resource
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Reader
+from encoders.kit.source.registry import load
+from pipeline.content.code import target_names
+from pipeline.plan.target import load_target
+from pipeline.process.worker import prepare_process
+from tests.fuzz.damage import damage
+from tests.fuzz.memory_build import Built, build
+from tests.fuzz.seeds import Project, given_projects, make_projects, missing_formats
+
+SLOW_SECONDS, HANG_SECONDS = 8.0, 90.0
+LARGE_BYTES, MEMORY_LIMIT = 1 << 30, 4 << 30
+FINE = ("built", "refused")
+KINDS = ("traceback", "hang", "death", "slow", "large", "invalid")
+
+
+class Outcome(NamedTuple):
+    """How one case went; `kind` is one of FINE or KINDS."""
+
+    number: int
+    name: str
+    target: str
+    kind: str
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """All cases of a run, each made from the seed and its number alone."""
+
+    projects: dict[str, tuple[Project, str]]
+    targets: tuple[str, ...]
+    seed: int
+
+    def project(self, number: int) -> tuple[str, Project, str]:
+        """Return a damaged project: its name, its files, and the path of the damaged one."""
+        chance = random.Random(f"{self.seed}:{number}")
+        name = chance.choice(sorted(self.projects))
+        files, path = self.projects[name]
+        others = [data for one, _ in self.projects.values() for data in one.values()]
+        return name, {**files, path: damage(files[path], path, others, chance)}, path
+
+
+def run_cases(cases: Cases, first: int, end: int, answers: Connection) -> None:
+    """Run cases in this process; tell before each what it is, and after it how it went."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    prepare_process(os.getcwd())
+    warnings.simplefilter("error")  # a warning of numpy is a number that nobody thought of
+    for number in range(first, end):
+        name, files, _ = cases.project(number)
+        for target in cases.targets:
+            answers.send((number, name, target))
+            answers.send(run_case(number, name, target, files))
+    answers.send(None)
+
+
+def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
+    """Build a project with a target, and show the readers what was built."""
+    before = _reset_peak()
+    start = time.process_time()  # not the clock on the wall: other processes take their share
+    kind, detail = "built", ""
+    try:
+        built = build(target, files)
+        kind = "built" if built.files else "refused"
+        detail = _refusal_of_readers(target, built)
+        kind = "invalid" if detail else kind
+    except EncodeError:  # a mistake in the manifest, which is where `link` puts errors
+        kind = "refused"
+    except Exception:
+        kind, detail = "traceback", traceback.format_exc()
+    seconds, peak = time.process_time() - start, _peak() - before
+    if kind in FINE and (seconds > SLOW_SECONDS or peak > LARGE_BYTES):
+        kind = "slow" if seconds > SLOW_SECONDS else "large"
+    return Outcome(number, name, target, kind, seconds, peak, detail)
+
+
+def _refusal_of_readers(target: str, built: Built) -> str:
+    """Return why a reader of the target refuses a file that it built, if one does."""
+    for path, data in built.files.items():
+        readers = [one for one in load_target(target).readers if path.endswith(one.suffix)]
+        # The longest suffix that fits is the one meant, as in `doit inspect`.
+        for reader in sorted(readers, key=lambda one: -len(one.suffix))[:1]:
+            try:
+                load(reader.decode)(*arguments_of(reader, data, path, built.files))
+            except EncodeError as error:
+                return f"{path}: {error}"
+    return ""
+
+
+def arguments_of(
+    reader: Reader, data: bytes, path: str, files: Mapping[str, bytes]
+) -> tuple[object, ...]:
+    """Return what a reader is called with; it finds the files beside it among `files`."""
+    folder = path.rpartition("/")[0]
+
+    def beside(name: str) -> bytes | None:
+        return files.get(f"{folder}/{name}".lstrip("/"))
+
+    return (data, path, beside) if reader.needs_siblings else (data, path)
+
+
+def _reset_peak() -> int:
+    """Let Linux measure the peak anew; return the memory in use."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+@dataclass
+class Tally:
+    """What a run has found so far."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    slowest: Outcome | None = None
+    largest: Outcome | None = None
+
+    def add(self, outcome: Outcome, cases: Cases) -> None:
+        """Count a case, and keep the file of one that went wrong."""
+        self.kinds[outcome.kind] += 1
+        if self.slowest is None or outcome.seconds > self.slowest.seconds:
+            self.slowest = outcome
+        if self.largest is None or outcome.peak_bytes > self.largest.peak_bytes:
+            self.largest = outcome
+        if outcome.kind not in FINE:
+            _, files, path = cases.project(outcome.number)
+            kept = Path(f"fuzz-{cases.seed}-{outcome.number}-{outcome.target}-{path[7:]}")
+            kept.write_bytes(files[path])
+            print(f"{kept}: {outcome.kind}, {outcome.seconds:.1f} s\n{outcome.detail}", flush=True)
+
+    @property
+    def wrong(self) -> int:
+        """The number of cases that went wrong."""
+        return sum(self.kinds[kind] for kind in KINDS)
+
+    def summary(self) -> str:
+        """Return one line that says it all."""
+        said = [f"{self.kinds.total()} cases", *(f"{self.kinds[kind]} {kind}" for kind in FINE)]
+        said += [f"{self.wrong} wrong"]
+        said += [f"{self.kinds['traceback']} tracebacks", f"{self.kinds['hang']} hangs"]
+        for label, one in (("slowest", self.slowest), ("largest", self.largest)):
+            if one is not None:
+                size = (
+                    f"{one.seconds:.1f} s" if label == "slowest" else f"{one.peak_bytes >> 20} MiB"
+                )
+                said.append(f"{label} {size} ({one.target}, {one.name}, case {one.number})")
+        return ", ".join(said)
+
+
+def fuzz(cases: Cases, first: int, end: int, seconds: float) -> Tally:
+    """Run cases while there is time, in a process that is replaced when it hangs or dies."""
+    tally, deadline = Tally(), time.monotonic() + seconds
+    while first < end and time.monotonic() < deadline:
+        first = _run_until_broken(cases, first, end, tally, deadline)
+    return tally
+
+
+def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally, deadline: float) -> int:
+    """Run cases in a new process; return the number of the case to go on with."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=run_cases, args=(cases, first, end, theirs))
+    process.start()
+    theirs.close()
+    current, kind = (first, "", ""), "death"
+    try:
+        while True:
+            if not ours.poll(HANG_SECONDS):
+                kind = "hang"
+                break
+            message = ours.recv()
+            if message is None or time.monotonic() > deadline:
+                return end
+            if isinstance(message, Outcome):
+                tally.add(message, cases)
+            else:
+                current = message
+    except EOFError:
+        pass
+    finally:
+        process.kill()
+        process.join()
+    tally.add(Outcome(*current, kind, HANG_SECONDS if kind == "hang" else 0.0), cases)
+    return current[0] + 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
+    parser.add_argument("--count", type=int, default=1000, help="how many files are damaged")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="end after this time")
+    parser.add_argument(
+        "--targets", default="", help="names with commas between; all, if not given"
+    )
+    parser.add_argument("--only", default="", help="damage this file alone")
+    parser.add_argument("files", nargs="*", type=Path, help="good files; small ones, if not given")
+    chosen = parser.parse_args()
+    projects = given_projects(chosen.files) or make_projects()
+    if chosen.only:
+        projects = {chosen.only: projects[chosen.only]}
+    elif missing_formats(projects):
+        print(f"no file to damage: {', '.join(missing_formats(projects))}")
+    targets = tuple(chosen.targets.split(",")) if chosen.targets else tuple(target_names())
+    cases = Cases(projects, targets, chosen.seed)
+    tally = fuzz(cases, chosen.first, chosen.first + chosen.count, chosen.seconds)
+    print(tally.summary())
+    return 1 if tally.wrong else 0
+
+
+_Plain = argparse.RawDescriptionHelpFormatter
+
+if __name__ == "__main__":
+    sys.exit(main())
