@@ -146,11 +146,11 @@ class Session:
         It is called when nothing can refuse the run any more: a wrong setting or task name must
         leave no mark and remove nothing.
         """
-        from pipeline.build.stale import remove_stale
-
         build = self.build
         if build is None:
             return
+        from pipeline.build.stale import remove_stale
+
         is_all = build.encode_again
         build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or is_all)
         removal = remove_stale(self.project, build.evaluator, self._to_sweep(), self.is_whole)

@@ -25,7 +25,15 @@ pytestmark = [
         reason="needs pip, venv and setuptools",
     ),
 ]
-INSTALLED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "pipeline", "encoders")
+INSTALLED = (
+    "pyproject.toml",
+    "setup.py",
+    "README.md",
+    "LICENSE",
+    "cartwright_doit.py",
+    "pipeline",
+    "encoders",
+)
 PIP = (sys.executable, "-m", "pip")
 NATIVE = "encoders/kit/native"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"

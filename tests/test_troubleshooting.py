@@ -12,8 +12,11 @@ PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES = re.findall(r"^### `(.*)`$", PAGE, re.MULTILINE)
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
-    for folder in ("pipeline", "encoders")
-    for path in sorted((ROOT / folder).rglob("*.py"))
+    for path in (
+        ROOT / "cartwright_doit.py",
+        *sorted((ROOT / "pipeline").rglob("*.py")),
+        *sorted((ROOT / "encoders").rglob("*.py")),
+    )
 )
 
 

@@ -59,4 +59,4 @@ def kernel_warning(extension: ModuleType | None, folder: str) -> str:
     package = f"--editable {checkout}" if is_checkout else "--force-reinstall --no-deps cartwright"
     said = "the native kernels were built from other sources"
     slower = "the slower Python references are used"
-    return f"{extension.__file__}: {said}; {slower}. Reinstall: pip install {package}"
+    return f"{extension.__file__}: {said}; {slower}. Reinstall: `pip install {package}`"

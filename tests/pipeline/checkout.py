@@ -21,6 +21,7 @@ class Checkout:
         leave = shutil.ignore_patterns("__pycache__", "_native*")
         for name in ("pipeline", "encoders"):
             shutil.copytree(ROOT / name, root / name, ignore=leave)
+        shutil.copy(ROOT / "cartwright_doit.py", root)
 
     @property
     def native(self) -> Path:

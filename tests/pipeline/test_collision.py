@@ -11,7 +11,6 @@ from tests.pipeline.game import ROOT, Game
 
 COLLISIONS = {
     "a package `pipeline`": {"pipeline/__init__.py": "raise RuntimeError('of the game')\n"},
-    "a folder `pipeline`": {"pipeline/export.py": "raise RuntimeError('of the game')\n"},
     "a module `pipeline`": {"pipeline.py": "raise RuntimeError('of the game')\n"},
     "a module `encoders`": {"encoders.py": "raise RuntimeError('of the game')\n"},
     "a package `encoders`": {"encoders/__init__.py": "raise RuntimeError('of the game')\n"},

@@ -97,7 +97,8 @@ def test_an_extension_of_other_sources_is_not_used_and_warned_of_once(
     assert what_ran(own) == {b"reference"}
     assert (ran.out + ran.err).count(FOREIGN) == 1
     warning = f"warning: {checkout.extension}: {FOREIGN}; the slower Python references are used."
-    assert f"{warning} Reinstall: pip install --editable {checkout.root}\n" in ran.out
+    mend = f"Reinstall: `pip install --editable {checkout.root}` [kernels]\n"
+    assert f"{warning} {mend}" in ran.out
     assert FOREIGN not in run(own, checkout, "-n", workers).out
 
 
@@ -132,7 +133,7 @@ def test_a_package_without_sources_has_their_digest(own, checkout):
     checkout.build("0" * 64)
     ran = run(own, checkout, "-a")
     assert f"{FOREIGN}; " in ran.out
-    assert "Reinstall: pip install --force-reinstall --no-deps cartwright\n" in ran.out
+    assert "Reinstall: `pip install --force-reinstall --no-deps cartwright` " in ran.out
     (checkout.native / DIGEST_FILE).write_text("0" * 64)
     assert run(own, checkout).built == BLOCKS
     assert what_ran(own) == {b"native"}

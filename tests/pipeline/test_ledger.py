@@ -48,7 +48,7 @@ def test_a_harmed_ledger_is_mended_by_the_next_run_even_with_nothing_to_do(built
     assert set(Ledger(str(built.path(LEDGER))).files()) == set(built.outputs())
 
 
-@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("harm", ["removed", "cut"])
 def test_outputs_stay_ours_when_first_the_ledger_and_later_the_state_is_lost(built, harm):
     HARM[harm](built)
     built.doit()

@@ -275,7 +275,9 @@ def test_a_server_that_takes_nothing_from_us_is_still_read(
     ran = other.doit()
     assert ran.built == ["toy:pack", "toy:text001"]
     (warning,) = remote_warnings(ran)
-    assert warning.endswith("results not uploaded: 2 (it takes none: it answers 401)")
+    assert warning.endswith(
+        "results not uploaded: 2 (it takes none: it answers 401) [shared-cache]"
+    )
 
 
 def test_a_wrong_setting_stops_the_run_by_its_name(
