@@ -12,8 +12,9 @@ from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
-# Calls the function of a dotted name with arguments, which can be pickled like its result.
-Runner = Callable[[str, tuple[Any, ...]], Any]
+# Calls the function of a dotted name with arguments, which can be pickled like its result; the last
+# argument tells whether the process may make another call after this one.
+Runner = Callable[[str, tuple[Any, ...], bool], Any]
 
 MARK = "is_isolated"
 
@@ -33,13 +34,24 @@ def isolated(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]
     It takes positional arguments. The first text among them, or `source` in a mapping, is the file
     that errors name.
     """
+    return _marked(function, keeps_process=True)
+
+
+def isolated_alone(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Mark an isolated function whose library cannot be trusted with a second call."""
+    return _marked(function, keeps_process=False)
+
+
+def _marked(
+    function: Callable[Arguments, Value], *, keeps_process: bool
+) -> Callable[Arguments, Value]:
     dotted = f"{function.__module__}:{function.__qualname__}"
 
     @wraps(function)
     def call(*arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
         if _runner is None or named:
             return function(*arguments, **named)
-        value: Value = _runner(dotted, arguments)
+        value: Value = _runner(dotted, arguments, keeps_process)
         return value
 
     setattr(call, MARK, True)

@@ -2,7 +2,8 @@
 
 A thread starts its decoder process with the first call and keeps it for the next ones, so that a
 hundred files do not start a hundred interpreters. After a call that failed it is replaced, because
-a damaged file may have left damage behind. It ends with its thread, however that ends; see
+a damaged file may have left damage behind, and after one of a library that is not safe to call
+again. It ends with its thread, however that ends; see
 `decoder`.
 """
 
@@ -63,7 +64,7 @@ class Decoder:
     """A process that makes one call after the other."""
 
     def __init__(self, root: str) -> None:
-        self.owner = os.getpid()
+        self.owner = (os.getpid(), root)
         # A process group of its own does not get Ctrl-C: the driver decides what it means.
         group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         self.process = subprocess.Popen(
@@ -173,10 +174,16 @@ def _changed_code(modules: list[str]) -> EncodeError:
     return EncodeError(problem, {"module": ", ".join(modules)}, "Run doit again.")
 
 
-def run_isolated(root: str, dotted: str, arguments: tuple[Any, ...]) -> Any:
+def run_isolated(
+    root: str, dotted: str, arguments: tuple[Any, ...], keeps_process: bool = True
+) -> Any:
     """Make a call in this thread's decoder, from a context in which encoders are not guarded."""
     code = _expected_code.get() or {}
-    return Context().run(_run, root, dotted, arguments, dict(code))
+    try:
+        return Context().run(_run, root, dotted, arguments, dict(code))
+    finally:
+        if not keeps_process:
+            Context().run(_drop)
 
 
 def _run(root: str, dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Any:
@@ -215,8 +222,8 @@ def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tupl
 def _decoder(root: str) -> Decoder:
     """Return this thread's decoder, started again where it is gone."""
     known = _decoders.decoder
-    # A forked process must not talk to the decoder of its parent.
-    if known is None or known.owner != os.getpid() or known.process.poll() is not None:
+    # A forked process must not talk to its parent's decoder, nor another project to this one's.
+    if known is None or known.owner != (os.getpid(), root) or known.process.poll() is not None:
         _decoders.decoder = known = Decoder(root)
     return known
 

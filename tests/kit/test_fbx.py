@@ -224,3 +224,10 @@ def test_position_beyond_float32_is_refused_by_name(number: str) -> None:
     with pytest.raises(EncodeError, match="position is not finite") as caught:
         call("encoders.kit.source.conversion:encode_glb", {"source": damaged}, {"source": "a.fbx"})
     assert caught.value.facts["file"] == "a.fbx"
+
+
+def test_a_file_after_an_empty_one_is_converted() -> None:
+    dotted = "encoders.kit.source.conversion:encode_glb"
+    for _ in range(3):
+        call(dotted, {"source": Fbx().data()}, {"source": "empty.fbx"})
+        assert call_apart(sign())[:4] == b"glTF"

@@ -247,7 +247,8 @@ def test_draco_data_is_decoded_by_the_runner() -> None:
 
     asked = []
 
-    def runner(dotted: str, arguments: tuple[object, ...]) -> object:
+    def runner(dotted: str, arguments: tuple[object, ...], keeps_process: bool) -> object:
+        assert keeps_process
         asked.append((dotted, arguments[1]))
         raise EncodeError("stop here")
 

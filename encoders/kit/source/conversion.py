@@ -6,7 +6,7 @@ a process of its own.
 
 from __future__ import annotations
 
-from encoders.kit.isolate import isolated
+from encoders.kit.isolate import isolated_alone
 from encoders.kit.plan import Inputs, Outputs, Params
 from encoders.kit.source.registry import format_of, load_reader
 
@@ -19,7 +19,7 @@ def convert(data: bytes, name: str) -> bytes:
     return glb
 
 
-@isolated
+@isolated_alone
 def encode_glb(inputs: Inputs, params: Params) -> Outputs:
     """Convert the input `source`, which the user calls `params["source"]`."""
     return {"glb": convert(inputs["source"], str(params["source"]))}

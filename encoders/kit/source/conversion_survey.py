@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from encoders.kit.isolate import isolated
+from encoders.kit.isolate import isolated_alone
 
 
-@isolated
+@isolated_alone
 def survey_converted(data: bytes, name: str) -> dict[str, Any]:
     """Return the survey of a source as glTF."""
     from encoders.kit.source.conversion import convert

@@ -1,8 +1,8 @@
 """What ufbx hands out, in a form that is safe to use.
 
 ufbx 0.0.5 hands items of lists out without counting the reference, and an object that is counted
-too low is freed while it is in use. One count more makes up for it; the engine ends the process
-that reads FBX when it has grown too large.
+too low is freed while it is in use. One count more makes up for it, and costs nothing in a process
+that ends after one file. A second file in the same process can crash it all the same.
 """
 
 from __future__ import annotations
