@@ -20,12 +20,15 @@ R = TypeVar("R")
 def _import_extension() -> ModuleType | None:
     """Import the extension; None where this installation has none."""
     try:
+        # By name, because the module does not exist where no compiler was found at installation.
         return import_module("encoders.kit._native")
     except ImportError:
         return None
 
 
 _NATIVE = _import_extension()
+# A switch of the process, not an argument: the choice must not appear in any encoder's interface,
+# since it changes no bytes.
 _wanted = True
 
 
@@ -50,4 +53,5 @@ def choose(name: str, reference: Callable[P, R]) -> Callable[P, R]:
     """Return the native kernel of that name, or the reference where it is absent or unwanted."""
     if not _wanted:
         return reference
+    # Also where the extension was built before this kernel was added.
     return cast(Callable[P, R], getattr(_NATIVE, name, reference))
