@@ -28,11 +28,7 @@ class PixelWord:
 
 # Names run from the most significant bits to the least.
 RGBA4444 = PixelWord("RGBA4444", ((12, 4), (8, 4), (4, 4), (0, 4)))
-ABGR4444 = PixelWord("ABGR4444", ((0, 4), (4, 4), (8, 4), (12, 4)))
 ABGR1555 = PixelWord("ABGR1555", ((0, 5), (5, 5), (10, 5), (15, 1)))
-ARGB1555 = PixelWord("ARGB1555", ((10, 5), (5, 5), (0, 5), (15, 1)))
-RGBA5551 = PixelWord("RGBA5551", ((11, 5), (6, 5), (1, 5), (0, 1)))
-RGB565 = PixelWord("RGB565", ((11, 5), (5, 6), (0, 5), (0, 0)))
 
 
 def truncate_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
@@ -88,18 +84,6 @@ def decode_words(words: Words, word: PixelWord) -> Rgba8:
             codes = (words >> np.uint16(shift)) & np.uint16((1 << bits) - 1)
             image[..., index] = expand_bits(codes.astype(np.uint8), bits)
     return image
-
-
-def encode_playstation(image: Rgba8, alpha_threshold: int = 128) -> Words:
-    """Encode an RGBA8 picture as PlayStation colour words: five bits each, red lowest.
-
-    The console does not draw word 0. Texels with an alpha below the threshold become 0, and opaque
-    black becomes 0x8000. The top bit of all other colours stays clear, because it marks texels as
-    semi-transparent.
-    """
-    colours = encode_words(image, ABGR1555, round_bits) & np.uint16(0x7FFF)
-    opaque = np.where(colours == 0, np.uint16(0x8000), colours)
-    return np.where(image[..., 3] >= alpha_threshold, opaque, np.uint16(0))
 
 
 def decode_playstation(words: Words) -> Rgba8:
