@@ -56,6 +56,7 @@ NUMERIC = (b"kd", b"ke", b"ks", b"ns", b"d", b"tr", b"pr", b"pm")
 # Colours by other means than three numbers; no target knows these.
 NOT_NUMERIC = (b"spectral", b"xyz")
 WORD = re.compile(rb"(\S+)\s*")
+# Stricter than float(), which takes "nan", "inf" and "1_000".
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -70,6 +71,7 @@ def decode_mtl(data: bytes, name: str) -> tuple[Material, ...]:
         keyword = statement.keyword.lower()
         if keyword == b"newmtl":
             drafts.append(_Draft(decode_name(statement.rest), name, statement.line))
+        # Statements before the first `newmtl` belong to no material.
         elif drafts:
             drafts[-1].follow(keyword, statement)
     return tuple(draft.finish() for draft in drafts)
@@ -95,17 +97,18 @@ class _Draft:
     textures: dict[Slot, Texture] = field(default_factory=dict)
 
     def follow(self, keyword: bytes, statement: Statement) -> None:
-        """Take in one statement; those not known are skipped."""
+        """Record one statement; unknown ones are skipped."""
         if keyword in NUMERIC and (numbers := _numbers(statement, self.file)):
             self.numbers[keyword] = numbers
         elif keyword in MAPS and (texture := _texture(statement, self.file)):
             self.textures[MAPS[keyword]] = texture
 
     def finish(self) -> Material:
-        """Put together what several statements say."""
+        """Return the material that the statements describe."""
         alpha = self._alpha()
         has_image = "base_color" in self.textures or "alpha" in self.textures
         mode: AlphaMode = "blend" if alpha < 1 else "mask" if has_image else "opaque"
+        # None, not white, where no statement gives a colour: see `Material.base_color`.
         has_color = self.numbers.keys() & {b"kd", b"d", b"tr"}
         return Material(
             self.name,
@@ -137,6 +140,7 @@ class _Draft:
     def _color(self, keyword: bytes, default: float) -> Color:
         """Return a colour; one number stands for all three."""
         numbers = self.numbers.get(keyword, (default,))
+        # MTL: where only red is given, green and blue are equal to it.
         red, green, blue = numbers[:3] if len(numbers) >= 3 else numbers[:1] * 3
         return (red, green, blue)
 
@@ -149,6 +153,7 @@ def _numbers(statement: Statement, file: str) -> tuple[float, ...]:
     words = statement.rest.partition(b"#")[0].split()
     if words and words[0] in NOT_NUMERIC:
         return ()
+    # `d -halo 0.5` dissolves by angle; the number is taken as plain opacity.
     words = words[1:] if words and words[0] == b"-halo" else words
     if not words:
         raise _refuse(statement, file, "no number", b"")
@@ -168,6 +173,7 @@ def _texture(statement: Statement, file: str) -> Texture | None:
     """Return the texture of a map, or None where it names no file."""
     options: dict[bytes, list[bytes]] = {}
     place = 0
+    # Options come first; the rest of the line is the file name, which may hold blanks.
     while (option := WORD.match(statement.rest, place)) and option[1] in OPTIONS:
         options[option[1]], place = _option_words(option[1], statement.rest, option.end())
     if place == len(statement.rest):
