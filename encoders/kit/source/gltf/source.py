@@ -37,11 +37,13 @@ class Gltf:
     resources: Mapping[str, bytes] = field(default_factory=dict)
     limit_bytes: int = DECODED_LIMIT_BYTES
     decoded_bytes: int = 0
+    # What has been decoded so far, by index: buffers, views, accessors, accessors as floats, skins.
     buffers: dict[int, memoryview] = field(default_factory=dict)
     views: dict[int, memoryview] = field(default_factory=dict)
     arrays: dict[int, npt.NDArray[Any]] = field(default_factory=dict)
     floats: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
     bones: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
+    # A dict as an ordered set.
     _warnings: dict[str, None] = field(default_factory=dict)
 
     @cached_property
@@ -89,7 +91,9 @@ def open_gltf(inputs: Inputs, source: str) -> Gltf:
     gltf = decode_gltf(inputs[source], source)
     uris = [record.uri for record in gltf.document.buffers]
     uris += [record.uri for record in gltf.document.images]
+    # A data URI is its own content.
     files = [uri for uri in uris if uri and not is_data_uri(uri)]
     paths = {uri: resolve_reference(source, uri) for uri in files}
+    # A file that is missing is left out here, and an error only when its bytes are needed.
     gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
     return gltf
