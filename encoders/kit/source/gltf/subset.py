@@ -69,8 +69,7 @@ def write_subset(
         animations=() if clip is None else (_clip(store, clip),),
         materials=source.materials if meshes else (),
         textures=source.textures if meshes else (),
-        # Names only: pictures are inputs of other nodes, and a new picture must not change this
-        # part.
+        # Materials refer to images by number, but nobody decodes an image of a part: names only.
         images=tuple(spec.Image(name=image.name) for image in source.images) if meshes else (),
         samplers=source.samplers if meshes else (),
     )
