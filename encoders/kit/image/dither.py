@@ -52,6 +52,7 @@ def check_shapes(colors: Bytes, palette: Bytes, mask: Mask) -> None:
 def diffuse_to_levels(colors: Bytes, bits: Sequence[int], mask: Mask | None = None) -> Bytes:
     """Return levels of `bits` (1 to 8) for each channel, by error diffusion."""
     planes = [
+        # Each channel by itself: its levels are a palette of one channel.
         diffuse_to_palette(colors[..., c : c + 1], expand_levels(count), mask)
         for c, count in enumerate(bits)
     ]
@@ -62,6 +63,7 @@ def expand_levels(bits: int) -> Bytes:
     """Return the 8-bit value of each level of `bits`: its bits repeated to fill eight."""
     level = np.arange(1 << bits)
     shown = level << (8 - bits)
+    # Copies of the bits further and further down, until eight are filled.
     for shift in range(8 - 2 * bits, -bits, -bits):
         shown |= level << shift if shift >= 0 else level >> -shift
     return shown.astype(np.uint8)[:, None]

@@ -19,6 +19,7 @@ def pack_indices(indices: Indices, bits: int) -> Words:
     """
     per_word = 16 // bits
     highest = int(indices.max(initial=0))
+    # Checked, because a larger index would spill into the neighbour's bits.
     if highest >> bits:
         raise EncodeError(
             "an index does not fit its bits", {"index": highest, "allowed": (1 << bits) - 1}

@@ -66,6 +66,7 @@ def encode_words(
     words = np.zeros(image.shape[:-1], np.uint16)
     for index, (shift, bits) in enumerate(word.channels):
         values = image[..., index]
+        # A cut-out, not a colour: rounding would put the threshold at 128 whatever was asked for.
         if bits == 1:
             codes = (values >= alpha_threshold).astype(np.uint8)
         elif bits:
@@ -89,5 +90,6 @@ def decode_words(words: Words, word: PixelWord) -> Rgba8:
 def decode_playstation(words: Words) -> Rgba8:
     """Decode PlayStation colour words: word 0 is transparent, all others are opaque."""
     image = decode_words(words, ABGR1555)
+    # The top bit is the console's semi-transparency flag, not alpha.
     image[..., 3] = np.where(words == 0, 0, 255)
     return image

@@ -18,6 +18,7 @@ from encoders.kit.mesh.triangle import Indices, checked_triangles
 
 Float32 = NDArray[np.float32]
 
+# A plane can triple a triangle, so many planes could exhaust the memory.
 MAX_PIECES = 1 << 24
 
 
@@ -44,6 +45,7 @@ def start_cut(attributes: Sequence[Float32], indices: NDArray[np.integer]) -> Cu
 
 def cut_at_plane(mesh: CutMesh, axis: int, value: float) -> CutMesh:
     """Cut every triangle that crosses the plane `axis = value`."""
+    # Positions are float32, so the plane must be one: a vertex in it is then exactly in it.
     plane = np.float32(value)
     coordinate = mesh.attributes[0][:, axis]
     side = (coordinate > plane).astype(np.int8) - (coordinate < plane).astype(np.int8)
@@ -82,6 +84,7 @@ def _split(
     is_downward = side[edges[:, 0]] > 0
     # Always from below to above, so that both triangles at an edge compute the same vertex.
     edges[is_downward] = edges[is_downward, ::-1]
+    # One new vertex for an edge that two triangles share.
     key = edges[:, 0].astype(np.int64) * next_vertex + edges[:, 1]
     unique, number = np.unique(key, return_inverse=True)
     first, second, middle = np.split(
@@ -129,5 +132,6 @@ def _replace_cut(
     # By position: two new vertices can round to the same one.
     is_area = (at != np.roll(at, 1, axis=1)).any(axis=2).all(axis=1)
     kept = np.flatnonzero(np.concatenate([np.ones(len(whole), np.bool_), is_area]))
+    # Stable: pieces stand where their triangle stood, in the order in which they were cut.
     order = kept[np.argsort(origin[kept], kind="stable")]
     return CutMesh(attributes, triangles[order], mesh.source[origin[order]])

@@ -22,6 +22,7 @@ def transform_uv(texture: Texture, uv: npt.NDArray[np.float32]) -> npt.NDArray[n
     if (texture.scale, texture.rotation, texture.offset) == ((1.0, 1.0), 0.0, (0.0, 0.0)):
         return uv
     sine, cosine = math.sin(texture.rotation), math.cos(texture.rotation)
+    # Scale, then rotation, then offset: the order of KHR_texture_transform.
     u = uv[:, 0].astype(np.float64) * texture.scale[0]
     v = uv[:, 1].astype(np.float64) * texture.scale[1]
     right, down = texture.offset
