@@ -85,6 +85,7 @@ def _is_newer(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -
 
 
 def _quoted(text: str) -> str:
+    # A JSON string is a TOML basic string.
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -92,6 +93,7 @@ def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
     for key in KEPT:
         if key in game:
             value = game[key]
+            # True is an int in Python, but no number in TOML.
             if not isinstance(value, TYPES.get(key, str)) or isinstance(value, bool):
                 raise EncodeError(f"[game] {key} has the wrong type", {"file": name})
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
@@ -109,6 +111,7 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
             continue
         for row in rows:
             entry = _entry(row, SECTIONS[section], f"assets.{section}", name)
+            # Their manifest lists a file once for each kind; ours once, with all kinds.
             known = found.setdefault((entry.source, entry.id), entry)
             known.kinds += [kind for kind in entry.kinds if kind not in known.kinds]
             known.options |= entry.options

@@ -5,6 +5,7 @@ from __future__ import annotations
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.gltf.source import Gltf, decode_gltf
 
+# Keeps the URIs of buffers apart from the node's other inputs.
 REFERENCE = "ref/"
 
 
