@@ -103,6 +103,7 @@ class _Table:
         ]
 
 
+# Records are handed on as Python numbers; only vectors stay arrays.
 def _plain(value: Any) -> Any:
     return value if getattr(value, "ndim", 0) else value.item()
 
