@@ -94,11 +94,11 @@ Place: TypeAlias = "str | Family | None"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One unit of work: an encoder, its named inputs, its parameters and what it promises.
+    """One unit of work: an encoder, its named inputs, its parameters and its outputs.
 
     `outputs` maps each role to a file below the output folder, to a family of files, or to
     None for what only other nodes read. An encoder is named `package.module:function`.
-    `stands_on` names the assets without which a linked node makes no sense; None means all.
+    `stands_on` names the assets that a linked node needs; None means all.
     """
 
     name: str

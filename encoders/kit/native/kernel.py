@@ -1,8 +1,8 @@
 """Choose between a native kernel and the Python reference beside it.
 
 The one rule: a kernel and its reference take the same arguments, fill the same arrays and give
-the same bytes, so the choice changes only the time. The native ones are taken where the
-extension was built, until `use_native(False)` asks for the references. Whether the extension was
+the same bytes, so the choice changes only the time. Native kernels are used where
+the extension was built, unless `use_native(False)` was called. Whether the extension was
 built from the sources that lie here is checked by the build, which may open files.
 """
 

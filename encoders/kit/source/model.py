@@ -1,8 +1,8 @@
 """A model from a node's inputs, whatever its format.
 
 Inputs are called by their paths in the project, so that every error and warning names the files
-as the user knows them; a file of a format that is converted has been converted. The rule: a file
-that is missing is an error, but only when it is needed.
+as the user knows them; files of converted formats are GLB by then. The rule: a missing file is an
+error only when it is needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Accessors as numpy arrays: every component type, strided, sparse, normalised.
 
-An array is a view of the file's own bytes wherever that is possible. Before anything is made,
-the last element's end is checked against the bytes, and what has no bytes is charged.
+An array is a view of the file's own bytes wherever that is possible. Before it is made, the end of
+its last element is checked against the bytes; an array without bytes counts against the limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Poses: what nodes do at given times of a clip, in their parents' space or in the model's.
+"""Poses: the transforms of nodes at times of a clip, relative to their parents or to the model.
 
 Parts that a clip does not move stay as the node's rest transform says. Channels with the same
 key times are sampled together, which makes clips of many joints quick.
@@ -46,7 +46,7 @@ def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
     node = element(gltf.document.nodes, index, "nodes", gltf.name)
     where = f"nodes[{index}]"
     values: tuple[npt.ArrayLike, ...]
-    with np.errstate(all="ignore"):  # who samples checks that all is finite
+    with np.errstate(all="ignore"):  # `sample_local` checks that all is finite
         if node.matrix is None:
             values = (node.translation, unit_rotation(node, gltf.name, where), node.scale)
         else:

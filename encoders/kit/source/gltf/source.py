@@ -1,7 +1,7 @@
 """A glTF file that has been opened: its document, its bytes, and what there is to warn about.
 
 Everything that decodes takes a `Gltf` and asks it before it makes memory: `charge` keeps all that
-one file may expand to under one limit, whatever the file claims. What many places need is kept.
+one file may expand to under one limit, whatever the file claims. Decoded values are cached here.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Gltf:
         self._warnings[text] = None
 
     def charge(self, size_bytes: int, where: str) -> None:
-        """Count memory that is about to be made or gone through, refusing what no file needs.
+        """Count memory that is about to be allocated or read, and refuse more than the limit.
 
-        What has been counted stays counted, so that the limit bounds time as well as memory.
+        The count never falls, so that the limit bounds time as well as memory.
         """
         self.decoded_bytes += size_bytes
         if self.decoded_bytes > self.limit_bytes:

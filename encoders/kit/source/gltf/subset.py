@@ -1,8 +1,8 @@
 """A part of a glTF file as a GLB of its own: some meshes, one skin, one clip, and all nodes.
 
 What a part holds depends only on what was asked for: accessors are numbered and stored anew, so a
-change elsewhere in the file leaves the part's bytes alone. Values are copied as they are stored;
-whoever decodes the part judges them.
+change elsewhere in the file leaves the part's bytes alone. Values are copied as they are stored,
+and validated when the part is decoded.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.material import AlphaMode, Color, Material, Sampler, Slot, Texture
 from encoders.kit.source.wavefront import Statement, decode_name, normalise, quote, statements
 
+# In lower case, because exporters differ. `norm`, `map_Pr` and `map_Pm` are extensions that
+# exporters of physically based materials agree on.
 MAPS: dict[bytes, Slot] = {
     b"map_kd": "base_color",
     b"map_ka": "ambient",
@@ -73,7 +75,7 @@ def decode_mtl(data: bytes, name: str) -> tuple[Material, ...]:
             drafts.append(_Draft(decode_name(statement.rest), name, statement.line))
         # Statements before the first `newmtl` belong to no material.
         elif drafts:
-            drafts[-1].follow(keyword, statement)
+            drafts[-1].add(keyword, statement)
     return tuple(draft.finish() for draft in drafts)
 
 
@@ -96,7 +98,7 @@ class _Draft:
     numbers: dict[bytes, tuple[float, ...]] = field(default_factory=dict)
     textures: dict[Slot, Texture] = field(default_factory=dict)
 
-    def follow(self, keyword: bytes, statement: Statement) -> None:
+    def add(self, keyword: bytes, statement: Statement) -> None:
         """Record one statement; unknown ones are skipped."""
         if keyword in NUMERIC and (numbers := _numbers(statement, self.file)):
             self.numbers[keyword] = numbers
@@ -106,6 +108,7 @@ class _Draft:
     def finish(self) -> Material:
         """Return the material that the statements describe."""
         alpha = self._alpha()
+        # Whether an image really has alpha is known only when it is decoded.
         has_image = "base_color" in self.textures or "alpha" in self.textures
         mode: AlphaMode = "blend" if alpha < 1 else "mask" if has_image else "opaque"
         # None, not white, where no statement gives a colour: see `Material.base_color`.

@@ -1,8 +1,8 @@
 """What must be known of an OBJ file before planning: files it names, bounds, names, counts.
 
 The rule: small, JSON-able, and without arrays, because it runs while a build is planned. Bounds
-are those of the positions that faces use, in float32, as the decoded mesh has them. What a survey
-need not look at it does not check: decoding does.
+are those of the positions that faces use, in float32, as the decoded mesh has them. A survey
+checks only what it reads; decoding checks the rest.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
     are in the order of the file. Triangles are counted as if no face had less than 3 corners.
     """
     lines = _split(data, name)
-    sections, libraries, materials = _follow(lines)
+    sections, libraries, materials = _find_sections(lines)
     vertices = [row for row, line in enumerate(lines) if line[:2] == b"v "]
     coordinates = _coordinates(lines, vertices, name)
     for section in sections:
@@ -68,11 +68,13 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
         "positions": len(vertices),
         "triangles": sum(section.triangles for section in used),
         "bounds": _bounds(coordinates, set().union(*(section.rows for section in used))),
-        "objects": _tally(used, coordinates, PART[:1]),
+        "objects": _merge_sections(used, coordinates, PART[:1]),
         "parts": [
             one | {"materials": numbers}
             for one, numbers in zip(
-                _tally(used, coordinates, PART), _part_materials(used, materials), strict=True
+                _merge_sections(used, coordinates, PART),
+                _part_materials(used, materials),
+                strict=True,
             )
         ],
     }
@@ -89,7 +91,7 @@ def _split(data: bytes, name: str) -> list[bytes]:
     return [line.replace(b"\t", b" ") if line[:1] in NUMERIC_LETTERS else line for line in lines]
 
 
-def _follow(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
+def _find_sections(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
     """Find the sections, the libraries named and the materials used, in order of first use."""
     sections = [_Section("", "", "", 0)]
     libraries: dict[str, None] = {}
@@ -192,10 +194,10 @@ def _survey_faces_by_line(
         section.triangles += max(0, len(corners) - 2)
 
 
-def _tally(
+def _merge_sections(
     sections: Iterable[_Section], coordinates: Coordinates, labels: Sequence[str]
 ) -> list[dict[str, object]]:
-    """Take sections of the same name together: their names, triangles and bounds."""
+    """Merge sections of the same name: return names, triangle counts and bounds."""
     rows: dict[tuple[str, ...], set[int]] = {}
     triangles: dict[tuple[str, ...], int] = {}
     for section in sections:
