@@ -192,7 +192,6 @@ def dither_table(size: int = 256) -> None:
     works: dict[str, Callable[[], Any]] = {
         "reference": without_native(lambda: dither.diffuse_to_palette(picture[..., :3], shown)),
         "Pillow": lambda: image.quantize(palette=fixed, dither=Image.Dither.FLOYDSTEINBERG),
-        "4x4 pattern": lambda: dither.order_to_levels(picture, (5, 5, 5)),
     }
     if kernel.has_native("dither"):
         works["native"] = lambda: dither.diffuse_to_palette(picture[..., :3], shown)

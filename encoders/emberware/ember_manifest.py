@@ -96,6 +96,7 @@ def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
         if key in game:
             value = game[key]
             texts = value if isinstance(value, list) else []
+            # True is an int in Python, but no number in TOML.
             is_right = isinstance(value, TYPES.get(key, str)) and not isinstance(value, bool)
             if not is_right or not all(isinstance(text, str) for text in texts):
                 raise EncodeError(f"[game] {key} has the wrong type", {"file": name})
@@ -116,6 +117,7 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
             continue
         for row in rows:
             entry = _entry(row, SECTIONS[section], f"assets.{section}", name)
+            # Their manifest lists a file once for each kind; ours once, with all kinds.
             known = found.setdefault((entry.source, entry.id), entry)
             known.kinds += [kind for kind in entry.kinds if kind not in known.kinds]
             known.options |= entry.options

@@ -6,6 +6,7 @@ from encoders.kit.option import Value
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.gltf.source import Gltf, decode_gltf
 
+# Keeps the URIs of buffers apart from the node's other inputs.
 REFERENCE = "ref/"
 
 

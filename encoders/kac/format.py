@@ -123,4 +123,5 @@ class KacFile:
 
 def texture_size_bytes(side: int) -> int:
     """Return the size of a texture's record: metadata and all mip levels."""
+    # The sum of side^2 + (side / 2)^2 + ... + 1 is (4 side^2 - 1) / 3; a texel has two bytes.
     return TEXTURE.size + 2 * (4 * side * side - 1) // 3

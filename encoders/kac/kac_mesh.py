@@ -57,6 +57,7 @@ def build_mesh(model: Model, params: Params) -> tuple[KacMesh, tuple[str, ...]]:
         materials={name: column[first] for name, column in columns.items()},
         textures=textures.textures,
     )
+    # Each warning once: several materials can lose the same thing.
     return built, tuple(dict.fromkeys([*warnings, *textures.warnings]))
 
 
@@ -64,11 +65,13 @@ def _material_columns(
     geometry: KacGeometry, colors: list[MaterialColor], numbers: tuple[int, ...]
 ) -> dict[str, Numbers]:
     """Return the columns of MATERIAL; a material is smooth unless any of its triangles is flat."""
+    # Shading is a flag of the material in KAC, and of the triangle in sources.
     flat = np.bincount(geometry.material, ~geometry.is_smooth, len(colors))
     texture = np.array(numbers)
     rgba = np.array([color.color for color in colors])
     return {
         **{name: rgba[:, channel] for channel, name in enumerate("rgba")},
+        # -1 stands for no texture; the field is unsigned, and ignored without has_texture.
         "texture_idx": np.maximum(texture, 0),
         "has_texture": (texture >= 0).astype(np.intp),
         "has_smooth_shading": (flat == 0).astype(np.intp),
@@ -93,6 +96,7 @@ def select_file(mesh: KacMesh, triangles: Numbers) -> KacFile:
         uvs=uv.values,
         vertices=position.values,
         material_idx=material,
+        # Vertex, normal, uv: the order of CORNER_INDICES.
         corners=np.stack([position.corner, normal.corner, uv.corner], axis=2),
         materials=materials,
         textures=tuple(mesh.textures[number] for number in kept.tolist()),

@@ -38,6 +38,7 @@ def _check_limits(kac: KacFile, source: str) -> None:
 def _encode_split(mesh: KacMesh, source: str) -> Outputs:
     files = split_mesh(mesh)
     packed = [pack_kac(select_file(mesh, triangles), source) for triangles in files]
+    # A model that fits keeps the plain name, as if nothing had been split.
     if len(files) == 1:
         return {"kac": packed[0]}
     sizes = ", ".join(f"{len(triangles):,}" for triangles in files)

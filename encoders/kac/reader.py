@@ -58,6 +58,7 @@ def _unpack_segments(data: bytes, name: str) -> tuple[dict[bytes, Columns], int]
         # Kelpo would take the last one without a word.
         if key in found:
             raise EncodeError("a segment is there twice", facts)
+        # Before unpacking, which would only say that the file is too short.
         if key in ARRAYS and head["n"] > COUNT_LIMIT:
             raise too_many(name, key, head["n"])
         found[key] = ENTRIES[key].unpack(data, head["n"], offset + SEGMENT.size, name)
@@ -80,6 +81,7 @@ def _unpack_textures(data: bytes, offset: int, name: str) -> tuple[KacTexture, .
         if end > len(data):
             facts = {"file": name, "texture": number, "bytes": len(data), "needed": end}
             raise EncodeError("the file is too short", facts)
+        # The size of a record follows from its side: all levels down to 1 x 1.
         texels = data[offset + TEXTURE.size : end]
         flags = bool(head["sample_linearly"]), bool(head["clamp_uv"])
         textures.append(KacTexture(side, *flags, texels, head["pixel_data_hash"].tobytes()))

@@ -78,6 +78,7 @@ class _Capacity:
     def __init__(self, arrays: Sequence[npt.NDArray[np.integer]], limit: int) -> None:
         self.count, self._limit = len(arrays[0]), limit
         self._previous = [_previous_use(array) for array in arrays]
+        # Asked twice for the same start: to look for a better end, and by the next file.
         self.end_from = lru_cache(maxsize=4)(self._end_from)
 
     def _end_from(self, start: int) -> int:
@@ -105,6 +106,7 @@ def _previous_use(rows: npt.NDArray[np.integer]) -> Numbers:
     A row that one triangle uses twice has that triangle as the previous use of the second.
     """
     flat = rows.reshape(-1)
+    # Stable, so that uses of one row stay in the order of the triangles.
     order = np.argsort(flat, kind="stable")
     triangle = order // rows.shape[1]
     previous = np.full(len(flat), -1)

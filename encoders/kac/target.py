@@ -58,6 +58,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan the node of a model; it reads the images that the model's triangles show."""
     del settings
     outline = outline_model(asset.source, surveys)
+    # Images inside a GLB come with the model; only files are inputs of their own.
     images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
     files = plan_inputs(asset.name, [*outline.files, *images])
     place: Place = f"{asset.place}.kac"

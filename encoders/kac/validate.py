@@ -25,6 +25,7 @@ def validate(kac: KacFile, name: str) -> None:
         if counts[key] == 0:
             facts = {"file": name, "segment": key.decode(), "allowed": "at least 1"}
             raise EncodeError("a segment is empty", facts)
+    # Triangles are not limited: nothing indexes them.
     for key in (*ARRAYS, TEXTURES):
         if counts[key] > COUNT_LIMIT:
             raise too_many(name, key, counts[key])

@@ -100,12 +100,14 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
         *_rows("vt", kac.uvs),
         *_rows("vn", kac.normals),
     ]
+    # `usemtl` only where the material changes, as OBJ means it.
     current = -1
     faces = zip(kac.material_idx.tolist(), (kac.corners.astype(np.int64) + 1).tolist(), strict=True)
     for material, corners in faces:
         if material != current:
             lines.append(f"usemtl material_{material}")
             current = material
+        # KAC stores vertex, normal, uv; OBJ writes vertex, uv, normal.
         lines.append(" ".join(["f", *(f"{v}/{vt}/{vn}" for v, vn, vt in corners)]))
     return {"mesh.obj": "\n".join([*lines, ""]).encode()}
 

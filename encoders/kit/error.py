@@ -11,11 +11,12 @@ from types import MappingProxyType
 
 
 def text_of(value: object) -> str:
-    """Give anything as text, even what fails to give its own."""
+    """Return the text of any value, also of one whose `__str__` fails."""
     try:
         return str(value)
+    # Whatever a broken `__str__` raises would replace the error that is being reported.
     except Exception:
-        return f"a {type(value).__name__} without words"
+        return f"an unprintable {type(value).__name__}"
 
 
 def _fact(value: object) -> str:
@@ -24,14 +25,15 @@ def _fact(value: object) -> str:
 
 
 class EncodeError(Exception):
-    """What an input cannot give: a problem in few words, facts by label, and one hint.
+    """A fault in an input: a problem in few words, facts by label, and one hint.
 
     A fact whose value is the name of one of the encoder's inputs is shown to the user as the
     path of that input, so a reader that is told `name` puts it under `"file"` and is done.
-    Whatever it is given becomes text: an error that fails to tell of itself would hide another.
-    A fact without a value is shown as "nothing", so that no line of an error ends in the air.
+    Every argument is converted to text here, so that showing the error later cannot fail. A fact
+    without a value is shown as "nothing", so that no line of an error ends after its label.
     """
 
+    # Values for a subclass whose __init__ does not call this one.
     problem = "no reason was given"
     facts: Mapping[str, str] = MappingProxyType({})
     hint = ""
@@ -39,10 +41,12 @@ class EncodeError(Exception):
     def __init__(
         self, problem: str, facts: Mapping[str, object] | None = None, hint: str = ""
     ) -> None:
+        # A target may pass facts that are no mapping; they are shown, not turned into a TypeError.
         given = facts if isinstance(facts, Mapping) else {"facts": facts} if facts else {}
         self.problem = text_of(problem)
         self.facts = {text_of(label): _fact(value) for label, value in given.items()}
         self.hint = text_of(hint)
+        # All arguments again: unpickling in another process calls the class with `args`.
         super().__init__(self.problem, self.facts, self.hint)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The words that a target plans with: assets come in, nodes go out.
+"""The types that a target plans with: assets go in, nodes come out.
 
-A plan is data. It names encoders, inputs and files, and runs nothing; the whole of it is known
-before the first encoder is called.
+A plan is data. It names encoders, inputs and files and runs nothing. The whole plan is known before
+the first encoder is called.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input from the project, by its path; it is left out where there is no such file."""
+    """An input from the project, by its path; left out if the file is missing."""
 
     path: str
 
@@ -71,7 +71,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A role of which a node makes as many files as it turns out to need.
+    """A role for which a node makes any number of files, known only when it has run.
 
     The encoder returns `role/<member>`, and the file is called `prefix + member + suffix`. A
     member is a number, or where `hashed` is set a digest in lower-case hexadecimal. Where `alone`
@@ -84,7 +84,8 @@ class Family:
     hashed: bool = False
 
     def can_have(self, member: str) -> bool:
-        """Tell whether a member can be called so."""
+        """Tell whether this is a valid name of a member."""
+        # Members become file names: a slash or a dot would let an encoder choose another folder.
         return re.fullmatch("[0-9a-f]+" if self.hashed else "[0-9]+", member) is not None
 
 
@@ -93,14 +94,16 @@ Place: TypeAlias = "str | Family | None"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One unit of work: an encoder, its named inputs, its parameters and what it promises.
+    """One unit of work: an encoder, its named inputs, its parameters and its outputs.
 
     `outputs` maps each role to a file below the output folder, to a family of files, or to
     None for what only other nodes read. An encoder is named `package.module:function`.
-    `stands_on` names the assets without which a linked node makes no sense; None means all.
+    `stands_on` names the assets that a linked node needs; None means all.
     """
 
     name: str
+    # A name, not the function: planning must not import encoders and their libraries, and a node
+    # is compared with earlier runs and sent to other processes.
     encoder: str
     inputs: Mapping[str, Source | Product]
     params: Params
@@ -115,7 +118,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a target makes from some sources: their suffixes and the options that apply.
+    """A kind of asset: the suffixes of its sources and the options that apply.
 
     A kind whose entries stand in another table than `[[asset]]` gathers all sources of an entry
     into one asset, called by the entry's `name`.
@@ -123,6 +126,7 @@ class Kind:
 
     suffixes: tuple[str, ...]
     options: Mapping[str, Option] = field(default_factory=dict)
+    # "asset" stands for `[[asset]]`, where each source is an asset by itself.
     table: str = "asset"
 
 
@@ -136,7 +140,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a manifest says beside its assets: top-level options, tables by name, the root."""
+    """The parts of a manifest other than assets: top-level options, tables by name, the root."""
 
     options: Params
     tables: Mapping[str, Sequence[Params]]
@@ -158,6 +162,7 @@ class Reader:
     """
 
     suffix: str
+    # The first bytes of the file; several targets may write files of one suffix.
     magic: bytes
     decode: str
     needs_siblings: bool = False
@@ -166,7 +171,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an importer gives: the text of a manifest, and what it could not convert."""
+    """The result of an importer: the text of a manifest, and warnings for what was left out."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -195,8 +200,8 @@ Link: TypeAlias = Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable
 class Target:
     """A platform, as the engine sees it.
 
-    `plan` gives the nodes of one asset; `link`, where there is one, gives the nodes that stand
-    on the others. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
+    `plan` returns the nodes of one asset; `link`, if given, returns the nodes that depend on those
+    of several assets. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
     EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
     `commands` are commands of `doit` by name; a manifest, target or task of that name wins.
     """
@@ -206,6 +211,7 @@ class Target:
     link: Link | None = None
     options: Mapping[str, Option] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
+    # Names of functions, as in Node.encoder, and for the same reason.
     surveys: Mapping[str, str] = field(default_factory=dict)
     readers: Sequence[Reader] = ()
     commands: Mapping[str, Importer] = field(default_factory=dict)

@@ -65,6 +65,7 @@ def refuse_collisions(assets: Sequence[Asset]) -> None:
             sources.append("the module itself, mod.rs")
         patch = PATCH.fullmatch(identifier)
         meshes = owners.get(patch[1], []) if patch else []
+        # Only meshes have patches; a texture called `a_patch0` beside a texture `a` is fine.
         sources += [f"a patch of {one.source}" for one in meshes if one.kind == "mesh"]
         if len(sources) > 1:
             clashes[identifier] = " and ".join(sources)

@@ -14,6 +14,7 @@ def encode_module(inputs: Inputs, params: Params) -> Outputs:
     """Write `mod.rs`; each input lists the wrapper files of one asset, one per line."""
     files: dict[str, list[str]] = {"texture": [], "mesh": []}
     for name in sorted(inputs):
+        # Inputs are called `texture/<identifier>` or `mesh/<identifier>`; see `link`.
         files[name.partition("/")[0]] += inputs[name].decode().splitlines()
     module = RustModule(str(params["source_root"]), files["texture"], files["mesh"])
     return {"module": module.text().encode()}

@@ -45,6 +45,7 @@ def quantise_positions(
     share = np.zeros_like(position)
     # A flat mesh has an axis without extent.
     np.divide(position - least, extent, out=share, where=extent > 0)
+    # Rounding can put the greatest coordinate a little above 1.
     steps = round_half_away(share * np.float32(65535))
     return np.ascontiguousarray(np.clip(steps, 0, 65535).astype(np.uint16).T)
 
@@ -101,6 +102,7 @@ def unpack_patch(data: bytes, vertex_count: int, entry_count: int, name: str) ->
     columns, offset = {}, 0
     for layout, field, axes in PATCH_ARRAYS:
         found = layout.unpack(data, axes * vertex_count, offset, name)[field]
+        # Stored as structures of arrays: all x, then all y, then all z.
         columns[field] = np.ascontiguousarray(found.reshape(axes, vertex_count).T)
         offset += axes * vertex_count * layout.size
     entries = ENTRY.unpack(data, entry_count, offset, name)

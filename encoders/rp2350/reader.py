@@ -35,6 +35,7 @@ def unpack_mesh(wrapper: MeshDescriptor, name: str, siblings: Siblings) -> list[
         file = f"{file_base(wrapper.identifier)}_patch{number}.rs"
         one = parse_sibling(file, name, siblings)
         total = len(wrapper.patches)
+        # Counts and boxes are written twice, in the patch's wrapper and in the mesh's.
         if one != PatchWrapper(wrapper.identifier, wrapper.source, number, total, patch):
             raise EncodeError("mesh and patch disagree", {"file": file, "named in": name})
         _check_inside(wrapper, number, name)

@@ -30,6 +30,7 @@ NAMED = (
 )
 
 
+# Boxes are written in several files, and each is checked for named constants first.
 @lru_cache(4096)
 def float_text(bits: int) -> str:
     """Return the literal of the float32 that has these bits."""

@@ -146,6 +146,7 @@ class PatchInfo:
     @property
     def size_bytes(self) -> int:
         """The size of the patch's data."""
+        # 16 bytes a vertex (8 numbers of 16 bits) and one for each entry.
         return 16 * self.vertices + self.entries
 
 

@@ -98,6 +98,7 @@ def _texture_node(asset: Asset, params: Params) -> Node:
         outputs |= {"bc": Family(f"{base}_bc", ".bin"), "rgba": Family(f"{base}_rgba", ".bin")}
     else:
         outputs["data"] = f"{base}_{params['format']}.bin"
+    # Options that do not matter are no parameters: changing them must not build the texture again.
     if params["format"] == "rgba4444":
         params = {name: value for name, value in params.items() if name not in BC1_OPTIONS}
     inputs = {"source": Source(asset.source)}
@@ -106,6 +107,7 @@ def _texture_node(asset: Asset, params: Params) -> Node:
 
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
     """Plan `mod.rs`, which reads the list of wrapper files of every node."""
+    # As in `plan`: other assets have no files and no identifier.
     made = [asset for asset in assets if asset.kinds]
     refuse_collisions(made)
     kinds = {asset.name: asset.kind for asset in made}
@@ -124,6 +126,7 @@ TARGET = Target(
     plan=plan,
     link=link,
     readers=(
+        # The longer suffixes first: a `.bin` without one of them is a patch.
         Reader("_rgba4444.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
         Reader("_bc1.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
         Reader(".bin", b"", "encoders.rp2350.view:decode_patch", needs_siblings=True),

@@ -32,6 +32,7 @@ def check_size(width: int, height: int, name: str) -> None:
         problem = f"texture is larger than {MAX_SIDE} texels"
     else:
         return
+    # Each side by itself: the hardware takes rectangles.
     below, above = ((f(width), f(height)) for f in (_side_below, _side_above))
     nearest = " or ".join(dict.fromkeys(f"{w}x{h}" for w, h in (below, above)))
     facts = {"file": name, "size": f"{width}x{height}"}
@@ -66,6 +67,7 @@ def unpack_levels(wrapper: TextureWrapper, data: bytes, name: str) -> list[Rgba8
         facts = {"file": name, "bytes": len(data), "needed": sum(sizes)}
         raise EncodeError("the texture's data does not have the size that its wrapper says", facts)
     unpack = _unpack_rgba4444 if wrapper.format == "RGBA4444" else _unpack_bc1
+    # Levels have no gaps and no alignment between them.
     offsets = [0, *accumulate(sizes)]
     parts = [data[start:end] for start, end in pairwise(offsets)]
     return [unpack(part, *size, name) for part, size in zip(parts, wrapper.sizes, strict=True)]

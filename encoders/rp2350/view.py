@@ -43,6 +43,7 @@ def decode_rust(data: bytes, name: str, siblings: Siblings) -> Fields:
 
 def decode_texture(data: bytes, name: str, siblings: Siblings) -> Fields:
     """Decode a texture's data by the wrapper beside it."""
+    # `<id>_bc1.bin` lies beside `<id>.rs`.
     wrapper_file = TEXTURE_DATA.sub(".rs", posixpath.basename(name))
     wrapper = parse_sibling(wrapper_file, name, siblings)
     if not isinstance(wrapper, TextureWrapper) or wrapper.data_file != posixpath.basename(name):
@@ -65,6 +66,7 @@ def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
         decode_rust(find_sibling(file, name, siblings), file, siblings)
     return {
         "textures": len(module.textures),
+        # `mod.rs` includes the wrappers of patches under the same heading as the descriptors.
         "meshes": len([file for file in module.meshes if not re.search("_patch[0-9]+[.]", file)]),
         "source_root": module.source_root,
         "includes": [*module.textures, *module.meshes],
@@ -88,6 +90,7 @@ def _show_texture(wrapper: TextureWrapper, data: bytes, name: str) -> Fields:
 
 def _show_patch(wrapper: PatchWrapper, data: bytes, name: str) -> Fields:
     patch = wrapper.patch
+    # The data does not say its counts; the wrapper does, and the size has to match them.
     found = unpack_patch(data, patch.vertices, patch.entries, name)
     return {
         "vertices": patch.vertices,
@@ -133,6 +136,7 @@ def render_texture(data: bytes, name: str, siblings: Siblings) -> dict[str, byte
     if not isinstance(wrapper, TextureWrapper):
         raise EncodeError("only textures can be drawn", {"file": name})
     levels = unpack_levels(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
+    # The second level is the widest of the column.
     side = levels[1].shape[1] if len(levels) > 1 else 0
     sheet = np.zeros((_sheet_height(levels), wrapper.width + side, 4), np.uint8)
     sheet[: wrapper.height, : wrapper.width] = levels[0]
@@ -169,5 +173,6 @@ def export_obj(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
             lines += [f"{keyword} {' '.join(vector_texts(row))}" for row in values.tolist()]
         for corners in (patch.triangles.astype(int) + first).tolist():
             lines.append("f " + " ".join(f"{corner}/{corner}/{corner}" for corner in corners))
+        # OBJ counts vertices over the whole file, from 1.
         first += len(patch.columns["pos"])
     return {"mesh.obj": ("\n".join(lines) + "\n").encode()}

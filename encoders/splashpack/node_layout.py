@@ -35,6 +35,7 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
     taken = taken_areas(params)
     found = pack_scene(textures, taken, any(one["untextured"] for one in uses))
     if found is None:
+        # Only for the error: the search for a hint packs the scene many times.
         from encoders.splashpack.vram_overflow import describe_overflow
 
         problem, facts, hint = describe_overflow(unique, taken, fits_at(unique, taken))

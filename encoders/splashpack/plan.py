@@ -117,9 +117,11 @@ def _image_nodes(
     """Plan a node for each source with embedded images, so that a texture reads only its own."""
     wanted: dict[str, set[int]] = {}
     for one in requests:
+        # Only glTF has images inside, and it has no separate alpha map.
         if one.color in scene.embedded:
             image = scene.embedded[one.color]
             wanted.setdefault(image.source, set()).add(image.number)
+    # Two sources may have the same stem.
     names = _distinct(f"{asset.name}/images/{_stem(source)}" for source in sorted(wanted))
     return {
         source: Node(

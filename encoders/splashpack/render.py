@@ -1,7 +1,7 @@
 """A software renderer that follows the console's rules: 320 x 240, no filtering, no depth buffer.
 
 Triangles are sorted by their mean depth and painted from back to front, and textures are mapped
-without perspective. Triangles that the runtime or the graphics processor drops are not triangle.
+without perspective. Triangles that the runtime or the graphics processor drops are not drawn.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def step_back(world: Ints) -> Ints:
     """Return a position in front of the scene from which all of it is in view."""
     low, high = world.min(axis=(0, 1)), world.max(axis=(0, 1))
     middle = (low + high) // 2
+    # The depth at which half the extent reaches the edge of the screen: x * 120 / depth = 160,
+    # y * 120 / depth = 120.
     reach = max(int(high[0] - low[0]) * 3 // 8, int(high[1] - low[1]) // 2, DISTANCE // 2)
     return np.array([middle[0], middle[1], low[2] - reach - 1])
 
@@ -133,6 +135,8 @@ def _barycentric(
     for corner in range(3):
         (ax, ay), (bx, by) = screen[(corner + 1) % 3].tolist(), screen[(corner + 2) % 3].tolist()
         weight = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
+        # The rule of the graphics processor: pixels on a top or left edge belong to the triangle,
+        # others do not, so that neighbours share none.
         is_top_left = by < ay or (by == ay and bx > ax)
         inside &= (weight > 0) | ((weight == 0) & is_top_left)
         weights.append(weight)

@@ -49,6 +49,7 @@ def decode_objects(inputs: Inputs, source: str) -> DecodedObjects:
     objects = tuple(
         SceneObject(one.name, one.transform[:3, 3], one.transform[:3, :3]) for one in model.objects
     )
+    # Frees the bytes of the sources: the mesh is all that is needed from here on.
     return DecodedObjects(replace(model, inputs={}), objects, model.part_object)
 
 

@@ -15,6 +15,7 @@ from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Tabl
 from encoders.kit.source.registry import model_suffixes
 from encoders.splashpack.plan import plan_scene
 
+# x, y, width, height.
 RECTANGLE = Several(Number(0, 1024, whole=True), 4, 4)
 SCENE = Kind(
     model_suffixes(),

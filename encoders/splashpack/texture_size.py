@@ -47,6 +47,7 @@ class TextureSize:
         """Return the texture at another depth, with a full palette that it shares with no other."""
         if bits == self.bits:
             return self
+        # Its palette is not known at another depth, so none is assumed to be shared.
         digest = f"{self.words} at {bits}"
         return replace(self, bits=bits, colors=1 << bits, words=digest, palette=digest)
 

@@ -119,6 +119,7 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     """Export the geometry as an OBJ file, in the axes and the winding of the sources."""
     pack = unpack_splashpack(data, name)
     world = place_vertices(pack) / ONE * (-1, -1, 1)
+    # Texels of a page of 256; OBJ has v upwards.
     uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
     colors = np.stack([pack.triangles[key] for key in COLORS], axis=1).reshape(-1, 3) / 128
     points = np.concatenate([world.reshape(-1, 3), colors], axis=1)

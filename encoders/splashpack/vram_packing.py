@@ -80,6 +80,7 @@ class VramMap:
 
     def runs(self) -> list[Run]:
         """Return all stretches of free words."""
+        # Taken words before and behind each row, so that every stretch has two ends.
         edges = np.diff(self._grid, axis=1, prepend=True, append=True)
         rows, ends = np.nonzero(edges)
         pairs = zip(ends[0::2].tolist(), rows[0::2].tolist(), ends[1::2].tolist(), strict=True)
@@ -96,6 +97,7 @@ def pack_vram(textures: Sequence[VramTexture], taken: Iterable[Area]) -> VramLay
         by_depth(pack_by_scan),
     )
     for strategy in strategies:
+        # A new map for each: a strategy that fails has taken areas already.
         vram = VramMap(areas)
         found = strategy(ordered, vram)
         if found is None:
@@ -188,6 +190,7 @@ def cover_slots(slots: Iterable[Corner]) -> list[AtlasPlace]:
             covered = [(at, y) for at in range(x, x + width, PAGE_WIDTH)]
             if set(covered) <= set(left):
                 atlases.append((x, y, width))
+                # Slots are sorted, so the covered ones are the first.
                 left = left[len(covered) :]
                 break
     return atlases

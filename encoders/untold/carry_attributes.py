@@ -40,6 +40,7 @@ def carry_attributes(
     fitting = _find_fitting(mesh, made)
     result = triangles.copy()
     added = len(mesh.position) + np.arange(len(row), dtype=np.int32)
+    # New vertices are appended even where an existing one fits; welding removes the unused.
     result[row, corner] = np.where(fitting >= 0, fitting, added)
     columns: Columns = {
         name: np.concatenate([getattr(mesh, name), one]) for name, one in made.items()
@@ -112,6 +113,7 @@ def _facing(corners: Float64) -> Float64:
 
 def _turned(normal: Float64, before: Float64, after: Float64) -> npt.NDArray[np.float32]:
     """Turn normals by as much as their faces turned."""
+    # The change of the face's normal added to the vertex's: no rotation is needed for small turns.
     found = unit(normal.T + after - before)[0]
     is_away = dot(found, after) < LEAST_COSINE
     turned: npt.NDArray[np.float32] = np.where(is_away, after, found).T.astype(np.float32)

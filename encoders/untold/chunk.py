@@ -149,6 +149,7 @@ def _check_sizes(row: dict[str, int], facts: dict[str, object]) -> None:
 def _check_gaps(data: bytes, spans: list[tuple[int, int]], name: str) -> None:
     """Refuse overlapping payloads, needless or nonzero padding, and trailing bytes."""
     end = 0
+    # Sorted by offset: payloads may stand in any order of types.
     for start, stop in spans:
         if start < end:
             raise EncodeError("chunks overlap", {"file": name, "offset": start, "used to": end})

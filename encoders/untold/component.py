@@ -142,6 +142,7 @@ class _Components:
 def _drop_shares(size: Float64, count: Numbers, side: float) -> Float64:
     """Return the share below which each component is dropped if it crosses a border; 0 is never."""
     ratio = MULTI_TILE_RATIO * DROP_RATIO * side / size
+    # `largest_dropped_size` solved for the share, at the smaller ratio.
     shares = np.minimum(np.minimum(ratio * ratio, MIN_TRIANGLES / count), 1.0)
     found: Float64 = np.where(size <= MULTI_TILE_RATIO * MAX_DROP_RATIO * side, shares, 0.0)
     return found

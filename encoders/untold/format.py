@@ -10,6 +10,7 @@ from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import F16, F32, U8, U16, U32, U64, Bits, Const, magic, raw
 
 MAGIC = b"UNTOLD\0\0"
+# In every reference: no index, no offset, no parent.
 NONE = 0xFFFFFFFF
 ALIGNMENT = 16
 HEADER_SIZE = 204

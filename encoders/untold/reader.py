@@ -1,6 +1,7 @@
 """The reader of `.untold` files.
 
-Every loader accepts what it accepts. It also checks what the loaders fail to check; see `validate`.
+Every loader accepts the files that are accepted here. What the loaders fail to check is checked
+here as well; see `validate`.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ class _Table:
         ]
 
 
+# Records are handed on as Python numbers; only vectors stay arrays.
 def _plain(value: Any) -> Any:
     return value if getattr(value, "ndim", 0) else value.item()
 

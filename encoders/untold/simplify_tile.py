@@ -82,11 +82,14 @@ def simplify_tile(tile: Tile, previous: Tile, share: float, tile_size: Sequence[
 
 def _simplified(tile: Tile, goal: LevelGoal) -> Tile:
     """Simplify with the least of STEPS errors that meets the goal, by binary search."""
+    # First with all of the error for collapses that keep attributes: the usual case, and the
+    # cheapest.
     found = _collapsed(tile, goal, 1.0)
     if goal.is_met(found) and not _is_worse_than_dropping(found):
         return found
     low, high = 0, STEPS - 1
     found = _at_error(tile, goal, high)
+    # If even the largest error misses the goal, its result stands.
     while low < high and goal.is_met(found):
         middle = (low + high) // 2
         closer = _at_error(tile, goal, middle)
@@ -158,6 +161,7 @@ def _reshaped(tile: Tile, goal: LevelGoal, portion: float) -> Tile:
 def _with_attributes(meshes: Sequence[TileMesh], found: Simplified) -> list[TileMesh]:
     points = np.concatenate([mesh.position for mesh in meshes])[found.indices]
     ends = np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)])
+    # `kept` rises, so each mesh has a range of it.
     bounds = np.searchsorted(found.kept, ends)
     return [
         carry_attributes(mesh, mesh.triangles[found.kept[low:high] - start], points[low:high])

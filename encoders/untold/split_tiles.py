@@ -59,6 +59,7 @@ class TileSplitter:
         """Refuse geometry outside of the tiles that were planned from the declared bounds."""
         low, high = mesh.position.min(axis=0), mesh.position.max(axis=0)
         for axis, name in enumerate("xyz"):
+            # Tile z counts along -Z, so the first plane may be the higher one.
             ends = sorted(
                 (self.plane(axis, spans[2 * axis]), self.plane(axis, spans[2 * axis + 1] + 1))
             )
@@ -76,6 +77,7 @@ class TileSplitter:
         """Return the part of a mesh that lies in each tile."""
         first = np.array(spans[0::2])
         last = np.array(spans[1::2])
+        # Most objects lie within one tile and are not copied.
         if (first == last).all():
             x, y, z = first.tolist()
             return [((x, y, z), mesh)]

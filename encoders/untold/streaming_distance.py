@@ -13,6 +13,7 @@ from dataclasses import dataclass
 GAP = 4.0
 OUTER_MARGIN = 4.0
 PRIORITY = 10
+# The exporter's formula has a position from 0 to 1; at 1 the easing has no effect.
 HLOD_POSITION = 1.0
 # Where the first and the last LOD begin, between the nearest and the furthest distance.
 FIRST_POSITION, LAST_POSITION = 0.30, 0.78

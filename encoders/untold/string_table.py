@@ -42,6 +42,7 @@ def collect_strings(file: UntoldFile) -> StringTable:
             _add_material(table, file, mesh.material)
         table.offset(mesh.name)
         table.offset(names.get(mesh.entity_id))
+    # Offsets of known strings do not change, so these loops add only what is left.
     for number in range(len(file.materials)):
         _add_material(table, file, number)
     for entity in file.entities:

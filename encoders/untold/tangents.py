@@ -19,6 +19,7 @@ def with_tangents(mesh: TileMesh) -> TileMesh:
         flat = np.tile(np.array([1, 0, 0, 1], np.float32), (len(mesh.position), 1))
         return replace(mesh, tangent=flat)
     tangents = corner_tangents(TangentMesh(mesh.position, mesh.normal, mesh.uv, mesh.triangles))
+    # A vertex on a seam of the tangents becomes several.
     old, tangent, triangles = split_by_tangent(mesh.triangles, tangents)
     columns = {
         name: getattr(mesh, name)[old]

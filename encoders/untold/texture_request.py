@@ -73,6 +73,7 @@ def image_stem(name: str) -> str:
     It becomes part of a URL, so it has only characters that need no escape there.
     """
     embedded = re.fullmatch(r"(.*)#(\d+)", name)
+    # A file may be called `a#1.png`; only `model#1` is an image inside.
     if embedded and not is_model(embedded[1]):
         embedded = None
     path = embedded[1] if embedded else name

@@ -82,6 +82,7 @@ def weld_tile_mesh(mesh: TileMesh) -> TileMesh:
     names = [name for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))]
     weld = weld_vertices([getattr(mesh, name) for name in names])
     border = np.zeros(len(weld.first), np.bool_)
+    # A border vertex stays one, whichever of its equals is kept.
     border[weld.number[mesh.is_border]] = True
     used, triangles = prune_vertices(weld.number[mesh.triangles], len(weld.first))
     columns = {name: getattr(mesh, name)[weld.first[used]] for name in names}

@@ -76,6 +76,7 @@ class Utex:
 def encode_utex(pixels: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
     """Compress pixels for a slot of a material; return the file and its number of levels."""
     height, width = pixels.shape[:2]
+    # The block sizes that the engine's own exporter takes for these slots.
     block = (6, 6) if kind in GREY else (4, 4)
     resize = {**dict.fromkeys(COLOR, resize_linear), "normal": resize_normals}.get(
         kind, resize_colour
@@ -83,6 +84,7 @@ def encode_utex(pixels: Rgba8, kind: str, name: str) -> tuple[bytes, int]:
     chain = mips_from_base(pixels, full_level_count(width, height), resize)
     formats = SRGB_FORMATS if kind in COLOR else LINEAR_FORMATS
     levels = _compress(chain, block, name, is_srgb=kind in COLOR)
+    # Only the base colour's alpha has a meaning.
     flags = HAS_ALPHA if kind == "base_color" and bool((pixels[..., 3] < 255).any()) else 0
     utex = Utex(width, height, formats[block], flags, tuple(levels))
     return pack_utex(utex, name), len(levels)

@@ -48,6 +48,7 @@ def pack_direction(
     """Encode vectors as three fields of 10 bits; one without a length becomes `fallback`."""
     unit = normalise(vectors)
     unit[~unit.any(axis=1)] = fallback
+    # Two's complement in ten bits.
     return np.rint(np.clip(unit, -1.0, 1.0) * TOP).astype(np.int64) & 0x3FF
 
 

@@ -116,6 +116,7 @@ def _describe_material(material: MaterialRecord) -> dict[str, Any]:
 
 def _columns(mesh: MeshRecord) -> dict[str, Any]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
+    # Validated before: the field is PLUS or MINUS.
     sign = np.where(stored["tangent_w"] == PLUS, 1, -1)
     return {
         "position": stored["position"].tolist(),
@@ -135,6 +136,7 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     """Export the geometry as an OBJ file with an object for each mesh."""
     file = unpack_untold(data, name)
     lines: list[str] = []
+    # OBJ counts vertices from 1, over all objects.
     start = 1
     for number, mesh in enumerate(file.meshes):
         lines += _obj_lines(file, mesh, number, start)
@@ -279,6 +281,7 @@ class _SceneCheck:
         self.files[path] = len(data)
         file = unpack_untold(data, path)
         for texture in file.textures:
+            # URIs are relative to the tile, not to the manifest.
             self._texture(posixpath.join(posixpath.dirname(path), str(texture.uri)))
         return file
 

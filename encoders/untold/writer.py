@@ -132,6 +132,7 @@ def _pack_materials(file: UntoldFile, strings: StringTable) -> bytes:
                 "alpha_cutoff": material.alpha_cutoff,
                 "texture_index": np.array(material.textures),
                 "reserved0": np.array(material.reserved),
+                # Versions 1 and 2 have no height map, and version 3 no remap.
                 **{key: one for key, one in material.height.items() if key in layout.columns},
             }
         )

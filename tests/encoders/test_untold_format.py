@@ -580,4 +580,5 @@ def test_documentation_has_every_option_as_it_is():
 def test_nothing_is_opened_while_packing_and_reading():
     with pure():
         data = pack_untold(content(), "a", compress=True)
-        unpack_untold(data, "a")
+        found = unpack_untold(data, "a")
+    assert found.triangle_count == 3

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.clip import CutMesh, cut_at_grid, cut_at_plane, start_cut
+from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.mesh.triangle import Indices
 
 Float32 = NDArray[np.float32]
@@ -31,6 +31,12 @@ def bumps(size: int) -> tuple[Float32, Float32, Indices]:
     corner = (np.arange(size)[:, None] * (size + 1) + np.arange(size)).reshape(-1)
     quads = [corner, corner + 1, corner + size + 2, corner, corner + size + 2, corner + size + 1]
     return positions, positions[:, :2] * 2, np.stack(quads, axis=1).reshape(-1, 3)
+
+
+def cut_at_planes(mesh: CutMesh, planes: list[tuple[int, float]]) -> CutMesh:
+    for axis, value in planes:
+        mesh = cut_at_plane(mesh, axis, value)
+    return mesh
 
 
 def test_a_corner_alone_makes_three_pieces() -> None:
@@ -92,18 +98,15 @@ def test_both_sides_of_a_seam_are_cut_at_the_same_bits() -> None:
     assert len(new) - len({tuple(point) for point in new}) == 1
 
 
-def test_a_grid_cuts_into_cells_that_hold_only_their_own() -> None:
+def test_cuts_at_many_planes_keep_the_area_and_interpolate_every_attribute() -> None:
     positions, uvs, triangles = bumps(20)
     before = start_cut([positions, uvs], triangles)
-    mesh, cells = cut_at_grid(before, (0.05, 0.0, 0.0), (0.23, 0.31, np.inf))
-    assert sum(len(cell.triangles) for cell in cells) == len(mesh.indices)
-    assert [cell.place for cell in cells] == sorted(cell.place for cell in cells)
-    assert len(cells) == 6 * 4
-    for cell in cells:
-        inside = mesh.attributes[0][mesh.indices[cell.triangles]].astype(np.float64)
-        low = np.array([0.05 + 0.23 * cell.place[0], 0.31 * cell.place[1]])
-        assert np.all(inside[:, :, :2] >= low - 1e-6)
-        assert np.all(inside[:, :, :2] <= low + [0.23, 0.31] + 1e-6)
+    planes = [(0, 0.05), (0, 0.28), (0, 0.51), (1, 0.31), (1, 0.62)]
+    mesh = cut_at_planes(before, planes)
+    assert len(mesh.indices) > len(triangles)
+    for axis, value in planes:
+        sides = np.sign(mesh.attributes[0][:, axis] - np.float32(value))[mesh.indices]
+        assert not np.any((sides.min(axis=1) < 0) & (sides.max(axis=1) > 0))
     assert np.linalg.norm(areas(mesh), axis=1).sum() == pytest.approx(
         np.linalg.norm(areas(before), axis=1).sum(), rel=1e-6
     )
@@ -113,27 +116,14 @@ def test_a_grid_cuts_into_cells_that_hold_only_their_own() -> None:
 
 def test_a_cut_mesh_has_no_more_open_edges_than_its_border() -> None:
     positions, uvs, triangles = bumps(12)
-    mesh, _ = cut_at_grid(start_cut([positions, uvs], triangles), (0, 0, 0), (0.3, 0.27, 0.1))
+    planes = [(0, 0.3), (0, 0.6), (0, 0.9), (1, 0.27), (1, 0.54), (1, 0.81)]
+    planes += [(2, -0.2), (2, -0.1), (2, 0.1), (2, 0.2)]
+    mesh = cut_at_planes(start_cut([positions, uvs], triangles), planes)
     edges = {(a, b) for t in mesh.indices.tolist() for a, b in zip(t, t[1:] + t[:1], strict=True)}
     for a, b in edges:
         if (b, a) not in edges:
             ends = mesh.attributes[0][[a, b], :2]
             assert np.any((ends == 0).all(axis=0) | (ends == 1).all(axis=0))
-
-
-def test_a_triangle_in_a_plane_belongs_to_the_cell_above() -> None:
-    positions = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 1]], np.float32)
-    _, [cell] = cut_at_grid(start_cut([positions], np.array([[0, 1, 2]])), (0, 0, 0), (9, 9, 1))
-    assert cell.place == (0, 0, 1)
-
-
-def test_cells_that_are_too_small_are_refused() -> None:
-    positions = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], np.float32)
-    mesh = start_cut([positions], np.array([[0, 1, 2]]))
-    with pytest.raises(EncodeError, match="too small"):
-        cut_at_grid(mesh, (0, 0, 0), (1e-9, 1, 1))
-    with pytest.raises(EncodeError, match="no size"):
-        cut_at_grid(mesh, (0, 0, 0), (0, 1, 1))
 
 
 def test_a_position_that_is_not_finite_is_refused() -> None:
@@ -143,4 +133,4 @@ def test_a_position_that_is_not_finite_is_refused() -> None:
 
 def test_nothing_is_cut_into_nothing() -> None:
     empty = start_cut([np.empty((0, 3), np.float32)], np.empty((0, 3), np.int32))
-    assert cut_at_grid(empty, (0, 0, 0), (1, 1, 1))[1] == []
+    assert cut_at_plane(empty, 0, 0.5) is empty

@@ -97,22 +97,6 @@ def test_expanded_levels_repeat_their_bits():
     assert dither.expand_levels(8)[:, 0].tolist() == list(range(256))
 
 
-@pytest.mark.parametrize("value", range(0, 256, 15))
-def test_ordered_pattern_keeps_the_mean_of_every_tile(value):
-    levels = dither.order_to_levels(grey(value, 8, 8), (5, 5, 5))
-    exact = value * 31 / 255
-    tiles = levels.reshape(2, 4, 2, 4, 3).mean(axis=(1, 3))
-    assert np.abs(tiles - exact).max() <= 1 / 32 + 1e-9
-    assert np.abs(levels - exact).max() < 1
-
-
-def test_ordered_levels_stay_in_range():
-    levels = dither.order_to_levels(photo(32), (4, 5, 6, 1))
-    assert (levels.reshape(-1, 4).max(axis=0) <= [15, 31, 63, 1]).all()
-    assert (dither.order_to_levels(grey(255), (5, 5, 5)) == 31).all()
-    assert (dither.order_to_levels(grey(0), (5, 5, 5)) == 0).all()
-
-
 @pytest.mark.parametrize(
     ("colors", "palette", "mask"),
     [

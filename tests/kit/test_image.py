@@ -361,12 +361,19 @@ def with_right_checksums(data: bytes) -> bytes:
 
 @settings(max_examples=300)
 @given(mutated(SEEDS), st.booleans())
-def test_mutated_images_decode_or_are_refused(data: bytes, repair: bool) -> None:
+def test_mutated_images_decode_to_the_surveyed_size_or_are_refused(
+    data: bytes, repair: bool
+) -> None:
     if repair and data.startswith(SIGNATURE):
         data = with_right_checksums(data)
-    for reader in (open_image, survey_image):
-        with contextlib.suppress(EncodeError):
-            reader(data, "fuzz.img")
+    survey = None
+    with contextlib.suppress(EncodeError):
+        survey = survey_image(data, "fuzz.img")
+    with contextlib.suppress(EncodeError):
+        image = open_image(data, "fuzz.img")
+        assert survey is not None
+        assert image.shape == (survey["height"], survey["width"], 4)
+        assert survey["has_alpha"] or (image[..., 3] == 255).all()
 
 
 def test_surveys_load_neither_numpy_nor_pillow() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
@@ -10,10 +10,7 @@ from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import (
     F16,
     F32,
-    F64,
-    I8,
     I16,
-    I32BE,
     U8,
     U16,
     U16BE,
@@ -22,10 +19,16 @@ from encoders.kit.layout.type import (
     Bits,
     Const,
     LayoutError,
+    Scalar,
     magic,
     raw,
 )
 from tests.kit.layout_strategy import columns, fixed_bits, misfits
+
+# Widths and byte orders that no format here has, so that the laws cover every kind of number.
+I8 = Scalar("i8", "i1")
+I32BE = Scalar("i32 big-endian", ">i4")
+F64 = Scalar("f64", "<f8")
 
 # fmt: off
 HEADER = Layout("KAC 1.0 header", 8,
@@ -64,6 +67,8 @@ MIXED = Layout("every kind of row", 58,
 )
 # fmt: on
 TABLES = [HEADER, TRIANGLE, MATERIAL, TEXTURE, MIXED]
+# A busy machine makes drawing and running examples slow; neither is what these tests are about.
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_material_of_the_worked_example_has_its_bytes() -> None:
@@ -115,7 +120,7 @@ def test_scalars_fill_every_record() -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.title)
 def test_unpack_of_pack_gives_the_columns_back(table: Layout) -> None:
-    @settings(max_examples=40)
+    @QUICK
     @given(columns(table))
     def law(case: tuple[int, dict[str, np.ndarray]]) -> None:
         count, given_columns = case
@@ -132,7 +137,7 @@ def test_unpack_of_pack_gives_the_columns_back(table: Layout) -> None:
 
 @pytest.mark.parametrize("table", TABLES[1:], ids=lambda table: table.title)
 def test_every_misfit_is_refused_with_its_field(table: Layout) -> None:
-    @settings(max_examples=40)
+    @QUICK
     @given(misfits(table))
     def law(case: tuple[int, dict[str, np.ndarray], str]) -> None:
         count, bad_columns, name = case
@@ -175,6 +180,7 @@ def test_a_count_from_a_hostile_file_costs_no_memory() -> None:
         TRIANGLE.unpack(bytes(40), 1, offset=-20)
 
 
+@settings(QUICK, max_examples=100)
 @given(st.binary(max_size=120), st.integers(-1, 3), st.integers(-1, 20))
 def test_any_bytes_are_read_or_refused(data: bytes, count: int, offset: int) -> None:
     for table in TABLES:

@@ -293,9 +293,13 @@ def test_bulk_and_careful_paths_give_the_same_arrays(data: bytes) -> None:
 def test_regular_file_is_decoded_in_bulk(blank: bytes) -> None:
     text = make_grid(4).replace(b" ", blank)
     blocks, _ = sort_lines(normalise(text, "a.obj"), "a.obj")
-    for keyword in (b"v", b"vt", b"vn"):
-        obj_block.decode_numbers_bulk(blocks[keyword].tidy())
-    obj_block.decode_faces_bulk(blocks[b"f"].tidy())
+    for keyword, width in ((b"v", 3), (b"vt", 2), (b"vn", 3)):
+        values, counts = obj_block.decode_numbers_bulk(blocks[keyword].tidy())
+        assert counts.tolist() == [width] * 25
+        assert np.array_equal(values, obj_block.decode_numbers_careful(blocks[keyword])[0])
+    faces = obj_block.decode_faces_bulk(blocks[b"f"].tidy())
+    assert faces.sizes.tolist() == [3] * 32
+    assert np.array_equal(faces.indices, obj_block.decode_faces_careful(blocks[b"f"]).indices)
 
 
 @QUICK

@@ -242,10 +242,10 @@ class Odd(EncodeError):
     [
         ("EncodeError('a problem', {}, 5)", "own:odd  a problem\n  asset  assets/odd.own\n5\n"),
         ("EncodeError('a problem', [3])", "  facts  [3]\n"),
-        ("EncodeError('a problem', {3: Silent()})", "  3      a Silent without words\n"),
+        ("EncodeError('a problem', {3: Silent()})", "  3      an unprintable Silent\n"),
         ("EncodeError(['a problem'])", "own:odd  ['a problem']\n"),
         ("EncodeError('odd \\udcff')", "own:odd  odd ?\n"),
-        ("Silent()", "own:odd  Silent: a Silent without words\n"),
+        ("Silent()", "own:odd  Silent: an unprintable Silent\n"),
         ("Odd()", "own:odd  no reason was given\n"),
     ],
 )

@@ -50,5 +50,6 @@ def convert_rate(sound: Sound, rate: int) -> Sound:
 def quantise_pcm16(sound: Sound) -> Pcm16:
     """Return 16-bit samples, rounded half up; full scale is 32768, so 16-bit input is exact."""
     scaled = np.floor(sound.samples * _FULL_SCALE + 0.5)
+    # +1.0 itself scales to 32768, one above the largest 16-bit sample, so it counts as clipped.
     limited = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE - 1)
     return Pcm16(limited.astype(np.int16), int((scaled != limited).sum()))

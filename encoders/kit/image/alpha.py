@@ -22,6 +22,7 @@ def join_alpha(color: Rgba8 | None, alpha: Rgba8 | None) -> Rgba8:
     height, width = picture.shape[:2]
     factor = resize_colour(grey, width, height)[..., 0].astype(np.uint32)
     joined = picture.copy()
+    # Rounded product of two shares of 255.
     joined[..., 3] = (picture[..., 3] * factor + 127) // 255
     return joined
 
@@ -32,6 +33,7 @@ def _grey(image: Rgba8) -> Rgba8:
     # An opaque picture can only mean its brightness.
     if (level == 255).all():
         red, green, blue = (image[..., channel].astype(np.uint32) for channel in range(3))
+        # Rec. 601 luma in integers.
         level = (299 * red + 587 * green + 114 * blue + 500) // 1000
     grey = np.full(image.shape, 255, np.uint8)
     grey[..., :3] = level[..., None].astype(np.uint8)

@@ -65,11 +65,13 @@ def unique_blocks(texels: Bytes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     for k in range(8):
         mixed = (mixed ^ parts[:, k]) * np.uint64(MIXERS[k % 4])
         mixed ^= mixed >> np.uint64(29)
+    # Sorting 64-bit hashes is much faster than sorting blocks of 64 bytes.
     order = np.argsort(mixed)
     mixed = mixed[order]
     is_new = np.append(True, mixed[1:] != mixed[:-1])
     first, again = order[is_new], np.empty_like(order)
     again[order] = np.cumsum(is_new) - 1
+    # A hash can collide, so equality is checked.
     if np.array_equal(parts[first[again]], parts):
         return first, again
     every = np.arange(len(parts))  # two different blocks have the same hash: encode all

@@ -25,6 +25,7 @@ Floats = NDArray[np.float32]
 ROUNDS = 3
 # Rounds of alternation after the search.
 SETTLING_ROUNDS = 2
+# Products with the covariance; each one turns the vector closer to the principal axis.
 POWER_STEPS = 4
 # Part of the first line that is cut off at either end: outliers cost less than a line too long.
 INSET = 16
@@ -111,6 +112,7 @@ def principal_axis(texels: Texels) -> Ints:
 def unit(x: Floats, y: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
     """Scale vectors so that their largest component is 1; zero vectors stay."""
     longest: Floats = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.abs(z))
+    # A block of one colour has no axis.
     longest[longest == 0] = 1
     return x / longest, y / longest, z / longest
 
@@ -175,8 +177,10 @@ def nearest_level(numerator: Ints, denominator: Ints) -> Ints:
 
 def fit(found: Moments, steps: int) -> Line:
     """Return the least-squares line for the chosen steps; a is rounded first, then b to match."""
+    # 0 where all texels have one step; the quotient is then useless, but its error is judged too.
     determinant = np.maximum(found.aa * found.bb - found.ab * found.ab, 1)
     solution = steps * (found.bb * found.a_color - found.ab * found.b_color)
+    # a is rounded first, and b then fitted to the rounded a: better than rounding both.
     a = nearest_level(solution, determinant)
     rest = steps * found.b_color - found.ab * expand(a)
     return Line(a, nearest_level(rest, np.maximum(found.bb, 1)))
@@ -226,6 +230,7 @@ def suffix_sums(texels: Texels) -> tuple[Ints, Ints]:
     rows = np.concatenate([texels.color, texels.opaque[None]])
     rows = np.take_along_axis(rows, order[None], 1)
     sums = np.zeros((4, 17, rows.shape[2]), np.int32)
+    # Sums from each texel to the last, so that a cut costs one look-up.
     sums[:, :16] = np.cumsum(rows[:, ::-1], axis=1, dtype=np.int32)[:, ::-1]
     return sums[:3], sums[3]
 
@@ -259,6 +264,7 @@ def try_cuts(texels: Texels, best: tuple[Line, Ints]) -> tuple[Line, Ints]:
     """Try every division of the sorted texels into steps; return the best line and its error."""
     colors, counts = suffix_sums(texels)
     a, b, least = best[0].a.copy(), best[0].b.copy(), best[1].copy()
+    # Cut k is where the step rises from k to k + 1; equal cuts skip a step.
     for cuts in combinations_with_replacement(range(17), texels.steps):
         found = cut_moments(colors, counts, cuts)
         where = promising(found, least, texels.steps)
@@ -284,6 +290,7 @@ def pack_blocks(texels: Texels, line: Line) -> Bytes:
     """Pack lines and their nearest steps as 8-byte blocks of the texels' mode."""
     steps = nearest_steps(texels, line)
     words = [(end[0] << 11) | (end[1] << 5) | end[2] for end in line]
+    # The order of the two words chooses the mode of the block.
     low, high = np.minimum(*words), np.maximum(*words)
     order = np.sign(words[0] - words[1])
     opaque_mode = texels.steps == 3

@@ -19,6 +19,7 @@ def to_blocks(image: npt.NDArray[_Texel]) -> npt.NDArray[_Texel]:
     """Split a picture (height, width, ...) into blocks (blocks, 4, 4, ...)."""
     height, width = image.shape[:2]
     edges = [(0, -height % BLOCK_SIDE), (0, -width % BLOCK_SIDE)]
+    # Repeating the edge keeps the padding from pulling the colours of a block away.
     padded = np.pad(image, edges + [(0, 0)] * (image.ndim - 2), "edge")
     rows, columns = padded.shape[0] // BLOCK_SIDE, padded.shape[1] // BLOCK_SIDE
     rest = image.shape[2:]

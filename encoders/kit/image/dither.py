@@ -1,4 +1,4 @@
-"""Dithering: Floyd-Steinberg error diffusion, and ordered dithering with a 4x4 Bayer matrix.
+"""Dithering by Floyd-Steinberg error diffusion.
 
 Error diffusion runs alternately from left to right and from right to left, to a fixed palette or
 to channels of few bits. Errors are integer sixteenths and are never rounded while they are passed
@@ -18,9 +18,6 @@ from encoders.kit.native.kernel import choose
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
-
-# The Bayer matrix: the threshold, of sixteen, at which a texel in this position is rounded up.
-BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]], np.int32)
 
 
 def diffuse_to_palette(colors: Bytes, palette: Bytes, mask: Mask | None = None) -> Bytes:
@@ -55,6 +52,7 @@ def check_shapes(colors: Bytes, palette: Bytes, mask: Mask) -> None:
 def diffuse_to_levels(colors: Bytes, bits: Sequence[int], mask: Mask | None = None) -> Bytes:
     """Return levels of `bits` (1 to 8) for each channel, by error diffusion."""
     planes = [
+        # Each channel by itself: its levels are a palette of one channel.
         diffuse_to_palette(colors[..., c : c + 1], expand_levels(count), mask)
         for c, count in enumerate(bits)
     ]
@@ -65,18 +63,10 @@ def expand_levels(bits: int) -> Bytes:
     """Return the 8-bit value of each level of `bits`: its bits repeated to fill eight."""
     level = np.arange(1 << bits)
     shown = level << (8 - bits)
+    # Copies of the bits further and further down, until eight are filled.
     for shift in range(8 - 2 * bits, -bits, -bits):
         shown |= level << shift if shift >= 0 else level >> -shift
     return shown.astype(np.uint8)[:, None]
-
-
-def order_to_levels(colors: Bytes, bits: Sequence[int]) -> Bytes:
-    """Return levels of `bits` for each channel, by ordered dithering."""
-    height, width = colors.shape[:2]
-    pattern = np.tile(BAYER, (-(-height // 4), -(-width // 4)))[:height, :width, None]
-    top = (1 << np.array(bits, np.int32)) - 1
-    scaled = colors[..., : len(bits)].astype(np.int32) * top * 32
-    return ((scaled + 255 * (2 * pattern + 1)) // (255 * 32)).astype(np.uint8)
 
 
 def dither(

@@ -1,7 +1,4 @@
-"""Indexed pictures: palettes of exact colours, and 4- or 8-bit indices packed into 16-bit words.
-
-Everything here is lossless; `quantise` reduces colours.
-"""
+"""Indices of 4 or 8 bits packed into 16-bit words, without loss; `quantise` makes palettes."""
 
 from __future__ import annotations
 
@@ -14,24 +11,6 @@ from encoders.kit.image.pixel import Words
 Indices = npt.NDArray[np.uint8]
 
 
-def index_words(words: Words, limit: int) -> tuple[Words, Indices] | None:
-    """Return the sorted palette and an index per texel, or None when there are too many words."""
-    # Sorted, so that the palette does not depend on the order of the texels.
-    palette, inverse = np.unique(words, return_inverse=True)
-    if len(palette) > limit:
-        return None
-    return palette, inverse.reshape(words.shape).astype(np.uint8)
-
-
-def look_up(palette: Words, indices: Indices, name: str) -> Words:
-    """Return the word of every texel, or refuse an index outside the palette."""
-    highest = int(indices.max(initial=0))
-    if indices.size and highest >= len(palette):
-        facts = {"file": name, "index": highest, "palette": f"{len(palette)} words"}
-        raise EncodeError("an index lies outside of the palette", facts)
-    return palette[indices]
-
-
 def pack_indices(indices: Indices, bits: int) -> Words:
     """Pack rows of 4- or 8-bit indices into 16-bit words, the leftmost in the lowest bits.
 
@@ -40,6 +19,7 @@ def pack_indices(indices: Indices, bits: int) -> Words:
     """
     per_word = 16 // bits
     highest = int(indices.max(initial=0))
+    # Checked, because a larger index would spill into the neighbour's bits.
     if highest >> bits:
         raise EncodeError(
             "an index does not fit its bits", {"index": highest, "allowed": (1 << bits) - 1}

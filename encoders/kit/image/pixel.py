@@ -28,11 +28,7 @@ class PixelWord:
 
 # Names run from the most significant bits to the least.
 RGBA4444 = PixelWord("RGBA4444", ((12, 4), (8, 4), (4, 4), (0, 4)))
-ABGR4444 = PixelWord("ABGR4444", ((0, 4), (4, 4), (8, 4), (12, 4)))
 ABGR1555 = PixelWord("ABGR1555", ((0, 5), (5, 5), (10, 5), (15, 1)))
-ARGB1555 = PixelWord("ARGB1555", ((10, 5), (5, 5), (0, 5), (15, 1)))
-RGBA5551 = PixelWord("RGBA5551", ((11, 5), (6, 5), (1, 5), (0, 1)))
-RGB565 = PixelWord("RGB565", ((11, 5), (5, 6), (0, 5), (0, 0)))
 
 
 def truncate_bits(values: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
@@ -70,6 +66,7 @@ def encode_words(
     words = np.zeros(image.shape[:-1], np.uint16)
     for index, (shift, bits) in enumerate(word.channels):
         values = image[..., index]
+        # A cut-out, not a colour: rounding would put the threshold at 128 whatever was asked for.
         if bits == 1:
             codes = (values >= alpha_threshold).astype(np.uint8)
         elif bits:
@@ -90,20 +87,9 @@ def decode_words(words: Words, word: PixelWord) -> Rgba8:
     return image
 
 
-def encode_playstation(image: Rgba8, alpha_threshold: int = 128) -> Words:
-    """Encode an RGBA8 picture as PlayStation colour words: five bits each, red lowest.
-
-    The console does not draw word 0. Texels with an alpha below the threshold become 0, and opaque
-    black becomes 0x8000. The top bit of all other colours stays clear, because it marks texels as
-    semi-transparent.
-    """
-    colours = encode_words(image, ABGR1555, round_bits) & np.uint16(0x7FFF)
-    opaque = np.where(colours == 0, np.uint16(0x8000), colours)
-    return np.where(image[..., 3] >= alpha_threshold, opaque, np.uint16(0))
-
-
 def decode_playstation(words: Words) -> Rgba8:
     """Decode PlayStation colour words: word 0 is transparent, all others are opaque."""
     image = decode_words(words, ABGR1555)
+    # The top bit is the console's semi-transparency flag, not alpha.
     image[..., 3] = np.where(words == 0, 0, 255)
     return image

@@ -21,6 +21,7 @@ BLOCK_BYTES = 65535
 def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
     """Encode a picture (height, width, 1, 3 or 4 channels) with 8 bits per channel."""
     height, width, channels = picture.shape
+    # The first byte of a row is its filter; 0 is none.
     rows = np.zeros((height, 1 + width * channels), np.uint8)
     rows[:, 1:] = picture.reshape(height, -1)
     header = width.to_bytes(4, "big") + height.to_bytes(4, "big")
@@ -31,7 +32,9 @@ def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 def store(data: bytes) -> bytes:
     """Return data as a zlib stream of stored blocks."""
+    # The zlib header: deflate with a 32 KiB window, no dictionary, fastest.
     parts = [b"\x78\x01"]
+    # One block even for no data, since a stream needs a last one.
     for start in range(0, max(len(data), 1), BLOCK_BYTES):
         block = data[start : start + BLOCK_BYTES]
         is_last = start + BLOCK_BYTES >= len(data)

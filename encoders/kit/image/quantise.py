@@ -64,6 +64,7 @@ def levels_555(rgba: Bytes) -> Bytes:
 
 def histogram(levels: Bytes) -> tuple[Ints, Ints, Ints]:
     """Return the colours in use, how often each is used, and the number of each texel's colour."""
+    # Integers do not go through BLAS, so this product is exact.
     words = levels.astype(np.int64) @ np.array([1, 32, 1024])
     uses = np.bincount(words, minlength=1 << 15)
     words_in_use = np.flatnonzero(uses)
@@ -97,11 +98,13 @@ def choose_palette(used: Ints, weight: Ints, count: int) -> Ints:
             break
         centers = moved
     palette = round_to_levels(used, weight, (2 * centers + FINE) // (2 * FINE))
+    # Sorted, so that the palette does not depend on the course of the search.
     return palette[np.argsort(palette @ np.array([1, 32, 1024]))]
 
 
 def centroids(used: Ints, weight: Ints, label: Ints, count: int) -> Ints:
     """Return the mean colour of each label in fine units; an unused label takes a costly colour."""
+    # bincount sums in float64, exact below 2^53 uses.
     uses = np.bincount(label, weight, count).astype(np.int64)
     sums = [np.bincount(label, weight * used[:, c], count).astype(np.int64) for c in range(3)]
     doubled = 2 * np.maximum(uses, 1)[:, None]

@@ -79,6 +79,8 @@ def pack_rectangles(items: Iterable[Item], page: PageKind) -> Packing:
     return best or Packing({}, (), 0)
 
 
+# Largest first by area, longer side, perimeter and shorter side: none is best for every set. The
+# key makes each order total.
 _ORDERS: tuple[Callable[[Item], tuple[int, int, int, str]], ...] = (
     lambda item: (-item.width * item.height, -item.height, -item.width, item.key),
     lambda item: (-max(item.width, item.height), -item.height, -item.width, item.key),
@@ -130,6 +132,7 @@ def _pack_in_order(items: list[Item], page: PageKind, empty: list[_Space]) -> Pa
     for item in items:
         number, spot = _first_spot(item, pages)
         if spot is None and (page.max_pages is None or len(pages) < page.max_pages):
+            # On a new page; an item that does not fit an empty page never fits.
             spot = _best_spot(item, empty)
             if spot is not None:
                 pages.append(_Page(empty))
@@ -181,6 +184,7 @@ def _corner(edge: int, size: int, align: int, within: tuple[int, int] | None) ->
     """Return the first coordinate from an edge on where an item of this size may begin."""
     start = -(-edge // align) * align
     if within is not None and start % within[0] + size > within[1]:
+        # The next window begins at a multiple of the step, which is aligned too.
         return -(-start // within[0]) * within[0]
     return start
 

@@ -143,6 +143,7 @@ def _shrink(values: _Sums, axis: int, target: int) -> _Sums:
     sums = np.zeros((source + 1, *lines.shape[1:]), np.int64)
     np.cumsum(lines, axis=0, out=sums[1:])
     whole, part = np.divmod(np.arange(target + 1) * source, target)
+    # At the very end there is no further texel, and `part` is 0.
     last = lines[np.minimum(whole, source - 1)]
     return np.moveaxis(np.diff(sums[whole] * target + last * part[:, None, None], axis=0), 0, axis)
 
@@ -151,6 +152,8 @@ def _enlarge(values: _Sums, axis: int, target: int) -> _Sums:
     """Interpolate between the two source texels whose centres enclose each target's centre."""
     source = values.shape[axis]
     lines = np.moveaxis(values, axis, 0)
+    # The centre (i + 1/2) * source / target - 1/2 in source texels, times 2 * target. Negative at
+    # the edge, where the clipped neighbours are both the first texel.
     whole, part = np.divmod((2 * np.arange(target) + 1) * source - target, 2 * target)
     weight = part[:, None, None]
     first = lines[np.clip(whole, 0, source - 1)]

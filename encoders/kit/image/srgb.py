@@ -24,6 +24,7 @@ def srgb_of(linear: float) -> float:
     return 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
 
 
+# Rounded to 16 bits, so that the last bit of the power function does not show.
 _LINEAR = np.array([round(linear_of(code / 255) * LINEAR_WHITE) for code in range(256)], np.uint16)
 # Entry n: the least light from which code n + 1 is nearer than code n.
 _STEPS = np.array(

@@ -33,6 +33,7 @@ class Column:
     @property
     def low(self) -> int | float:
         """The least value that fits."""
+        # A bit field is narrower than the word that `type` describes.
         return 0 if self.bits else self.type.low
 
     @property
@@ -55,6 +56,7 @@ class Column:
         array = self._shaped(value, count)
         if self.type.is_float:
             return self._checked_floats(array)
+        # Object arrays hold Python integers above 64 bits; these are compared exactly below.
         if array.dtype.kind not in "iubO":
             raise LayoutError(f"{self.table}: {self.name} takes integers, not {array.dtype}")
         # One pass for the usual case; the mask is only made for the error.
@@ -71,11 +73,13 @@ class Column:
 
     def _shaped(self, value: object, count: int) -> AnyArray:
         """Return the caller's value as an array of shape (count or 1, *shape)."""
+        # numpy would read bytes as a string and drop trailing zeros.
         if isinstance(value, bytes) and self.type.code == "u1":
             value = np.frombuffer(value, np.uint8)
         array = np.asarray(value)
         shape = self.type.shape
         if array.shape == shape:
+            # A leading axis of length 1: numpy repeats the value for every record.
             return array.reshape((1, *shape))
         if array.shape != (count, *shape):
             raise LayoutError(
@@ -91,6 +95,7 @@ class Column:
             stored = array.astype(self.type.dtype)
         bad = ~np.isfinite(stored)
         if self.type.allows_nonfinite:
+            # Infinity may be stored, but not a finite number that overflows to it.
             bad &= np.isfinite(array)
         if bad.any():
             self._refuse(array, bad)
@@ -99,6 +104,7 @@ class Column:
     def _refuse(
         self, array: AnyArray, bad: AnyArray, facts: dict[str, object] | None = None
     ) -> None:
+        # The first index is the record, the others lie within an array field.
         where = tuple(int(index) for index in np.argwhere(bad)[0])
         value = array[where]
         raise EncodeError(
@@ -135,6 +141,7 @@ class Layout:
         every = [column for row in rows for column in _columns_of(title, row)]
         self.columns = {column.name: column for column in every if not column.is_padding}
         names = [column.name for column in every if not column.is_padding]
+        # Constants have no column, but errors and documentation name them too.
         names += [row.name for row in rows if isinstance(row.type, Const)]
         if len(set(names)) != len(names):
             raise LayoutError(f"{title}: a name occurs twice in {names}")
@@ -211,6 +218,7 @@ class Layout:
                 raise LayoutError(
                     f"{self.title}: {row.name} stands at {row.offset:#x}, not {offset:#x}"
                 )
+            # `_check_fixed` covers a padding row as a whole, so parts of it would have no meaning.
             if row.name.startswith("_") and not isinstance(row.type, Scalar):
                 raise LayoutError(f"{self.title}: {row.name} is padding, so it has no parts")
             offset += row.type.size
@@ -233,11 +241,13 @@ class Layout:
         else:
             for column in _columns_of(self.title, row):
                 if not column.is_padding:
+                    # To the word first: a narrower input would lose bits in the shift.
                     values = checked[column.name].astype(row.type.word.dtype)
                     target[...] |= values << column.shift
 
     def _read(self, stored: AnyArray, row: Row) -> dict[str, AnyArray]:
         """Return the columns of one row, of all records."""
+        # A copy of its own: a view would keep the whole file in memory and be read-only.
         native = np.array(stored, stored.dtype.newbyteorder("="), order="C")
         if isinstance(row.type, Bits):
             return {
@@ -257,6 +267,7 @@ class Layout:
             for column in _columns_of(self.title, row):
                 if column.bits and column.is_padding:
                     mask[field] |= column.mask << column.shift
+        # Whole bytes for constants and padding rows; the loop above marked single bits only.
         masked = bytearray(mask.tobytes())
         for row in self.rows:
             if isinstance(row.type, Const) or row.name.startswith("_"):
@@ -274,6 +285,7 @@ class Layout:
         wrong = (records.reshape(count, self.size) & mask) != value
         if wrong.any():
             record, byte = (int(index) for index in np.argwhere(wrong)[0])
+            # The row in which the byte lies is the last one that starts at or before it.
             row = next(row for row in reversed(self.rows) if row.offset <= byte)
             start = offset + record * self.size + row.offset
             found = data[start : start + row.type.size].hex(" ")

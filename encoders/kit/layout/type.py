@@ -18,7 +18,7 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 
 
 class LayoutError(ValueError):
-    """A mistake in the code of a target: a wrong table, column name or shape."""
+    """A mistake in the code of a target, such as a wrong table, column name or shape."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Scalar:
     def __getitem__(self, shape: int | tuple[int, ...]) -> Scalar:
         """Return the array type of this element: `U16[3, 3]` is three rows of three."""
         sizes = shape if isinstance(shape, tuple) else (shape,)
+        # A second index would replace the first shape in silence.
         if self.shape or min(sizes) < 1:
             raise LayoutError(f"{self.name}{self.shape}[{shape}] is not an array type")
         return replace(self, shape=sizes)
@@ -54,6 +55,7 @@ class Scalar:
     @property
     def size(self) -> int:
         """The width of all elements together, in bytes."""
+        # The product of an empty shape is 1.
         return self.dtype.itemsize * math.prod(self.shape)
 
     @property
@@ -87,6 +89,7 @@ class Bits:
         widths = [width for _, width in self.fields]
         if self.word.shape or self.word.dtype.kind != "u":
             raise LayoutError(f"bit fields need one unsigned word, not {self.word.text}")
+        # Unused bits must be named padding, so that the reader can check that they are zero.
         if min(widths) < 1 or sum(widths) != 8 * self.word.size:
             raise LayoutError(f"bit fields of {widths} bits do not fill a {self.word.text}")
 
@@ -141,20 +144,15 @@ def magic(value: bytes) -> Const:
     return Const(raw(len(value)), value)
 
 
+# Only the types that formats here use; a new one needs one line.
 U8 = Scalar("u8", "u1")
 U16 = Scalar("u16", "<u2")
 U32 = Scalar("u32", "<u4")
 U64 = Scalar("u64", "<u8")
-I8 = Scalar("i8", "i1")
 I16 = Scalar("i16", "<i2")
 I32 = Scalar("i32", "<i4")
-I64 = Scalar("i64", "<i8")
 F16 = Scalar("f16", "<f2")
 F32 = Scalar("f32", "<f4")
-F64 = Scalar("f64", "<f8")
 U16BE = Scalar("u16 big-endian", ">u2")
-U32BE = Scalar("u32 big-endian", ">u4")
 U64BE = Scalar("u64 big-endian", ">u8")
 I16BE = Scalar("i16 big-endian", ">i2")
-I32BE = Scalar("i32 big-endian", ">i4")
-F32BE = Scalar("f32 big-endian", ">f4")

@@ -18,7 +18,7 @@ from encoders.kit.mesh.triangle import Indices, checked_triangles
 
 Float32 = NDArray[np.float32]
 
-MAX_PLANES = 4096
+# A plane can triple a triangle, so many planes could exhaust the memory.
 MAX_PIECES = 1 << 24
 
 
@@ -34,14 +34,6 @@ class CutMesh:
     source: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a grid: its coordinates, and the indices of the triangles in it."""
-
-    place: tuple[int, int, int]
-    triangles: NDArray[np.int64]
-
-
 def start_cut(attributes: Sequence[Float32], indices: NDArray[np.integer]) -> CutMesh:
     """Return an uncut mesh with float32 attributes and checked triangles."""
     triangles = checked_triangles(indices, len(attributes[0]))
@@ -53,6 +45,7 @@ def start_cut(attributes: Sequence[Float32], indices: NDArray[np.integer]) -> Cu
 
 def cut_at_plane(mesh: CutMesh, axis: int, value: float) -> CutMesh:
     """Cut every triangle that crosses the plane `axis = value`."""
+    # Positions are float32, so the plane must be one: a vertex in it is then exactly in it.
     plane = np.float32(value)
     coordinate = mesh.attributes[0][:, axis]
     side = (coordinate > plane).astype(np.int8) - (coordinate < plane).astype(np.int8)
@@ -65,62 +58,6 @@ def cut_at_plane(mesh: CutMesh, axis: int, value: float) -> CutMesh:
     ends, pieces, piece_of = _split(cut, rotated_sides, side, len(coordinate))
     attributes = _add_cut_vertices(mesh.attributes, ends, axis, plane)
     return _replace_cut(mesh, is_cut, attributes, pieces, piece_of)
-
-
-def cut_at_grid(
-    mesh: CutMesh, origin: Sequence[float], size: Sequence[float]
-) -> tuple[CutMesh, list[Cell]]:
-    """Cut a mesh at all planes of a grid; return it with its non-empty cells in order.
-
-    Cell n spans origin + n * size to the next plane; an axis of infinite size is not cut. A
-    triangle that lies in a plane belongs to the cell above it.
-    """
-    grids = [_planes(mesh.attributes[0][:, axis], origin[axis], size[axis]) for axis in range(3)]
-    for axis, (_, planes) in enumerate(grids):
-        for value in planes.tolist():
-            mesh = cut_at_plane(mesh, axis, value)
-    corners = mesh.attributes[0].astype(np.float64)[mesh.indices]
-    # No triangle crosses a plane any more, so its centre decides about the cell.
-    middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
-    places = np.empty((len(middle), 3), dtype=np.int64)
-    for axis, (first, planes) in enumerate(grids):
-        places[:, axis] = first + np.searchsorted(planes, middle[:, axis], side="right")
-    return mesh, _cells(places)
-
-
-def _planes(coordinate: Float32, origin: float, size: float) -> tuple[int, Float32]:
-    """Return the first cell that has coordinates, and the planes between all such cells."""
-    if not size > 0.0:
-        raise EncodeError("a cell has no size", {"found": size, "allowed": "more than 0"})
-    if not len(coordinate) or np.isinf(size):
-        return 0, np.empty(0, np.float32)
-    first, last = (
-        int(np.floor((float(end) - origin) / size)) for end in (coordinate.min(), coordinate.max())
-    )
-    # A tiny cell size would cut the mesh into more pieces than memory holds.
-    if last - first > MAX_PLANES:
-        raise EncodeError(
-            "cells are too small for the mesh", {"planes": last - first, "allowed": MAX_PLANES}
-        )
-    steps = np.arange(first + 1, last + 1, dtype=np.float64)
-    return first, (origin + steps * size).astype(np.float32)
-
-
-def _cells(places: NDArray[np.int64]) -> list[Cell]:
-    """Group triangles by cell, cells in order of their coordinates."""
-    if not len(places):
-        return []
-    order = np.lexsort((places[:, 2], places[:, 1], places[:, 0]))
-    ordered = places[order]
-    starts = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
-    groups = np.split(order, starts)
-    return [Cell(_place(places[group[0]]), group) for group in groups]
-
-
-def _place(row: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return a row as the tuple of a cell's coordinates."""
-    x, y, z = row.tolist()
-    return x, y, z
 
 
 def _rotate(triangles: Indices, sides: NDArray[np.int8]) -> tuple[Indices, NDArray[np.int8]]:
@@ -147,6 +84,7 @@ def _split(
     is_downward = side[edges[:, 0]] > 0
     # Always from below to above, so that both triangles at an edge compute the same vertex.
     edges[is_downward] = edges[is_downward, ::-1]
+    # One new vertex for an edge that two triangles share.
     key = edges[:, 0].astype(np.int64) * next_vertex + edges[:, 1]
     unique, number = np.unique(key, return_inverse=True)
     first, second, middle = np.split(
@@ -194,5 +132,6 @@ def _replace_cut(
     # By position: two new vertices can round to the same one.
     is_area = (at != np.roll(at, 1, axis=1)).any(axis=2).all(axis=1)
     kept = np.flatnonzero(np.concatenate([np.ones(len(whole), np.bool_), is_area]))
+    # Stable: pieces stand where their triangle stood, in the order in which they were cut.
     order = kept[np.argsort(origin[kept], kind="stable")]
     return CutMesh(attributes, triangles[order], mesh.source[origin[order]])

@@ -13,6 +13,7 @@ def label_components(triangles: npt.NDArray[np.integer], vertex_count: int) -> N
     roots = _roots(triangles.astype(np.intp), vertex_count)[triangles[:, 0]]
     _, first, inverse = np.unique(roots, return_index=True, return_inverse=True)
     number = np.empty_like(first)
+    # unique sorts by root; numbers follow the first triangle instead.
     number[np.argsort(first)] = np.arange(len(first))
     return number[inverse]
 

@@ -18,6 +18,7 @@ from encoders.kit.source.material import Material
 
 Floats = npt.NDArray[np.float32]
 Corners = npt.NDArray[np.int32]
+# Keys of rows are products of ranges; below this they cannot overflow 64 bits.
 KEY_LIMIT = 2**62
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -176,6 +177,7 @@ def first_use(
     Return the first row of each number, and the number of each row.
     """
     _, first, ids = np.unique(_row_keys(columns), return_index=True, return_inverse=True)
+    # unique numbers by sorted key; this renumbers by first occurrence.
     order = np.argsort(first)
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
@@ -190,6 +192,7 @@ def _row_keys(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
     keys, span = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        # Ranks of the keys first: they are few where rows repeat. Then those of the column.
         if span * (high - low + 1) > KEY_LIMIT:
             keys, span = _rank(keys), len(keys)
         if span * (high - low + 1) > KEY_LIMIT:

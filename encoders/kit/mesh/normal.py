@@ -91,6 +91,7 @@ def _with_normals(mesh: Mesh, corners: npt.NDArray[np.intp], normals: Doubles) -
     values, rows = np.zeros((0, 3), np.float32), np.full(mesh.triangle_count * 3, -1, np.int32)
     if mesh.normal is not None:
         values, rows = mesh.normal.values, mesh.normal.corner.reshape(-1).copy()
+    # Merged after rounding, so that normals which differ in float64 alone are stored once.
     made = normals.astype(np.float32)
     first, ids = first_use(list(made.view(np.int32).T))
     rows[corners] = ids + len(values)

@@ -23,6 +23,7 @@ ATTEMPTS = 4
 TRIANGLE_WORTH = 5
 # Triangles looked at around one vertex: the centre of a large fan would take too long.
 WINDOW = 64
+# The kernel keeps the vertices of a patch in an array of this size.
 MAX_VERTICES = 256
 
 
@@ -44,6 +45,7 @@ def cluster_patches(
     if not (3 <= max_vertices <= MAX_VERTICES and 1 <= max_triangles <= WINDOW):
         raise ValueError(f"no patch of {max_vertices} vertices and {max_triangles} triangles")
     triangles = checked_triangles(indices, vertex_count)
+    # A triangle with two equal corners draws nothing, and would count a vertex twice.
     drawn = np.flatnonzero(has_distinct_corners(triangles)).astype(np.int32)
     kept = np.ascontiguousarray(triangles[drawn])
     order = np.empty(len(kept), dtype=np.int32)
@@ -96,11 +98,13 @@ class _Pool:
             by_vertex[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)
         ]
         self.live = [len(near) for near in self.around]
+        # All triangles before `head` are taken.
         self.head = [0] * vertex_count
         self.taken = bytearray(len(triangles))
         self.mark = [0] * vertex_count
         self.marks = 0
         self.border: list[int] = []
+        # Vertices of earlier patches with triangles left; a stack.
         self.waiting: list[int] = []
         self.is_waiting = bytearray(vertex_count)
         self.scan = 0
@@ -140,6 +144,7 @@ class _Pool:
             found = self._seeds_around([vertex])
         if found:
             return found
+        # Only reached with triangles left, so the scan ends; it never goes back.
         while self.taken[self.scan]:
             self.scan += 1
         return [self.scan]
@@ -163,6 +168,7 @@ def _build_patch(pool: _Pool, max_vertices: int, max_triangles: int) -> _Growth:
     ]
     patch = min(attempts, key=lambda growth: _leftover(pool, growth))
     pool.take(patch, patch.triangles)
+    # A small component leaves room. Three vertices must be free for any further seed.
     while patch.stuck and pool.left and len(patch.vertices) + 3 <= max_vertices:
         before = len(patch.triangles)
         if before == max_triangles:

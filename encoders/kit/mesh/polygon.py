@@ -39,12 +39,14 @@ def triangulate(
     Corners are numbered through; `rows` gives the vertex of each.
     """
     corners, face = fan(sizes)
+    # Triangles need no test, and most files have nothing else.
     many = np.flatnonzero(sizes[face] > 3)
     if not len(many):
         return corners, face
     areas = area_vectors(vertices[rows[corners[many]]].astype(np.float64))
     folded, normals = find_folded(areas, face[many])
     starts = np.searchsorted(face, folded)
+    # The fan of a folded quad is wrong at one diagonal, so the other one is right.
     is_quad = sizes[folded] == 4
     cut_quads(corners, starts[is_quad])
     _check_work(sizes, folded[~is_quad])
@@ -116,6 +118,7 @@ def flatten(points: Doubles, normal: Doubles) -> list[Point]:
     """Project a polygon along the axis nearest to its normal, so that it is counter-clockwise."""
     axis = int(np.argmax(np.abs(normal)))
     across, up = (axis + 1) % 3, (axis + 2) % 3
+    # Looking along the axis from the other side would mirror the polygon.
     if normal[axis] < 0:
         across, up = up, across
     return list(zip(points[:, across].tolist(), points[:, up].tolist(), strict=True))
@@ -154,6 +157,7 @@ def _is_ear(points: Sequence[Point], ring: list[int], place: int) -> bool:
         return False
     low_x, _, high_x = sorted((a[0], b[0], c[0]))
     low_y, _, high_y = sorted((a[1], b[1], c[1]))
+    # Most corners are ruled out by one comparison before the three turns.
     near = [points[i] for i in ring if low_x <= points[i][0] <= high_x]
     return not any(
         _turn(a, b, p) >= 0 and _turn(b, c, p) >= 0 and _turn(c, a, p) >= 0

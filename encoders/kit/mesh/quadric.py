@@ -23,6 +23,7 @@ def plane_quadrics(direction: Float64, offset: Float64, weight: Float64) -> Floa
     x, y, z = direction
     columns = np.empty((SIZE, len(offset)))
     products = ((x, x), (y, y), (z, z), (x, y), (x, z), (y, z), (x, offset), (y, offset))
+    # The rows stand in the order that the module head gives.
     for row, (a, b) in enumerate((*products, (z, offset), (offset, offset))):
         np.multiply(a, b, out=columns[row])
         columns[row] *= weight
@@ -67,6 +68,7 @@ def gradient_quadrics(corners: Float64, values: Float64) -> Float64:
     for n in range(count):
         start = values[0, n]
         rise, other = values[1, n] - start, values[2, n] - start
+        # Cramer's rule for the gradient in the basis of the two edges.
         along, across = (rise * bb - other * ab) * inverse, (other * aa - rise * ab) * inverse
         gradient = first * along + second * across
         offset = start - dot(gradient, corners[0])

@@ -125,6 +125,7 @@ def _simplified(
 ) -> Simplified:
     triangles = checked_triangles(surface.indices, len(surface.positions))
     weld, touches = _weld(surface)
+    # By place: a triangle whose corners share a position has no area, and the kernel refuses it.
     numbers = np.flatnonzero(has_distinct_corners(weld.number[triangles])).astype(np.int32)
     triangles = np.ascontiguousarray(triangles[numbers])
     if len(triangles) == 0:
@@ -148,6 +149,7 @@ def _simplified(
         values = _attributes(surface, corners, triangles, edge)
         wedges = _vertex_wedges(corners, triangles, weld, values)
     left = wedges.triangles
+    # The kernel takes a target between none and all.
     target = min(max(target_triangles, 0), len(left))
     kernel = choose("simplify", collapse_reference)
     kernel(left, wedges.place, places, wedges.rows, target, reached)
@@ -166,6 +168,7 @@ def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
     weld = weld_vertices([surface.positions])
     if surface.parts is None:
         return weld, np.zeros(len(weld.number), np.bool_)
+    # A place is a position and a part in one number.
     pairs = weld.number.astype(np.int64) * (int(surface.parts.max(initial=0)) + 1) + surface.parts
     _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -195,6 +198,7 @@ def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
     if not np.isfinite(points).all():
         raise EncodeError("a position is not a finite number")
     low = points.min(axis=1, keepdims=True)
+    # One scale for all axes keeps angles; 1 for a mesh that is a single point.
     extent = float((points.max(axis=1, keepdims=True) - low).max()) or 1.0
     return (points - low) / extent, extent
 
@@ -226,6 +230,7 @@ def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: fl
         flat = np.zeros((3, len(surface.uvs)))
         flat[:2] = surface.uvs.T
         uv_area = _doubled_area(_at_corners(flat, triangles))
+        # Length on the surface for a length in texture space, by the ratio of their areas.
         scale = math.sqrt(_doubled_area(corners) / uv_area) if uv_area > 0.0 else 0.0
         columns.append(flat[:2] * (UV_SHIFT * scale))
     return np.concatenate(columns)
@@ -262,8 +267,10 @@ def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
 def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) -> Float64:
     """Return how each place may move: along the rim where exactly two open edges meet."""
     freedom = np.full(count, FREE)
+    # Every irregular edge locks its ends, then those in the middle of a clean open edge are freed.
     freedom[ends] = LOCKED
     at_rim = np.bincount(ends[is_open].reshape(-1), minlength=count) == 2
+    # Edges of three or more triangles: no single rim to follow.
     at_rim[ends[~is_open]] = False
     freedom[at_rim] = RIM
     return freedom
@@ -276,6 +283,7 @@ def _special_edges(
     one, other = paired_edges(ends)
     irregular = np.ones(len(ends), np.bool_)
     irregular[one] = irregular[other] = False
+    # Opposite edges of the same places with different vertices: a seam of UVs or normals.
     is_split = (vertices[one] != vertices[other, ::-1]).any(axis=1)
     return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])
 

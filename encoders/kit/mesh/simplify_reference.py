@@ -131,6 +131,7 @@ class _Queue:
 
     def touch(self, near: int, has_grown: bool) -> None:
         """Update a neighbour that gained triangles or could not move; others update when popped."""
+        # The others keep their queued cost: `pop` finds out when it no longer holds.
         if has_grown or self.current[near] < 0.0:
             self.update(near)
 

@@ -70,6 +70,7 @@ def strip_patches(
     triangles = checked_triangles(indices, vertex_count)[clusters.order]
     if not has_distinct_corners(triangles).all():
         raise ValueError("a cluster has a triangle with fewer than three vertices")
+    # Three vertices and three entries for each triangle is the worst case: strips of one.
     vertices = np.empty(triangles.size, np.int32)
     entries = np.empty(triangles.size, np.uint8)
     starts = np.zeros((len(triangles) + 1, 2), np.int32)
@@ -97,6 +98,7 @@ def _strip_reference(
         corners: list[list[int]] = triangles[begin:end].tolist()
         for strips in _group_strips(cover_patch(corners, max_entries - 2), max_entries):
             local = _local_numbers(corners, strips)
+            # An entry has four bits for the vertex.
             if len(local) > MAX_VERTICES:
                 return -1
             commands = [entry for strip in strips for entry in _commands(corners, strip, local)]
@@ -114,6 +116,7 @@ def _group_strips(strips: list[Strip], max_entries: int) -> Iterator[list[Strip]
     group: list[Strip] = []
     room = max_entries
     for strip in strips:
+        # Two pushes start each strip.
         if len(strip) + 2 > room:
             yield group
             group, room = [], max_entries
@@ -183,6 +186,7 @@ class _Search:
         self.branches += 1
         state = 6 * self._most_isolated(remaining)
         # By mask: ways that cover the same triangles are tried once.
+        # Edges from last to first: the dict keeps the run of the lowest edge for a mask.
         runs = {mask: run for run, mask in (self._run(state + k, remaining) for k in (4, 2, 0))}
         for mask, run in sorted(runs.items(), key=lambda item: (-len(item[1]), item[1])):
             self.strips.append(run)
@@ -228,6 +232,7 @@ def _partners(corners: list[list[int]]) -> list[int]:
     alone: dict[tuple[int, int], int] = {}
     for triangle, (a, b, c) in enumerate(corners):
         for edge, ends in enumerate(((a, b), (b, c), (c, a))):
+            # Regardless of direction: triangles of both windings may share an edge.
             other = alone.pop(ends if ends[0] < ends[1] else ends[::-1], -1)
             here = 3 * triangle + edge
             if other < 0:
@@ -240,12 +245,14 @@ def _partners(corners: list[list[int]]) -> list[int]:
 def _next_state(corners: list[list[int]], partner: list[int], state: int) -> int:
     """Return the state in which the strip enters the next triangle, or -1 at a border."""
     triangle, uncrossed, direction = state // 6, state % 6 // 2, state % 2
+    # The strip leaves by the edge that its two newest vertices form.
     exit_edge = (uncrossed + 2 - direction) % 3
     newest = corners[triangle][(uncrossed + direction) % 3]
     other = partner[3 * triangle + exit_edge]
     if other < 0:
         return -1
     entered, edge = divmod(other, 3)
+    # Which way round the next triangle lies decides the direction, and so its kick.
     if corners[entered][(edge + 1) % 3] == newest:
         return 6 * entered + 2 * ((edge + 2) % 3)
     return 6 * entered + 2 * ((edge + 1) % 3) + 1

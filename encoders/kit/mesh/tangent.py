@@ -48,6 +48,7 @@ def corner_tangents(mesh: TangentMesh) -> Float32:
     vertices = weld_vertices([mesh.positions, mesh.normals, mesh.uvs])
     welded = vertices.number[triangles]
     place = weld_vertices([mesh.positions]).number[triangles]
+    # By position, as MikkTSpace defines degenerate.
     is_good = has_distinct_corners(place)
     result = np.empty((len(triangles), 3, 4), np.float32)
     result[:] = UNKNOWN
@@ -78,6 +79,7 @@ def _good_tangents(mesh: TangentMesh, triangles: Indices, welded: Indices) -> Fl
     direction, weight = _weighted(mesh, triangles, slope)
     sums = np.empty((3, int(group.max()) + 1))
     for axis in range(3):
+        # bincount adds in the order of the corners, on every machine.
         sums[axis] = np.bincount(group, weights=direction[axis] * weight)
     tangent, length = unit(sums)
     result = np.empty((len(group), 4), np.float32)
@@ -99,6 +101,8 @@ def _slopes(mesh: TangentMesh, triangles: Indices) -> tuple[Float64, NDArray[np.
     (u1, v1), (u2, v2) = uvs[1] - uvs[0], uvs[2] - uvs[0]
     sign = np.sign(u1 * v2 - v1 * u2)
     # The sign makes mirrored textures point along growing u as well.
+    # MikkTSpace's direction of u, without the division by the area in texture space: unit length
+    # drops it.
     slope, length = unit((first * v2 - second * v1) * sign)
     return slope, np.where(length > 0.0, sign, 0.0).astype(np.int8)
 
@@ -168,6 +172,7 @@ def _angle(a: Float64, b: Float64) -> Float64:
     """
     difference, total = a - b, a + b
     across, along = np.sqrt(dot(difference, difference)), np.sqrt(dot(total, total))
+    # The smaller over the larger keeps the argument of the arc tangent in 0..1.
     low, high = np.minimum(across, along), np.maximum(across, along)
     half = _arc_tangent(np.divide(low, high, out=np.zeros_like(low), where=high > 0.0))
     return np.where(across > along, math.pi - 2.0 * half, 2.0 * half)

@@ -24,6 +24,7 @@ def transform_uv(texture: Texture, uv: npt.NDArray[np.float32]) -> npt.NDArray[n
         return uv
     sine, cosine = math.sin(texture.rotation), math.cos(texture.rotation)
     right, down = texture.offset
+    # Scale, then rotation, then offset: the order of KHR_texture_transform.
     # What is no float32 becomes infinite; `place_uv` refuses it.
     with np.errstate(over="ignore", invalid="ignore"):
         u = uv[:, 0].astype(np.float64) * texture.scale[0]

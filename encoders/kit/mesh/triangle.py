@@ -1,7 +1,8 @@
 """Indexed triangles, as the geometry modules take them, and their edges.
 
 Positions are (vertices, 3), attributes (vertices, ...), indices (triangles, 3). Every function that
-takes indices checks them by `checked_triangles`: the native kernels do not check bounds.
+takes indices checks them by `checked_triangles`, so that a wrong one is an error of the file that
+names the vertex, and not one of the native kernel.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
 def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of opposite edges (start, end) that share their ends with no third edge."""
     low, high = np.minimum(ends[:, 0], ends[:, 1]), np.maximum(ends[:, 0], ends[:, 1])
+    # One number for an edge in either direction.
     key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     order = np.argsort(key, kind="stable")
     # Padded on both sides, so that the first and last key have neighbours.
@@ -50,6 +52,7 @@ def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np
     # A pair is two equal keys in sorted order, with no equal key before or after them.
     is_first = is_same[1:-1] & ~is_same[:-2] & ~is_same[2:]
     one, other = order[is_first], order[np.flatnonzero(is_first) + 1]
+    # Two edges in the same direction are no pair: the triangles face different ways.
     is_pair = ends[one, 0] == ends[other, 1]
     return one[is_pair], other[is_pair]
 

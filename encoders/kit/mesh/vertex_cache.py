@@ -65,6 +65,7 @@ class _Drawing:
         self.corners: list[list[int]] = triangles.tolist()
         self.around = [by_vertex[start:end] for start, end in pairwise([0, *ends])]
         self.left = [len(near) for near in self.around]
+        # So long ago that the vertex is not in the cache.
         self.entered = [-1 - cache_size] * vertex_count
         self.cache_size = cache_size
         self.misses = 0
@@ -99,6 +100,7 @@ class _Drawing:
                 continue
             age = self.misses - self.entered[vertex]
             # Each remaining triangle brings at most two new vertices into the cache.
+            # 0, not skipped: a vertex that will be evicted is still better than none nearby.
             stays = age if age + 2 * left <= self.cache_size else 0
             if stays > oldest:
                 best, oldest = vertex, stays

@@ -29,6 +29,7 @@ class Weld:
 def weld_vertices(attributes: Sequence[VertexArray], tolerance: float = 0.0) -> Weld:
     """Give distinct vertices numbers in the order in which they first occur."""
     rows = _keys(attributes, tolerance)
+    # A dict of bytes: np.unique over rows would sort, and this keeps first use by itself.
     numbers: dict[bytes, int] = {}
     number = [numbers.setdefault(row, len(numbers)) for row in rows]
     welded = np.array(number, dtype=np.int32)
@@ -65,6 +66,7 @@ def prune_vertices(
 def _keys(attributes: Sequence[VertexArray], tolerance: float) -> list[bytes]:
     """Return a key for each vertex; vertices with equal keys are welded."""
     columns = [_key_bytes(attribute, tolerance) for attribute in attributes]
+    # One opaque item for each row, which compares by its bytes.
     table = np.ascontiguousarray(np.concatenate(columns, axis=1))
     keys: list[bytes] = table.view(f"V{table.shape[1]}").reshape(-1).tolist()
     return keys

@@ -12,6 +12,7 @@ static const char *const ITEM_CODES[] = {"B", "?B", "il", "d"};
 
 static int has_items(const Py_buffer *buffer, const kernel_array *wanted)
 {
+    /* A buffer without a format holds bytes, says the buffer protocol. */
     const char *format = buffer->format ? buffer->format : "B";
     const char *code = *format == '@' || *format == '=' ? format + 1 : format;
     if (code[0] != '\0' && code[1] == '\0' && strchr(ITEM_CODES[wanted->item], code[0]) &&
@@ -46,6 +47,7 @@ static int has_shape(const Py_buffer *buffer, const kernel_array *wanted, Py_ssi
     for (int axis = 0; axis < wanted->dimensions; axis++) {
         Py_ssize_t *length = wanted->shape[axis] < 0 ? &lengths[-wanted->shape[axis]] : NULL;
         shape[axis] = length ? *length : wanted->shape[axis];
+        /* The first array with this symbol decides its length. */
         if (fits && length && *length == UNKNOWN)
             *length = buffer->shape[axis];
         else
@@ -65,6 +67,7 @@ static int has_layout(const Py_buffer *buffer, const kernel_array *wanted)
     const char *wrong = NULL;
     if (!PyBuffer_IsContiguous(buffer, 'C'))
         wrong = "not C-contiguous";
+    /* numpy may give an empty array any address. */
     else if (buffer->len > 0 && (uintptr_t)buffer->buf % (uintptr_t)ITEM_BYTES[wanted->item] != 0)
         wrong = "not aligned to its items";
     else if (wanted->use == KERNEL_OUTPUT && buffer->readonly)
@@ -113,6 +116,7 @@ int kernel_open(const kernel_array *wanted, int count, PyObject *const *objects,
         }
         if (!has_items(&buffers[i], &wanted[i]) || !has_layout(&buffers[i], &wanted[i]) ||
             !has_shape(&buffers[i], &wanted[i], lengths) || !is_apart(wanted, buffers, i)) {
+            /* This buffer is held as well, unlike in the two cases above. */
             kernel_release(buffers, i + 1);
             return 0;
         }
@@ -141,6 +145,7 @@ int kernel_number(PyObject *object, const char *name, Py_ssize_t low, Py_ssize_t
     char expected[SHOWN_BYTES];
     int overflow = 0;
     long long found = PyLong_AsLongLongAndOverflow(object, &overflow);
+    /* -1 is a valid number too; only then is there an exception to look for. */
     if (found == -1 && !overflow && PyErr_Occurred())
         return 0;
     if (overflow || found < low || found > high) {

@@ -28,6 +28,7 @@ static bc1_texels unpack_texels(const uint8_t *rgba)
             texels.color[c][t] = (int16_t)(rgba[4 * t + c] * texels.opaque[t]);
             texels.sum[c] += texels.color[c][t];
         }
+    /* One transparent texel makes the block use the three-colour mode. */
     texels.steps = texels.count == TEXELS ? 3 : 2;
     return texels;
 }
@@ -48,7 +49,9 @@ static void pack_block(const bc1_texels *texels, const bc1_line *line, uint8_t *
     const uint32_t *index = opaque_mode ? OPAQUE_INDEX[order] : CUT_OUT_INDEX[order];
     bc1_nearest_steps(texels, line, steps);
     for (int t = 0; t < TEXELS; t++)
+        /* Index 3 of the three-colour mode is transparent. */
         packed |= (texels->opaque[t] ? index[steps[t]] : 3u) << (2 * t);
+    /* The decoder takes the mode from the order of the words: greater first means four colours. */
     put_word(block, (order == GREATER) == opaque_mode ? a : b);
     put_word(block + 2, (order == GREATER) == opaque_mode ? b : a);
     put_word(block + 4, packed);

@@ -41,6 +41,7 @@ static inline int32_t bc1_expand(int32_t level, int channel)
 /* Round a colour, given as a quotient, to a level of its channel. */
 static inline int32_t bc1_nearest_level(int32_t numerator, int32_t denominator, int channel)
 {
+    /* One division and one product in this order: the reference rounds the same way. */
     float level = (float)numerator * (BC1_LEVELS_PER_UNIT[channel] / (float)denominator);
     level = level < 0.0f ? 0.0f : level;
     level = level > BC1_TOP[channel] ? BC1_TOP[channel] : level;
@@ -53,6 +54,8 @@ static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
     bc1_line line;
     int32_t determinant = found->aa * found->bb - found->ab * found->ab;
     int32_t weight = found->bb > 1 ? found->bb : 1;
+    /* 0 where all texels have one step; the quotient is then useless, but its error is judged
+     * too. */
     determinant = determinant > 1 ? determinant : 1;
     for (int c = 0; c < 3; c++) {
         int32_t a = found->a_color[c], b = found->b_color[c];

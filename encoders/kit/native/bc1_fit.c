@@ -1,4 +1,4 @@
-/* The line through a block's colours; the reference is bc1_fit.py. */
+/* The line through a block's colours; the reference is encoders/kit/image/bc1_reference.py. */
 #include "bc1.h"
 
 #include <math.h>
@@ -10,6 +10,7 @@ static void unit(float v[3])
     float longest = fabsf(v[0]);
     longest = fabsf(v[1]) > longest ? fabsf(v[1]) : longest;
     longest = fabsf(v[2]) > longest ? fabsf(v[2]) : longest;
+    /* A block of one colour has no axis. */
     if (longest == 0.0f)
         longest = 1.0f;
     for (int c = 0; c < 3; c++)
@@ -31,6 +32,7 @@ static float covariance(const bc1_texels *texels, int i, int j)
 {
     int32_t products = 0;
     for (int t = 0; t < TEXELS; t++)
+        /* Transparent texels are zero and add nothing. */
         products += texels->color[i][t] * texels->color[j][t];
     return (float)(texels->count * products - texels->sum[i] * texels->sum[j]);
 }
@@ -46,6 +48,7 @@ void bc1_principal_axis(const bc1_texels *texels, int16_t axis[3])
         widest = 2;
     float v[3] = {m[widest][0], m[widest][1], m[widest][2]};
     for (int step = 0; step < POWER_STEPS; step++) {
+        /* Float has the range for two products with the covariance, not for four. */
         if (step % 2 == 0)
             unit(v);
         turn(m, v);
@@ -65,6 +68,7 @@ void bc1_project(const bc1_texels *texels, const int16_t axis[3], int32_t place[
 static void cut(const bc1_texels *texels, const int32_t place[TEXELS], int32_t start,
                 int32_t length, int16_t steps[TEXELS])
 {
+    /* Thresholds halfway between the steps. Written out, so that the compiler can vectorise. */
     if (texels->steps == 3) {
         int32_t first = start + length / 6, second = start + 3 * length / 6;
         int32_t third = start + 5 * length / 6;
@@ -89,6 +93,7 @@ static void first_steps(const bc1_texels *texels, int16_t steps[TEXELS])
         low = place[t] < low ? place[t] : low;
         high = place[t] > high ? place[t] : high;
     }
+    /* Outliers cost less than a line that is too long. */
     int32_t inset = (high - low) / INSET;
     cut(texels, place, low + inset, high - low - 2 * inset, steps);
 }
@@ -171,6 +176,7 @@ static bc1_line flat_line(const bc1_texels *texels, const bc1_table table)
     found.ab = (d - 1) * count;
     found.bb = count;
     for (int c = 0; c < 3; c++) {
+        /* The mean, rounded half up, in integers. */
         const uint8_t *ends = table[3 - d][c][(2 * texels->sum[c] + count) / (2 * count)];
         flat.a[c] = ends[0];
         flat.b[c] = ends[1];
@@ -190,6 +196,7 @@ bc1_line bc1_refine(const bc1_texels *texels, const bc1_table table)
 
 bc1_line bc1_settle(const bc1_texels *texels, bc1_line line)
 {
+    /* Keeps the error that `line` was chosen by; `judge` would overwrite it. */
     bc1_line start = line;
     bc1_moments found = judge(texels, &start);
     return alternate(texels, found, line, SETTLING_ROUNDS);

@@ -1,4 +1,7 @@
-/* Every way to cut a block's sorted colours into steps; the reference is bc1_search.py. */
+/* Every way to cut a block's sorted colours into steps.
+ *
+ * The reference is encoders/kit/image/bc1_reference.py.
+ */
 #include "bc1.h"
 
 /* Sums over the sorted texels from each place on: three colours, and the opaque ones' count. */
@@ -16,7 +19,9 @@ static void sort_texels(const bc1_texels *texels, int order[TEXELS])
     for (int t = 0; t < TEXELS; t++) {
         int k = t;
         if (!texels->opaque[t])
+            /* Behind all others, where they add nothing to any sum. */
             place[t] = FAR_AWAY;
+        /* Insertion sort is stable, as the reference's sort is, and fast for sixteen. */
         for (; k > 0 && place[order[k - 1]] > place[t]; k--)
             order[k] = order[k - 1];
         order[k] = t;
@@ -47,6 +52,7 @@ typedef struct {
 static inline partial add_cut(partial sum, const suffix *sums, int k, int cut)
 {
     sum.once += sums->count[cut];
+    /* The squares 1, 4, 9 grow by 1, 3, 5. */
     sum.twice += (2 * k + 1) * sums->count[cut];
     sum.red += sums->color[0][cut];
     sum.green += sums->color[1][cut];
@@ -77,6 +83,8 @@ static inline int promising(const bc1_moments *found, int32_t least, int32_t d)
         int64_t a = found->a_color[c], b = found->b_color[c];
         gain += bb * (a * a) - 2 * ab * (a * b) + aa * (b * b);
     }
+    /* Without a division. Errors lack a constant of the block, so the best unrounded fit has an
+     * error of minus its gain. */
     return determinant > 0 && gain * (d * d) > -(int64_t)least * determinant;
 }
 

@@ -24,6 +24,7 @@ static int nearest(const picture *p, const int16_t value[CHANNELS])
         int16_t green = (int16_t)(p->palette[1][k] - value[1]);
         int16_t blue = (int16_t)(p->palette[2][k] - value[2]);
         int16_t alpha = (int16_t)(p->palette[3][k] - value[3]);
+        /* At most 4 * 255^2, so that times 256 it stays below 2^31. */
         int32_t distance = red * red + green * green + blue * blue + alpha * alpha;
         int32_t key = distance * ENTRIES + k;
         least = key < least ? key : least;
@@ -38,6 +39,7 @@ static void diffuse(const picture *p, Py_ssize_t texel, int32_t *here, int32_t *
     int channels = p->channels;
     for (int c = 0; c < channels; c++) {
         int32_t sixteenths = 16 * p->colors[texel * channels + c] + here[c] + 8;
+        /* Clamping bounds the errors: without it they grow where no entry is near. */
         sixteenths = sixteenths < 0 ? 0 : sixteenths;
         value[c] = (int16_t)(sixteenths > 255 * 16 ? 255 : sixteenths / 16);
     }
@@ -46,6 +48,7 @@ static void diffuse(const picture *p, Py_ssize_t texel, int32_t *here, int32_t *
     for (int c = 0; c < channels; c++) {
         int32_t error = value[c] - p->palette[c][chosen];
         here[forth + c] += 7 * error;
+        /* Floyd-Steinberg: 7 ahead, 3 behind below, 5 below, 1 ahead below. */
         below[c - forth] += 3 * error;
         below[c] += 5 * error;
         below[forth + c] += error;

@@ -1,8 +1,8 @@
 """Choose between a native kernel and the Python reference beside it.
 
 The one rule: a kernel and its reference take the same arguments, fill the same arrays and give
-the same bytes, so the choice changes only the time. The native ones are taken where the
-extension was built, until `use_native(False)` asks for the references. Whether the extension was
+the same bytes, so the choice changes only the time. Native kernels are used where
+the extension was built, unless `use_native(False)` was called. Whether the extension was
 built from the sources that lie here is checked by the build, which may open files.
 """
 
@@ -20,12 +20,15 @@ R = TypeVar("R")
 def _import_extension() -> ModuleType | None:
     """Import the extension; None where this installation has none."""
     try:
+        # By name, because the module does not exist where no compiler was found at installation.
         return import_module("encoders.kit._native")
     except ImportError:
         return None
 
 
 _NATIVE = _import_extension()
+# A switch of the process, not an argument: the choice must not appear in any encoder's interface,
+# since it changes no bytes.
 _wanted = True
 
 
@@ -50,4 +53,5 @@ def choose(name: str, reference: Callable[P, R]) -> Callable[P, R]:
     """Return the native kernel of that name, or the reference where it is absent or unwanted."""
     if not _wanted:
         return reference
+    # Also where the extension was built before this kernel was added.
     return cast(Callable[P, R], getattr(_NATIVE, name, reference))

@@ -48,6 +48,7 @@ static void pool_free(Pool *pool)
     free(pool);
 }
 
+/* A counting sort: the triangles at vertex v are around[start[v]] to around[start[v + 1]]. */
 static void fill_around(Pool *pool, int32_t triangle_count, int32_t vertex_count)
 {
     for (int32_t i = 0; i < 3 * triangle_count; i++)
@@ -63,6 +64,7 @@ static void fill_around(Pool *pool, int32_t triangle_count, int32_t vertex_count
 static Pool *pool_new(const int32_t *corners, int32_t triangle_count, int32_t vertex_count)
 {
     Pool *pool = calloc(1, sizeof(Pool));
+    /* One more: `start` has an end, and calloc(0) may return NULL. */
     size_t vertices = (size_t)vertex_count + 1, triangles = (size_t)triangle_count + 1;
     if (pool == NULL)
         return NULL;
@@ -118,6 +120,7 @@ static int seeds_around(const Pool *pool, const int32_t *vertices, int count, in
                 continue;
             int64_t rank =
                 (int64_t)pool->live[corner[0]] + pool->live[corner[1]] + pool->live[corner[2]];
+            /* Rank and triangle in one number, which sorts as the reference sorts pairs. */
             found = insert_seed(ranked, found, rank << 32 | triangle);
         }
     for (int i = 0; i < found; i++)
@@ -135,6 +138,7 @@ static int pool_seeds(Pool *pool, int32_t *seeds)
     }
     if (found)
         return found;
+    /* Only reached with triangles left, so the scan ends. */
     while (pool->taken[pool->scan])
         pool->scan++;
     seeds[0] = pool->scan;
@@ -153,6 +157,7 @@ static void pool_take(Pool *pool, const Growth *growth, int first)
     pool->border_count = 0;
     for (int i = 0; i < growth->vertex_count; i++) {
         int32_t vertex = growth->vertices[i], *head = pool->head + vertex;
+        /* Taken triangles are skipped once for all, so that a window never starts with them. */
         while (*head < pool->start[vertex + 1] && pool->taken[pool->around[*head]])
             ++*head;
         if (pool->live[vertex] == 0)
@@ -228,6 +233,7 @@ static int best_candidate(const Pool *pool)
 
 static void grow(Pool *pool, Growth *growth, int max_vertices, int max_triangles)
 {
+    /* A new number unmarks all vertices without touching them. */
     pool->marks++;
     pool->gain.count = 0;
     for (int i = 0; i < growth->vertex_count; i++)
@@ -240,6 +246,7 @@ static void grow(Pool *pool, Growth *growth, int max_vertices, int max_triangles
     }
     while (pool->gain.count > 0 && growth->vertex_count < max_vertices) {
         int best = best_candidate(pool);
+        /* The best vertex would complete more triangles than fit; a worse one would leave a gap. */
         if (growth->triangle_count + pool->gain.completed[best] > max_triangles)
             break;
         join(pool, growth, pool->gain.vertex[best], max_triangles);
@@ -264,6 +271,7 @@ static void build_patch(Pool *pool, Growth *patch, int max_vertices, int max_tri
         attempt.vertex_count = attempt.triangle_count = 0;
         attempt.seed = seeds[i];
         grow(pool, &attempt, max_vertices, max_triangles);
+        /* The first of equally good attempts stays, as min() in the reference keeps it. */
         if (i == 0 || leftover(pool, &attempt) < leftover(pool, patch))
             *patch = attempt;
     }

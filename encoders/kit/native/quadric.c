@@ -7,6 +7,8 @@ static void add(const double *columns, Py_ssize_t width, Py_ssize_t length,
 {
     for (Py_ssize_t n = 0; n < length; n++)
         for (Py_ssize_t i = 0; i < each; i++) {
+            /* One addition after another, in the order of the triangles: floating-point sums
+             * depend on it. */
             double *row = sums + (size_t)owners[n * each + i] * (size_t)width;
             for (Py_ssize_t column = 0; column < width; column++)
                 row[column] += columns[column * length + n];

@@ -1,7 +1,7 @@
 /* Collapse edges, cheapest first: the kernel of encoders/kit/mesh/simplify.py.
  *
  * The names, the rules and the order of every floating-point operation are those of the reference
- * in collapse.py, which also says why.
+ * in simplify_reference.py, which also says why.
  */
 #include "kernel.h"
 
@@ -12,7 +12,9 @@
 #define MIN_COSINE 0.5
 #define LENGTH_COST 1e-5
 #define MAX_RING 48
+/* Each triangle at a place has two edges there. */
 #define MAX_SPOKES (2 * MAX_RING)
+/* A row: position (3), freedom, allowed squared error, quadric (11). */
 #define PLACE_ROW 16
 #define PLACE_QUADRIC 5
 #define QUADRIC 11
@@ -102,6 +104,7 @@ static int mesh_fill(Mesh *mesh)
     memset(mesh->is_alive, 1, triangles);
     for (size_t i = 0; i < places; i++)
         mesh->current[i] = -1.0;
+    /* Backwards, so that each list is in the order of the triangles. */
     for (int32_t corner = 3 * mesh->triangle_count - 1; corner >= 0; corner--) {
         int32_t at = mesh->place[mesh->corners[corner]];
         mesh->after[corner] = mesh->first[at];
@@ -117,6 +120,7 @@ static int ring(Mesh *mesh, int32_t one, int32_t *found)
     int count = 0;
     int32_t *link = &mesh->first[one];
     while (*link >= 0) {
+        /* Dead corners are unlinked here and nowhere else. */
         if (!mesh->is_alive[*link / 3]) {
             *link = mesh->after[*link];
             continue;
@@ -162,15 +166,18 @@ static void price(const Mesh *mesh, int32_t one, Move *move)
     const double *here = mesh->places + (size_t)one * PLACE_ROW;
     double shape = quadric_at(here + PLACE_QUADRIC, point), looks = 0.0;
     double weight = here[PLACE_QUADRIC + QUADRIC - 1];
+    /* Rounding can make a quadric slightly negative. */
     shape = shape > 0.0 ? shape : 0.0;
     for (int i = 0; i < move->wedge_count; i++)
         looks += attribute_error(mesh, move->wedge[i], move->onto[i], point);
     looks = looks > 0.0 ? looks : 0.0;
     move->cost = move->error = 0.0;
+    /* No triangle with an area around it: moving costs nothing. */
     if (weight <= 0.0)
         return;
     double dx = point[0] - here[0], dy = point[1] - here[1], dz = point[2] - here[2];
     double length = LENGTH_COST * weight * (dx * dx + dy * dy + dz * dz);
+    /* weight to the power of 3/4, by roots, which are rounded the same on every machine. */
     double scale = sqrt(weight) * sqrt(sqrt(weight));
     move->cost = (shape + looks + length) / scale;
     move->error = shape / weight;
@@ -181,6 +188,7 @@ static int turns_over(const double *n, const double *m)
     double before = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
     double after = m[0] * m[0] + m[1] * m[1] + m[2] * m[2];
     double both = n[0] * m[0] + n[1] * m[1] + n[2] * m[2];
+    /* A degenerate triangle has no direction to turn from. */
     if (before == 0.0)
         return 0;
     return both <= 0.0 || both * both < MIN_COSINE * MIN_COSINE * before * after;
@@ -193,6 +201,7 @@ static int keeps_its_side(const Mesh *mesh, int32_t corner, int32_t target)
     double after[3];
     for (int i = 0; i < 3; i++) {
         int32_t at = mesh->place[mesh->corners[corner / 3 * 3 + i]];
+        /* The triangle vanishes in the collapse. */
         if (at == target)
             return 1;
         points[i] = mesh->places + (size_t)at * PLACE_ROW;
@@ -236,6 +245,7 @@ static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_ri
 {
     int32_t there[MAX_RING];
     int there_count = ring(mesh, target, there), edge_triangles = is_rim ? 1 : 2;
+    /* The link condition: further common neighbours would fold the surface onto itself. */
     if (there_count < 0 ||
         common_neighbours(mesh, here, here_count, there, there_count) != edge_triangles)
         return 0;
@@ -280,6 +290,7 @@ static int make_move(const Spoke *spokes, int count, int index, int wedge_count,
     for (int i = 0; i < count; i++) {
         if (i == index || spokes[i].place != one->place)
             continue;
+        /* Seen before from its first spoke, or an edge of more than two triangles. */
         if (i < index || other != NULL)
             return 0;
         other = &spokes[i];
@@ -316,6 +327,7 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
     if (row[3] != FREE && !is_rim)
         return 0;
     int here_count = ring(mesh, one, here);
+    /* The last triangle of a place on a rim stays: removing it would remove the next edge too. */
     if (here_count <= is_rim)
         return 0;
     int wedge_count = count_wedges(mesh, here, here_count);
@@ -326,6 +338,7 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
             /* A cost that overflowed, or is no number, has no place in the order of the queue. */
             move_count += moves[move_count].error <= row[4] && moves[move_count].cost <= DBL_MAX;
         }
+    /* The rules take longer than the price, so they are asked of the cheapest move first. */
     while (move_count > 0) {
         int cheapest = 0;
         for (int i = 1; i < move_count; i++)
@@ -382,6 +395,7 @@ static int update(Mesh *mesh, int32_t one, Move *move)
 {
     double cost = best_move(mesh, one, move) ? move->cost : -1.0;
     Entry entry = {cost, one};
+    /* An entry of this cost is in the heap already. */
     int is_new = cost >= 0.0 && cost != mesh->current[one];
     mesh->current[one] = move->cost = cost;
     return !is_new || heap_push(mesh, entry);
@@ -440,6 +454,8 @@ static int step(Mesh *mesh, int32_t one, const Move *move, int32_t *left)
     int count = neighbours(mesh, one, touched);
     *left -= collapse(mesh, one, move);
     for (int i = 0; i < count; i++)
+        /* Only a place that gained triangles, or could not move before; `simplify` asks the
+         * others again when they are popped. */
         if ((touched[i] == move->target || mesh->current[touched[i]] < 0.0) &&
             !update(mesh, touched[i], &ignored))
             return 0;
@@ -455,10 +471,12 @@ static int simplify(Mesh *mesh, int target, double *reached)
             return 0;
     while (left > target && mesh->heap_count > 0) {
         Entry entry = heap_pop(mesh);
+        /* The place has been updated since; a newer entry is in the heap, or none is needed. */
         if (entry.cost != mesh->current[entry.place])
             continue;
         if (!update(mesh, entry.place, &move))
             return 0;
+        /* Neighbours have changed since; `update` has queued the new cost. */
         if (move.cost != entry.cost)
             continue;
         mesh->current[entry.place] = -1.0;

@@ -1,4 +1,4 @@
-/* Write patches as strip commands: the kernel of encoders/kit/mesh/strip.py and strip_cover.py.
+/* Write patches as strip commands: the kernel of encoders/kit/mesh/strip.py.
  *
  * The names, the numbering of states and the order of every loop are those of the references
  * there, which also say why. Integers only; a set of triangles is one 64-bit word.
@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* BRANCH_LIMIT in the reference. */
 #define BUDGET 256
 #define MAX_VERTICES 16
 #define MAX_TRIANGLES 64
@@ -50,7 +51,9 @@ static int joins_same(const int32_t *corners, int here, int there)
 
 static void find_partners(const int32_t *corners, int triangles, int16_t *partner)
 {
+    /* -1 as 16-bit numbers: all bits set. */
     memset(partner, -1, (size_t)(3 * triangles) * sizeof(*partner));
+    /* Quadratic, but a cluster has at most 64 triangles. */
     for (int here = 3; here < 3 * triangles; here++)
         for (int there = 0; there < here / 3 * 3; there++)
             if (partner[there] < 0 && joins_same(corners, here, there)) {
@@ -116,6 +119,7 @@ static uint64_t walk(const Search *search, int state, uint64_t free, int steps, 
 
 static uint64_t run_through(const Search *search, int state, uint64_t remaining, Strip *run)
 {
+    /* Backwards is forwards in the other direction, which is bit 0 of the state. */
     Strip behind;
     uint64_t free = remaining & ~(UINT64_C(1) << state / 6);
     behind.count = 0;
@@ -149,6 +153,7 @@ static int runs_through(const Search *search, int triangle, uint64_t remaining, 
         uint64_t mask = run_through(search, 6 * triangle + 2 * edge, remaining, &run);
         int known = 0, place = count;
         for (int i = 0; i < count; i++)
+            /* A strip of the same triangles would lead to the same covers. */
             known |= masks[i] == mask;
         if (known)
             continue;
@@ -172,6 +177,7 @@ static void descend(Search *search, uint64_t remaining)
         search->best_count = search->strip_count;
         return;
     }
+    /* The first descent always completes: there is no cover yet to compare with. */
     if (search->best_count > 0 &&
         (search->strip_count + 1 >= search->best_count || search->branches >= BUDGET))
         return;
@@ -227,6 +233,7 @@ static int write_patch(const Search *search, int first, int end, Output *output)
         return 0;
     for (int i = first; i < end; i++) {
         const Strip *strip = &search->best[i];
+        /* Two pushes without a kick, then one entry for each triangle. */
         for (int n = -2; n < strip->count; n++) {
             int state = strip->states[n < 0 ? 0 : n];
             int32_t vertex = window_vertex(search->corners, state, n < 0 ? n + 2 : 2);
@@ -265,6 +272,7 @@ static int32_t strip_all(const int32_t *triangles, const int32_t *starts, Py_ssi
     for (Py_ssize_t i = 0; i < clusters; i++) {
         int count = starts[i + 1] - starts[i];
         search_init(&search, triangles + 3 * starts[i], count, max_entries - 2);
+        /* A shift by 64 bits is undefined in C. */
         descend(&search, count == 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1);
         if (!write_shares(&search, max_entries, output))
             return -1;

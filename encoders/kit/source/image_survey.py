@@ -17,5 +17,6 @@ def survey_image(data: bytes, name: str) -> dict[str, Any]:
 
     `has_alpha` says whether the file can have transparent pixels, not whether it has any.
     """
+    # By content, not by suffix: names in models are often wrong, and images inside GLB have none.
     found: dict[str, Any] = load_reader(image_format(data, name), "survey", name)(data, name)
     return found

@@ -1,4 +1,4 @@
-"""What a surface looks like, as a source says it: the value that readers of OBJ and glTF share.
+"""Materials and textures as a source states them: the value that readers of all formats share.
 
 The rule: nothing is interpreted here. Colours are in the source's own colour space, texture
 names as written, and a place in the source goes with each name so that an error can point to it.
@@ -56,6 +56,7 @@ class Texture:
     """
 
     uri: str = ""
+    # -1 means that `uri` names the image.
     image: int = -1
     uv_set: int = 0
     scale: Pair = (1.0, 1.0)
@@ -91,6 +92,7 @@ class Material:
     double_sided: bool = False
     unlit: bool = False
     emissive: Color = (0.0, 0.0, 0.0)
+    # None where the source has no such property, so that a target can choose its own default.
     metallic: float | None = None
     roughness: float | None = None
     specular: Color | None = None

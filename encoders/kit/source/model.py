@@ -1,8 +1,8 @@
 """A model from a node's inputs, whatever its format.
 
 Inputs are called by their paths in the project, so that every error and warning names the files
-as the user knows them; a file of a format that is converted has been converted. The rule: a file
-that is missing is an error, but only when it is needed.
+as the user knows them; files of converted formats are GLB by then. The rule: a missing file is an
+error only when it is needed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Doubles = npt.NDArray[np.float64]
 # Splits an object's world matrix in two: what the object keeps, and what its vertices take.
 Split = Callable[[Doubles], tuple[Doubles, Doubles]]
 IDENTITY = np.eye(4)
+# Shared by every object without a transform, so a write to one must fail.
 IDENTITY.setflags(write=False)
 
 
@@ -67,6 +68,7 @@ class Model:
     def image_data(self, material: Material, slot: Slot) -> bytes:
         """Return the encoded image of a material's texture, or say that it is missing."""
         texture, name = material.textures[slot], self.image_name(material, slot)
+        # Only glTF has images inside; for other formats `image_name` gave a path to look up.
         if not texture.uri and self.inner_image is not None:
             return self.inner_image(texture.image)
         if name in self.inputs:
@@ -90,5 +92,6 @@ def open_model(
     if found is None or not found.model:
         facts = {"file": source, "allowed": ", ".join(model_suffixes())}
         raise EncodeError("the file is no model that can be read", facts)
+    # Positional arguments: every format declares a function of this signature in its `format.py`.
     model: Model = load_reader(found, "model", source)(inputs, source, split, with_materials)
     return model

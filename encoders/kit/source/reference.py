@@ -1,7 +1,7 @@
-"""The file that a name inside a source means: always one below the project's root.
+"""Resolve file names inside sources to paths below the project's root.
 
-Absolute paths, addresses of other machines and paths that climb out are refused, so a source
-from somewhere else can never make a build read what is not the project's.
+Absolute paths, URLs and paths that leave the project are refused, so a source from elsewhere cannot
+make a build read files outside the project.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 def resolve_reference(source: str, written: str) -> str:
     """Return the project path that `written` means inside the file `source`."""
     form = format_read(source)
+    # glTF names files by URI. In MTL a percent sign is part of the name.
     name = unquote(written) if form is not None and form.percent_encoded else written
+    # Exporters on Windows write backslashes, also where the format asks for slashes.
     name = name.replace("\\", "/")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), name))
+    # After normalising: `a/../../b` leaves the folder as well.
     leaves = path == ".." or path.startswith("../")
     if leaves or name.startswith("/") or "\0" in name or HAS_SCHEME.match(name):
         raise EncodeError(
@@ -33,7 +36,7 @@ def resolve_reference(source: str, written: str) -> str:
 
 
 def texture_not_found(asset: str, file: str, named_in: str, keyword: str) -> EncodeError:
-    """Make the error of an image that a material names and nobody has."""
+    """Return the error for an image that a material names and that does not exist."""
     return EncodeError(
         "texture not found",
         {"asset": asset, "file": file, "named in": named_in},

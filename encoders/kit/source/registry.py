@@ -1,8 +1,8 @@
-"""The source formats that there are: found in the folders beside this module, one each.
+"""The registry of source formats: each folder beside this module declares one.
 
-A new format is a new folder with a `format.py`. What formats name is imported when it is called
-for, so an encoder's static imports do not show it; `modules_loaded_by` does, and what it gives
-is part of the cache key.
+A new format is a new folder with a `format.py`. The functions that formats name are imported on
+demand, so an encoder's static imports do not show them; `modules_loaded_by` returns their modules,
+which are part of the cache key.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ CONVERSION_SURVEY = f"{PACKAGE}.conversion_survey:survey_converted"
 
 def find_formats(package: str = PACKAGE) -> dict[str, SourceFormat]:
     """Import the declaration in every folder of a package; return formats by module name."""
+    # Sorted, because the order of a folder depends on the file system.
     folders = sorted(one.name for one in iter_modules(import_module(package).__path__) if one.ispkg)
     modules = [f"{package}.{folder}.format" for folder in folders]
     return {module: import_module(module).FORMAT for module in modules}
@@ -59,6 +60,7 @@ def index_suffixes(formats: Iterable[SourceFormat]) -> dict[str, SourceFormat]:
     return found
 
 
+# Read once, at import: the formats of an installation do not change while a process runs.
 MODULES: Mapping[str, SourceFormat] = MappingProxyType(find_formats())
 FORMATS: tuple[SourceFormat, ...] = tuple(MODULES.values())
 SUFFIXES: Mapping[str, SourceFormat] = MappingProxyType(index_suffixes(FORMATS))
@@ -123,6 +125,7 @@ def survey_functions() -> dict[str, str]:
 
 def _survey_function(one: SourceFormat) -> str:
     if one.convert:
+        # A survey of the result of the conversion, so that plans see only glTF.
         return CONVERSION_SURVEY
     return IMAGE_SURVEY if one.image else one.survey
 
@@ -140,6 +143,7 @@ def load_reader(form: SourceFormat, field: Capability, file: str) -> Callable[..
     try:
         return load(getattr(form, field))
     except ImportError as error:
+        # A format without an optional package must import; then the error is a bug, not a hint.
         if not form.package:
             raise
         raise EncodeError(
@@ -155,9 +159,11 @@ def modules_loaded_by(modules: Collection[str], suffixes: Iterable[str]) -> set[
         return set()
     known = [suffix for suffix in suffixes if suffix in SUFFIXES]
     chosen = {SUFFIXES[suffix] for suffix in known}
+    # A converted format is read as glTF afterwards, so that reader counts as well.
     chosen |= {one for suffix in known if (one := format_read(f"x{suffix}"))}
     found = _declarations(chosen | set(IMAGE_FORMATS) if CONTENT in modules else chosen)
     for opener in OPENERS.keys() & modules:
+        # An image is recognised by content, so its suffix does not tell which decoder will run.
         formats = set(IMAGE_FORMATS) if opener in BY_CONTENT else chosen
         functions = {getattr(one, OPENERS[opener]) for one in formats} - {""}
         found |= {function.partition(":")[0] for function in functions}

@@ -1,4 +1,4 @@
-"""How a plan takes model files as inputs: as they are, or through a node that converts them."""
+"""The inputs of a node that reads models: the files themselves, or nodes that convert them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SourceInputs:
 
 
 def plan_inputs(asset: str, paths: Iterable[str]) -> SourceInputs:
-    """Plan the inputs of a node of an asset, which is called so in tasks.
+    """Plan the inputs of a node; `asset` is the asset's name in tasks.
 
-    Encoders get a converted file under its own path, as GLB.
+    A converted file keeps its path as the input's name, but the encoder gets its bytes as GLB.
     """
     inputs: dict[str, Source | Product] = {}
     nodes = []
@@ -30,6 +30,7 @@ def plan_inputs(asset: str, paths: Iterable[str]) -> SourceInputs:
         form = format_of(path)
         inputs[path] = Source(path)
         if form is not None and form.convert:
+            # doit refuses "=" in the name of a task.
             name = f"{asset}/convert/{path}".replace("=", "%3D")
             nodes.append(
                 Node(name, ENCODER, {"source": Source(path)}, {"source": path}, {"glb": None})

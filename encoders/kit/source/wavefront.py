@@ -49,6 +49,7 @@ def normalise(data: bytes, name: str) -> bytes:
     text = data.removeprefix(BYTE_ORDER_MARK)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # Most files have none; `in` is much cheaper than the split.
     if b"\\" in text:
         text = _join_continuations(text)
     return text if text.endswith(b"\n") else text + b"\n"
@@ -65,10 +66,12 @@ def _join_continuations(text: bytes) -> bytes:
             pieces.append(b"\\" + b"\n" * (taken + 1) + piece)
             logical, taken = piece.rpartition(b"\n")[2], 0
             continue
+        # The joined lines are one statement; a blank keeps their words apart.
         pieces += [b" ", head]
         taken += 1
         logical = head
         if end:
+            # Empty lines in place of those that were joined, so that later line numbers are right.
             pieces += [b"\n" * (taken + 1), tail]
             logical, taken = tail.rpartition(b"\n")[2], 0
     return b"".join(pieces)
@@ -76,6 +79,7 @@ def _join_continuations(text: bytes) -> bytes:
 
 def statement(number: int, line: bytes) -> Statement | None:
     """Split a line; blank lines and comments are no statements."""
+    # Blanks and tabs alike, in front as well.
     words = line.split(None, 1)
     if not words or words[0].startswith(b"#"):
         return None
@@ -91,7 +95,7 @@ def statements(text: bytes) -> Iterator[Statement]:
 
 
 def decode_name(name: bytes) -> str:
-    """Decode a name as UTF-8, or as Latin-1 where it is not: no byte is lost, none refused."""
+    """Decode a name as UTF-8, or as Latin-1 if it is no UTF-8; no byte is lost or refused."""
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError:
@@ -99,7 +103,7 @@ def decode_name(name: bytes) -> str:
 
 
 def quote(word: bytes) -> str:
-    """Show a word in an error, no more of it than fits a line."""
+    """Return a word for an error message, cut to what fits in a line."""
     return (
         decode_name(word) if len(word) <= QUOTE_LIMIT else decode_name(word[:QUOTE_LIMIT]) + "..."
     )

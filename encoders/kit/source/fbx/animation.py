@@ -22,6 +22,7 @@ def convert_clips(scene: Any, glb: GlbBuilder) -> tuple[spec.Animation, ...]:
 
 
 def _clip(scene: Any, stack: Any, glb: GlbBuilder) -> spec.Animation:
+    # Stacks often begin at frame 1 or later; a glTF clip begins at 0.
     baked = ufbx.bake_anim(scene, stack.anim, trim_start_time=True, resample_rate=BAKE_RATE)
     samplers: list[spec.AnimationSampler] = []
     channels: list[spec.Channel] = []
@@ -33,6 +34,7 @@ def _clip(scene: Any, stack: Any, glb: GlbBuilder) -> spec.Animation:
         }
         for path, keys in paths.items():
             if keys:
+                # `_convert` keeps the order of nodes, so a typed_id is a glTF index.
                 target = spec.ChannelTarget(path=path, node=node.typed_id)
                 channels.append(spec.Channel(sampler=len(samplers), target=target))
                 samplers.append(_sampler(keys, glb))
@@ -42,5 +44,7 @@ def _clip(scene: Any, stack: Any, glb: GlbBuilder) -> spec.Animation:
 def _sampler(keys: Iterable[tuple[float, ...]], glb: GlbBuilder) -> spec.AnimationSampler:
     rows = np.array(list(keys), "<f4")
     return spec.AnimationSampler(
-        input=glb.accessor(rows[:, 0], with_bounds=True), output=glb.accessor(rows[:, 1:])
+        # glTF requires bounds of key times.
+        input=glb.accessor(rows[:, 0], with_bounds=True),
+        output=glb.accessor(rows[:, 1:]),
     )

@@ -28,11 +28,15 @@ def convert_fbx(data: bytes, name: str) -> bytes:
     try:
         scene = ufbx.load_memory(
             data,
+            # Images come as inputs of the build; the library must not open files by itself.
             ignore_missing_external_files=True,
             load_external_files=False,
             target_axes=ufbx.axes_right_handed_y_up,
             target_unit_meters=1.0,
+            # Convert vertices and transforms, instead of adding a root node that turns and scales.
             space_conversion=ufbx.SpaceConversion.MODIFY_GEOMETRY,
+            # FBX nodes can refuse to inherit scale, and have offsets for their mesh alone. glTF has
+            # neither, so helper nodes and moved vertices stand in for them.
             inherit_mode_handling=ufbx.InheritModeHandling.HELPER_NODES,
             geometry_transform_handling=ufbx.GeometryTransformHandling.MODIFY_GEOMETRY,
             normalize_normals=True,
@@ -47,6 +51,7 @@ def convert_fbx(data: bytes, name: str) -> bytes:
 def _convert(scene: Any, name: str) -> bytes:
     glb = GlbBuilder()
     records = items(scene.nodes)
+    # Skins and materials first: meshes refer to both by number.
     skins = Skins(scene, glb)
     materials = Materials(scene, glb)
     meshes = Meshes(glb, skins, materials, name)

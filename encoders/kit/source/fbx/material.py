@@ -22,6 +22,7 @@ from encoders.kit.source.gltf.builder import GlbBuilder
 from encoders.kit.source.gltf.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.gltf.material import TextureTransform
 
+# As OpenGL numbers them, which glTF adopts.
 CLAMP_TO_EDGE, REPEAT = 33071, 10497
 IS_ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 # What glTF cannot leave out and FBX often does.
@@ -40,6 +41,7 @@ class Materials:
         self._image_numbers: dict[int, int] = {}
         self._uv_sets = {
             one.name: number
+            # Backwards, so that of two meshes with sets of one name the first decides the number.
             for mesh in reversed(items(scene.meshes))
             for number, one in enumerate(items(mesh.uv_sets))
         }
@@ -56,6 +58,7 @@ class Materials:
         color, light = self._texture(pbr.base_color), self._texture(pbr.emission_color)
         red, green, blue = _tint(pbr.base_color, pbr.base_factor, color is not None)
         alpha = _opacity(record)
+        # An image may have alpha; whether it does is known only when it is decoded.
         mode: spec.AlphaMode = "BLEND" if alpha < 1 else "MASK" if color else "OPAQUE"
         return spec.Material(
             name=record.name,
@@ -116,6 +119,7 @@ class Materials:
 
 def image_path(relative: str, absolute: str) -> str:
     """Return the path of an image from the FBX file; one of another machine lies beside it."""
+    # Paths are those of the artist's machine; only a relative one means anything on ours.
     path = relative.replace("\\", "/")
     if path and not IS_ABSOLUTE.match(path):
         return path
@@ -124,11 +128,13 @@ def image_path(relative: str, absolute: str) -> str:
 
 def texture_transform(affine: np.ndarray) -> TextureTransform:
     """Turn a transform of coordinates with v upwards into one of glTF's, with v downwards."""
+    # The flip is its own inverse, so this is a change of coordinates on both sides.
     flip = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, 1.0]])
     plane = np.array([[*row[:2], row[3]] for row in affine[:2]] + [[0.0, 0.0, 1.0]])
     found = flip @ plane @ flip
     # Rotation after scale: the columns are the scaled axes.
     scale = (math.hypot(found[0, 0], found[1, 0]), math.hypot(found[0, 1], found[1, 1]))
+    # KHR_texture_transform turns counter-clockwise with v downwards, hence the minus.
     rotation = math.atan2(-found[1, 0], found[0, 0])
     offset = (float(found[0, 2]), float(found[1, 2]))
     return TextureTransform(offset=offset, rotation=rotation, scale=scale)

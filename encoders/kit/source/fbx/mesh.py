@@ -53,6 +53,8 @@ class Meshes:
         mesh = kept(node.mesh)
         shown = items(node.materials) or items(mesh.materials)
         materials = tuple(self._materials.number(one) for one in shown)
+        # Materials belong to the node in FBX and to the mesh in glTF: a mesh that two nodes show
+        # with different materials becomes two.
         key = mesh.typed_id, materials
         if key not in self._numbers:
             self._numbers[key] = self._convert(mesh, materials)
@@ -88,6 +90,8 @@ class Meshes:
         weights: Weights | None,
     ) -> spec.Primitive:
         corner = geometry.corners[chosen].reshape(-1)
+        # A vertex is a distinct combination of attribute rows, numbered by first use, so the result
+        # does not depend on how the file orders its tables.
         first, vertex = first_use([rows[corner] for _, rows in geometry.attributes.values()])
         shown = corner[first]
         accessors = {
@@ -105,6 +109,7 @@ class Meshes:
     def _store_weights(self, weights: Weights, rows: Integers) -> dict[str, int]:
         joints, shares = weights
         found = {}
+        # glTF holds four joints in a set.
         for number in range(joints.shape[1] // 4):
             part = slice(4 * number, 4 * number + 4)
             found[f"JOINTS_{number}"] = self._glb.accessor(joints[rows, part])
@@ -133,6 +138,7 @@ def decode_geometry(mesh: Any, name: str) -> Geometry:
         hint = "Triangulate the mesh where it was modelled."
         raise EncodeError("too many corners in concave faces", facts, hint) from error
     slots = numbers(mesh.face_material)
+    # Without the list no triangle has a material; the largest number is above every slot.
     material = slots[face] if len(slots) else np.full(len(face), np.iinfo(np.int64).max)
     return Geometry(corners, material, attributes)
 

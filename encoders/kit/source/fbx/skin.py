@@ -28,6 +28,7 @@ class Skins:
         self._joints: dict[int, dict[int, int]] = {}
         for deformer in items(scene.skin_deformers):
             self._add(deformer)
+        # A file of animations alone has bones and no mesh; targets ask for joints by skin.
         if not self.skins:
             bones = [node for node in items(scene.nodes) if node.bone is not None]
             matrices = [_inverse(matrix(node.node_to_world)) for node in bones]
@@ -35,6 +36,7 @@ class Skins:
 
     def _add(self, deformer: Any) -> None:
         clusters = enumerate(items(deformer.clusters))
+        # A cluster whose bone is missing has no node to follow.
         bound = {number: one for number, one in clusters if one.bone_node is not None}
         if bound:
             self._numbers[deformer.typed_id] = len(self.skins)
@@ -45,6 +47,7 @@ class Skins:
 
     def _store(self, name: str, joints: Sequence[int], matrices: Sequence[Doubles]) -> None:
         if joints:
+            # glTF stores matrices column by column.
             columns = np.array(matrices).transpose(0, 2, 1).reshape(len(joints), 16)
             stored = self._glb.accessor(columns.astype("<f4"))
             skin = spec.Skin(name=name, joints=tuple(joints), inverse_bind_matrices=stored)
@@ -55,6 +58,7 @@ class Skins:
         bound = [one for one in items(mesh.skin_deformers) if one.typed_id in self._numbers]
         if not bound:
             return None
+        # A glTF node has one skin; FBX can blend several.
         deformer = bound[0]
         joints = self._joints[deformer.typed_id]
         weights = _weights(deformer, mesh.num_vertices, joints)
@@ -70,6 +74,8 @@ def _weights(deformer: Any, count: int, joints: dict[int, int]) -> Weights:
         vertices, weights = cluster.vertices, cluster.weights
         for place in range(len(vertices)):
             if weights[place] > 0 and vertices[place] < count:
+                # Negative, so that plain sorting puts the heaviest first and breaks ties by joint
+                # number.
                 found[vertices[place]].append((-weights[place], joints[number]))
     most = max((len(one) for one in found), default=0)
     width = INFLUENCES // 2 if most <= INFLUENCES // 2 else INFLUENCES

@@ -1,7 +1,7 @@
 """Accessors as numpy arrays: every component type, strided, sparse, normalised.
 
-An array is a view of the file's own bytes wherever that is possible. Before anything is made,
-the last element's end is checked against the bytes, and what has no bytes is charged.
+An array is a view of the file's own bytes wherever that is possible. Before it is made, the end of
+its last element is checked against the bytes; an array without bytes counts against the limit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from encoders.kit.source.gltf.source import Gltf
 
 Array = npt.NDArray[Any]
 
+# The numbers are OpenGL's names of types, which glTF adopts.
 DTYPES: dict[int, np.dtype[Any]] = {
     5120: np.dtype("<i1"),
     5121: np.dtype("<u1"),
@@ -43,6 +44,7 @@ _NORMALIZED_MAX = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
 
 def decode_accessor(gltf: Gltf, index: int) -> Array:
     """Return the stored values: (count,), (count, n) or, for matrices, (count, row, column)."""
+    # Primitives often share accessors; each is decoded and charged once.
     if index not in gltf.arrays:
         record = element(gltf.document.accessors, index, "accessors", gltf.name)
         gltf.arrays[index] = _decode(gltf, record, f"accessors[{index}]")
@@ -54,6 +56,7 @@ def decode_floats(gltf: Gltf, index: int) -> npt.NDArray[np.float32]:
     if index not in gltf.floats:
         values = decode_accessor(gltf, index)
         record = gltf.document.accessors[index]
+        # Floats are used as they are stored; every other type is copied.
         if record.component_type != 5126:
             gltf.charge(values.size * 4, f"accessors[{index}]")
         gltf.floats[index] = to_floats(values, record, gltf.name)
@@ -68,6 +71,7 @@ def to_floats(values: Array, record: Accessor, name: str) -> npt.NDArray[np.floa
     if largest is None:
         raise fault("32-bit integers cannot be normalised", name, "accessors", record.name)
     floats = values.astype(np.float32) / np.float32(largest)
+    # The lowest code of a signed type maps below -1; the specification says to clamp it.
     np.maximum(floats, np.float32(-1.0), out=floats)
     return floats
 
@@ -76,6 +80,7 @@ def _decode(gltf: Gltf, record: Accessor, where: str) -> Array:
     values = _base(gltf, record, where)
     if record.sparse is not None:
         gltf.charge(values.nbytes, where)
+        # The base is a view of the file, which other accessors may share.
         values = values.copy()
         _apply_sparse(gltf, record, record.sparse, values, where)
     return _final_shape(record, values)
@@ -85,6 +90,7 @@ def _base(gltf: Gltf, record: Accessor, where: str) -> Array:
     if record.buffer_view is None:
         columns, rows = SHAPES[record.type]
         dtype = DTYPES[record.component_type]
+        # Without a view the values are zeros: a few bytes of JSON can ask for any amount of memory.
         size = record.count * columns * rows * dtype.itemsize
         gltf.charge(size * ABSENT_WEIGHT, where)
         return np.zeros((record.count, columns, rows), dtype)
@@ -106,6 +112,7 @@ def _strided(
     step = size if stride is None else stride
     if step < size:
         raise fault("byteStride is smaller than the element", *place, step, f"at least {size}")
+    # The last element ends with its last component: no stride or padding need follow it.
     last = offset + step * (record.count - 1) + column * (columns - 1) + rows * dtype.itemsize
     if record.count and last > len(data):
         raise fault("accessor reaches past its buffer view", *place, last, f"{len(data)} bytes")
@@ -117,6 +124,7 @@ def _strided(
 
 def _apply_sparse(gltf: Gltf, record: Accessor, sparse: Sparse, values: Array, where: str) -> None:
     rows = _sparse_rows(gltf, sparse, f"{where}.sparse.indices")
+    # The specification wants rising indices; with a repeated one the order would decide.
     if len(rows) and (int(rows.max()) >= record.count or bool((rows[1:] <= rows[:-1]).any())):
         allowed = f"rising, below {record.count}"
         raise fault("sparse indices are out of order or range", gltf.name, where, None, allowed)
@@ -141,6 +149,7 @@ def _resized(record: Accessor, count: int) -> Accessor:
 
 def _final_shape(record: Accessor, values: Array) -> Array:
     if record.type.startswith("MAT"):
+        # Stored column by column; everybody else here indexes [row, column].
         return values.transpose(0, 2, 1)
     if record.type == "SCALAR":
         return values[:, 0, 0]

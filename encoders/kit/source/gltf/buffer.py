@@ -21,6 +21,7 @@ def resource_bytes(gltf: Gltf, uri: str, where: str) -> bytes:
     """Return the bytes that a URI names: inside itself, or among the given resources."""
     if is_data_uri(uri):
         return decode_data_uri(uri, gltf.name, where)[1]
+    # Callers give resources by the URI as written or by the name of the file.
     for key in (uri, decode_uri(uri)):
         if key in gltf.resources:
             return gltf.resources[key]
@@ -40,6 +41,7 @@ def _fetch(gltf: Gltf, index: int, record: Buffer) -> memoryview:
     where = f"buffers[{index}]"
     if record.uri is not None:
         data = memoryview(resource_bytes(gltf, record.uri, where))
+    # Only the first buffer may mean the binary chunk of a GLB.
     elif index == 0 and gltf.binary is not None:
         data = gltf.binary
     else:
@@ -47,6 +49,7 @@ def _fetch(gltf: Gltf, index: int, record: Buffer) -> memoryview:
     if len(data) < record.byte_length:
         found, allowed = f"{len(data)} bytes", f"{record.byte_length} bytes"
         raise fault("buffer is cut off", gltf.name, where, found, allowed)
+    # The chunk of a GLB is padded to four bytes, so it may be longer than the buffer.
     return data[: record.byte_length]
 
 
@@ -64,6 +67,7 @@ def _view(gltf: Gltf, index: int, record: BufferView) -> memoryview:
     if packed is None:
         return _slice(gltf, where, record.buffer, record.byte_offset, record.byte_length)
     data = _slice(gltf, where, packed.buffer, packed.byte_offset, packed.byte_length)
+    # Before decoding, with the size that the file claims.
     gltf.charge(packed.count * packed.byte_stride * MESHOPT_WEIGHT, where)
     decoded = decode_meshopt(data, packed, gltf.name, where)
     if len(decoded) < record.byte_length:

@@ -29,6 +29,7 @@ class GlbBuilder:
     def accessor(self, values: npt.NDArray[Any], *, with_bounds: bool = False) -> int:
         """Store an array (count,) or (count, components) and return its accessor."""
         width = 1 if values.ndim == 1 else values.shape[1]
+        # glTF requires bounds for positions and key times only.
         has_bounds = with_bounds and len(values) > 0
         low, high = (
             tuple(map(float, np.atleast_1d(bound(axis=0)))) if has_bounds else None
@@ -55,6 +56,7 @@ class GlbBuilder:
 
     def finish(self, document: spec.Document) -> bytes:
         """Return the GLB of a document that refers to what was stored here."""
+        # A file without data has no buffer: a length of 0 is not valid.
         buffers = (spec.Buffer(byte_length=len(self.binary)),) if self.binary else ()
         whole = msgspec.structs.replace(
             document,
@@ -68,6 +70,7 @@ class GlbBuilder:
 def write_glb(document: spec.Document, binary: bytes) -> bytes:
     """Return a GLB of a document whose buffer, if there is one, is `binary`."""
     text = msgspec.json.encode(document)
+    # GLB wants chunks of whole words: JSON padded with spaces, binary with zeros.
     text += b" " * (-len(text) % 4)
     chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
     if binary:

@@ -17,6 +17,7 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Vec3 = tuple[float, float, float]
 Vec4 = tuple[float, float, float, float]
 Mat4 = Annotated[tuple[float, ...], msgspec.Meta(min_length=16, max_length=16)]
+# Kept as text: only those who know an extension decode it, into a type of their own.
 Extensions = dict[str, msgspec.Raw]
 ComponentType = Literal[5120, 5121, 5122, 5123, 5125, 5126]
 ElementType = Literal["SCALAR", "VEC2", "VEC3", "VEC4", "MAT2", "MAT3", "MAT4"]
@@ -112,7 +113,9 @@ class Sampler(Named, frozen=True, kw_only=True):
     """`samplers[]`: filters and wraps as OpenGL numbers them."""
 
     mag_filter: int | None = None
+    # Not used by any target, but checked and copied into parts of a file like the others.
     min_filter: int | None = None
+    # 10497 is REPEAT.
     wrap_s: int = 10497
     wrap_t: int = 10497
 
@@ -162,6 +165,7 @@ class Primitive(Record, frozen=True, kw_only=True):
     attributes: dict[str, Count]
     indices: Count | None = None
     material: Count | None = None
+    # 4 is TRIANGLES.
     mode: Annotated[int, msgspec.Meta(ge=0, le=6)] = 4
     targets: tuple[dict[str, Count], ...] = ()
 
@@ -253,6 +257,7 @@ def decode_json(text: bytes | memoryview, shape: type[Shape], name: str, where: 
     """Decode JSON into a typed value; `where` is what the text is, for the error."""
     try:
         return msgspec.json.decode(text, type=shape)
+    # The parser recurses, so deep nesting raises RecursionError.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise fault("glTF JSON is not valid", name, where, error) from error
 
@@ -262,6 +267,7 @@ def decode_document(text: bytes | memoryview, name: str) -> Document:
     # GLB pads its JSON with spaces, but some writers pad with NUL.
     text = bytes(text).rstrip(b"\0")
     document = decode_json(text, Document, name, "JSON")
+    # minVersion, where it is given, is what a reader must support; version is what was written.
     needed = document.asset.min_version or document.asset.version
     if needed.split(".")[0] != "2" or document.asset.min_version not in ("", "2.0"):
         hint = "Export the model again as glTF 2.0."
@@ -271,6 +277,7 @@ def decode_document(text: bytes | memoryview, name: str) -> Document:
 
 def element(items: Sequence[Item], index: int, kind: str, name: str) -> Item:
     """Follow an index, refusing one that points at nothing."""
+    # Below 0 as well: Python would count from the end.
     if 0 <= index < len(items):
         return items[index]
     allowed = f"0 to {len(items) - 1}" if items else "none, the file has no such list"

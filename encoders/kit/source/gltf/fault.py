@@ -18,6 +18,7 @@ def fault(
 ) -> EncodeError:
     """Build the error for file `name` at the JSON path or structure `where`."""
     facts: dict[str, object] = {"file": name, "at": where}
+    # 0 and "" are findings too, so only None is left out.
     if found is not None:
         facts["found"] = found
     if allowed is not None:

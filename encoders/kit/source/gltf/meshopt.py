@@ -15,6 +15,7 @@ from encoders.kit.source.gltf.meshopt_filter import apply_filter
 from encoders.kit.source.gltf.meshopt_index import decode_indices, decode_triangles
 
 Filter = Literal["NONE", "OCTAHEDRAL", "QUATERNION", "EXPONENTIAL"]
+# EXPONENTIAL works on 32-bit words, so any valid stride suits it.
 _FILTER_STRIDES = {"OCTAHEDRAL": (4, 8), "QUATERNION": (8,)}
 
 
@@ -38,6 +39,7 @@ def decode_meshopt(data: memoryview, view: MeshoptView, name: str, where: str) -
         raise fault("meshopt view is not valid", name, where, found, allowed)
     try:
         return _decode(bytes(data), view)
+    # The codecs read past the end of cut data without checks of their own; Python checks.
     except (ValueError, IndexError) as error:
         raise fault("meshopt data is damaged", name, where, error) from error
 

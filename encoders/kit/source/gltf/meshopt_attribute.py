@@ -12,6 +12,7 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 
 HEADER = 0xA0
+# The stream ends with the first element, padded to 32 bytes.
 TAIL_BYTES = 32
 GROUP = 16
 # One byte column of a block has at most 4 header bytes and 16 groups of at most 24 bytes, and is
@@ -27,6 +28,8 @@ def decode_attributes(data: bytes, count: int, stride: int) -> Bytes:
     if count * stride > 4 * GROUP * end:  # a header bit pair for each group, at the least
         raise ValueError(f"{count} elements in {len(data)} bytes")
     blocks = _block_sizes(count, stride)
+    # Zeros behind the data, so that a walk over damaged data stays inside the array until its end
+    # is checked.
     source = np.frombuffer(data + bytes(_OVERRUN + GROUP), np.uint8)
     modes, offsets = _find_groups(source, blocks, stride, end)
     deltas = _deinterleave(_decode_groups(source, modes, offsets), blocks, stride)
@@ -38,6 +41,8 @@ def decode_attributes(data: bytes, count: int, stride: int) -> Bytes:
 
 def _block_sizes(count: int, stride: int) -> list[int]:
     """How many elements each block holds."""
+    # The extension's rule for the size of a block: at most 8 KiB and 256 elements, a multiple of
+    # 16.
     largest = min((8192 // stride) & ~15, 256)
     full, rest = divmod(count, largest)
     return [largest] * full + ([rest] if rest else [])
@@ -66,6 +71,8 @@ class _Walk:
         self.modes = bytearray()
         self.offsets: list[int] = []
         self._data = source.tobytes()
+        # Prefix sums: the sentinels of a group are the difference of two, so no group is decoded
+        # here.
         self._two, self._four = (_sentinels(source, bits).data for bits in (2, 4))
 
     def column(self, groups: int) -> None:
@@ -77,6 +84,8 @@ class _Walk:
             mode, bits = bits & 3, bits >> 2
             self.modes.append(mode)
             self.offsets.append(place)
+            # Mode 0 has no bytes, 1 has 2-bit codes, 2 has 4-bit codes, 3 has whole bytes. A code
+            # of all ones adds a byte behind the group.
             if mode == 1:
                 place += 4 + two[place + 4] - two[place]
             elif mode:
@@ -111,6 +120,7 @@ def _decode_fields(source: Bytes, offsets: npt.NDArray[np.int64], bits: int) -> 
     packed = source[offsets + np.arange(size)]
     codes = ((packed[:, :, None] >> shifts) & mask).reshape(-1, GROUP)
     is_sentinel = codes == mask
+    # How many sentinels stand before this one, which is the place of its byte.
     rank = np.cumsum(is_sentinel, axis=1) - is_sentinel
     values: Bytes = np.where(is_sentinel, source[offsets + size + rank], codes)
     return values

@@ -31,10 +31,12 @@ def apply_filter(elements: Bytes, name: str) -> Bytes:
 def _octahedral(elements: Bytes) -> Bytes:
     kind = np.dtype(f"<i{elements.shape[1] // 4}")
     stored = np.ascontiguousarray(elements).view(kind)
+    # The third component holds 1.0 at the precision that was chosen for x and y.
     x, y, one = stored[:, :3].astype(np.float32).T
     with np.errstate(all="ignore"):  # a damaged vector may divide by zero
         x, y = x / one, y / one
         z = _ONE - np.abs(x) - np.abs(y)
+        # The lower half of the octahedron is folded out over the square's corners.
         fold = np.minimum(z, np.float32(0))
         x, y = x - np.copysign(fold, x), y - np.copysign(fold, y)
         length = np.sqrt(x * x + y * y + z * z)
@@ -54,6 +56,7 @@ def _quaternion(elements: Bytes) -> Bytes:
         x, y, z = kept.T
         w = np.sqrt(np.maximum(_ONE - x * x - y * y - z * z, np.float32(0)))
     values = _round(np.column_stack((w, kept)), np.float32(32767))
+    # w is the largest component, which is not stored; the others follow it, cyclically.
     places = (np.arange(4) + (stored[:, 3:] & 3)) & 3
     result = np.empty_like(stored)
     np.put_along_axis(result, places, values.astype(np.int16), axis=1)
@@ -62,6 +65,7 @@ def _quaternion(elements: Bytes) -> Bytes:
 
 def _exponential(elements: Bytes) -> Bytes:
     stored = np.ascontiguousarray(elements).view("<i4")
+    # 24 bits of mantissa, sign-extended by the shifts, below 8 bits of exponent.
     mantissa = ((stored << 8) >> 8).astype(np.float32)
     with np.errstate(all="ignore"):
         floats: Floats = np.ldexp(mantissa, stored >> 24)

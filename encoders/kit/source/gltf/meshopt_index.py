@@ -31,6 +31,7 @@ class _Extra:
 
     def number(self) -> int:
         value = 0
+        # Five groups of seven bits hold any 32-bit number.
         for shift in range(0, 35, 7):
             byte = self.byte()
             value |= (byte & 0x7F) << shift
@@ -69,6 +70,7 @@ class _Triangles:
             pair = self._table[code & 15]
             return self._from_vertices(0, pair >> 4, pair & 15)
         pair = self._extra.byte()
+        # The extension's escape that starts the numbering of new vertices again.
         if pair == 0:
             self._next = 0
         return self._from_vertices(0 if code == 0xFE else 15, pair >> 4, pair & 15)
@@ -76,10 +78,14 @@ class _Triangles:
     def _from_edge(self, edge: int, kind: int) -> tuple[int, int, int]:
         a, b = self._edges[edge]
         if 0 < kind < 13:
+            # Recent vertices are named from 1 here; 13 and 14 are the neighbours of the last
+            # explicit one.
             c = self._vertices[kind]
         else:
             c = self._new() if kind == 0 else self._near_last(kind)
             self._vertices.appendleft(c)
+        # The two edges that the triangle adds, in the order of the extension, turned so that the
+        # next triangle has the same winding.
         self._edges.extendleft(((c, b), (a, c)))
         return a, b, c
 
@@ -91,6 +97,7 @@ class _Triangles:
 
     def _from_vertices(self, *kinds: int) -> tuple[int, int, int]:
         """Take each corner by its kind: 0 new, 15 explicit, else a recent vertex."""
+        # Corners are named by the memory as it was before this triangle.
         recent = tuple(self._vertices)
         corners = []
         for kind in kinds:
@@ -129,6 +136,7 @@ def decode_indices(data: bytes, count: int, stride: int) -> bytes:
     last, indices = [0, 0], []
     for _ in range(count):
         value = extra.number()
+        # Two running values: the lowest bit says from which of them the index is counted.
         baseline = value & 1
         last[baseline] = (last[baseline] + _zigzag(value >> 1)) & _WORD
         indices.append(last[baseline])
@@ -141,6 +149,7 @@ def _check(data: bytes, header: int, least: int) -> None:
 
 
 def _pack(indices: list[int], stride: int, extra: _Extra) -> bytes:
+    # Damage that happens to decode shows in bytes that nobody asked for.
     if extra.left:
         raise ValueError(f"{extra.left} bytes left over")
     values = np.array(indices, np.int64)

@@ -25,6 +25,7 @@ def parents(document: Document, name: str) -> list[int]:
                 both = f"nodes {found[child]} and {index}"
                 raise fault("node has two parents", name, f"nodes[{child}]", both, "one parent")
             found[child] = index
+    # Each node has at most one parent, so nodes that no root reaches are on or below a cycle.
     reached = _descend(document, [i for i, parent in enumerate(found) if parent < 0])
     if len(reached) < len(found):
         lost = min(set(range(len(found))) - set(reached))
@@ -40,6 +41,7 @@ def scene_nodes(document: Document, name: str) -> list[int]:
     roots = [index for index, parent in enumerate(parents(document, name)) if parent < 0]
     if document.scenes:
         scene = element(document.scenes, document.scene or 0, "scene", name)
+        # Nodes outside the default scene are not shown.
         roots = list(scene.nodes)
         for root in roots:
             element(document.nodes, root, "scenes[].nodes", name)
@@ -49,6 +51,7 @@ def scene_nodes(document: Document, name: str) -> list[int]:
 def _descend(document: Document, roots: list[int]) -> list[int]:
     """Walk depth first without recursion, meeting each node once."""
     order: dict[int, None] = {}
+    # Deep hierarchies exceed Python's recursion limit. Reversed, so that the first is popped first.
     stack = roots[::-1]
     while stack:
         index = stack.pop()
@@ -62,10 +65,12 @@ def world_matrices(document: Document, name: str) -> list[Matrix]:
     """Return the world matrix of every node."""
     above = parents(document, name)
     world = [IDENTITY] * len(above)
+    # Parents come before children, so a parent's world matrix is complete when it is needed.
     for index in _descend(document, [i for i, parent in enumerate(above) if parent < 0]):
         local = local_matrix(document.nodes[index], name, f"nodes[{index}]")
         parent = above[index]
         world[index] = local if parent < 0 else multiply(world[parent], local)
+        # The product of two finite matrices can overflow.
         if not all(map(math.isfinite, world[index])):
             raise fault("node transform is not finite", name, f"nodes[{index}]")
     return world
@@ -76,6 +81,7 @@ def local_matrix(node: Node, name: str, where: str) -> Matrix:
     if node.matrix is not None:
         m = node.matrix  # stored column by column
         return (*m[0:12:4], m[12], *m[1:13:4], m[13], *m[2:14:4], m[14], 0.0, 0.0, 0.0, 1.0)
+    # The usual matrix of a quaternion, each column times the scale of its axis.
     x, y, z, w = unit_rotation(node, name, where)
     (sx, sy, sz), (tx, ty, tz) = node.scale, node.translation
     return (

@@ -1,4 +1,4 @@
-"""Poses: what nodes do at given times of a clip, in their parents' space or in the model's.
+"""Poses: the transforms of nodes at times of a clip, relative to their parents or to the model.
 
 Parts that a clip does not move stay as the node's rest transform says. Channels with the same
 key times are sampled together, which makes clips of many joints quick.
@@ -46,7 +46,7 @@ def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
     node = element(gltf.document.nodes, index, "nodes", gltf.name)
     where = f"nodes[{index}]"
     values: tuple[npt.ArrayLike, ...]
-    with np.errstate(all="ignore"):  # who samples checks that all is finite
+    with np.errstate(all="ignore"):  # `sample_local` checks that all is finite
         if node.matrix is None:
             values = (node.translation, unit_rotation(node, gltf.name, where), node.scale)
         else:
@@ -57,6 +57,7 @@ def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
 
 def sample_local(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) -> Pose:
     """Return the nodes' transforms relative to their parents at the given times."""
+    # 3 + 4 + 3 floats of four bytes for each node and frame.
     gltf.charge(40 * len(nodes) * len(times), f'clip "{clip.name}"')
     rest = [rest_parts(gltf, node) for node in nodes]
     parts = {path: np.stack([part[path] for part in rest]) for path in WIDTHS}
@@ -75,6 +76,7 @@ def _tracks(clip: Clip, columns: dict[int, int]) -> list[tuple[Track, list[int]]
     groups: dict[tuple[str, str, bytes], list[Channel]] = defaultdict(list)
     for channel in clip.channels:
         if channel.node in columns:
+            # Times by content: channels may have equal times in different accessors.
             key = (channel.path, channel.interpolation, channel.times.tobytes())
             groups[key].append(channel)
     tracks = []
@@ -93,11 +95,13 @@ def sample_model(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) ->
     """
     above = gltf.parents
     chain = _with_ancestors(nodes, above)
+    # Two 4 x 4 matrices of doubles for each node and frame: local and product.
     gltf.charge(256 * len(chain) * len(times), f'clip "{clip.name}"')
     matrices = sample_local(gltf, clip, chain, times).matrices()
     _keep_exact(gltf, clip, chain, matrices)
     place = {node: column for column, node in enumerate(chain)}
     with np.errstate(all="ignore"):
+        # In place: a parent stands before its children and is in model space by then.
         for column, node in enumerate(chain):
             if above[node] >= 0:
                 parent = matrices[:, place[above[node]]]
@@ -109,6 +113,7 @@ def sample_model(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) ->
 
 def _with_ancestors(nodes: Sequence[int], above: list[int]) -> list[int]:
     """Return the nodes and all above them, each after its parent."""
+    # A dict keeps the order of insertion and finds a node at once.
     chain: dict[int, None] = {}
     for node in nodes:
         line, ancestor = [], node

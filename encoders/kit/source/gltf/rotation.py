@@ -13,7 +13,9 @@ Doubles = npt.NDArray[np.float64]
 
 # Above this cosine the arc is so short that a normalised lerp is as good.
 LERP_COSINE = 0.9995
+# The first term left out is below 2e-18 at a right angle.
 _SINE_TERMS = range(21, 1, -2)
+# The first term left out is below 1e-18 at a tangent of 0.2.
 _ARCTANGENT_TERMS = range(23, 1, -2)
 
 
@@ -32,9 +34,11 @@ def dot(a: Doubles, b: Doubles) -> Doubles:
 def slerp(a: Doubles, b: Doubles, factor: Doubles) -> Doubles:
     """Turn from unit `a` to unit `b` along the shorter arc; the result has unit length."""
     cosine = dot(a, b)
+    # q and -q are the same rotation; the nearer of the two gives the shorter arc.
     b = np.where(cosine[..., None] < 0, -b, b)
     cosine = np.minimum(np.abs(cosine), 1.0)
     is_close = cosine > LERP_COSINE
+    # Where the lerp is taken the angle is not used; a cosine of 0 keeps its sine off 0.
     angle = _arc_cosine(np.where(is_close, 0.0, cosine))
     rest = np.where(is_close, 1.0 - factor, sine((1.0 - factor) * angle) / sine(angle))
     part = np.where(is_close, factor, sine(factor * angle) / sine(angle))
@@ -80,12 +84,14 @@ def from_matrix(matrices: Doubles) -> Doubles:
     Each is built from its largest component, so that nothing is divided by a small number.
     """
     m = np.moveaxis(matrices, (-2, -1), (0, 1))
+    # Four times the squares of x, y, z and w.
     squares = (
         1 + m[0, 0] - m[1, 1] - m[2, 2],
         1 - m[0, 0] + m[1, 1] - m[2, 2],
         1 - m[0, 0] - m[1, 1] + m[2, 2],
         1 + m[0, 0] + m[1, 1] + m[2, 2],
     )
+    # Four times the products of two components each.
     xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
     xw, yw, zw = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
     candidates = (
@@ -94,6 +100,7 @@ def from_matrix(matrices: Doubles) -> Doubles:
         (xz, yz, squares[2], zw),
         (xw, yw, zw, squares[3]),
     )
+    # A row of candidates is the quaternion times four times one of its components.
     largest = np.argmax(np.stack(squares), axis=0)
     parts = [np.choose(largest, list(column)) for column in zip(*candidates, strict=True)]
     return normalise(np.stack(parts, axis=-1))

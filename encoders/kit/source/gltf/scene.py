@@ -48,6 +48,7 @@ def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
         if mesh not in decoded:
             decoded[mesh] = _primitives(gltf, mesh, f"nodes[{index}].mesh")
         skin = gltf.document.nodes[index].skin
+        # Once a pair: many nodes can show one mesh, and the check goes over all its vertices.
         if skin is not None and (mesh, skin) not in checked:
             checked.add((mesh, skin))
             _check_skin(gltf, decoded[mesh], skin, f"nodes[{index}]")
@@ -79,6 +80,7 @@ def _place(
 def _check_skin(gltf: Gltf, primitives: list[Primitive], skin: int, where: str) -> None:
     record = element(gltf.document.skins, skin, f"{where}.skin", gltf.name)
     for primitive in primitives:
+        # The check takes time, which the limit bounds too.
         gltf.charge(4 * len(primitive.position), where)
         _check_joints(gltf, primitive, len(record.joints), where)
 

@@ -38,6 +38,7 @@ def decode_skin(gltf: Gltf, index: int) -> Skin:
 
 def _inverse_bind(gltf: Gltf, accessor: int, count: int, where: str) -> npt.NDArray[np.float32]:
     matrices = decode_floats(gltf, accessor)
+    # The specification allows more matrices than joints; the rest is ignored.
     if matrices.shape[1:] != (4, 4) or len(matrices) < count:
         allowed = f"{count} matrices of 4 x 4"
         raise fault("inverse bind matrices do not fit", gltf.name, where, matrices.shape, allowed)

@@ -1,7 +1,7 @@
 """A glTF file that has been opened: its document, its bytes, and what there is to warn about.
 
 Everything that decodes takes a `Gltf` and asks it before it makes memory: `charge` keeps all that
-one file may expand to under one limit, whatever the file claims. What many places need is kept.
+one file may expand to under one limit, whatever the file claims. Decoded values are cached here.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ class Gltf:
     # The bytes of the file and of those beside it.
     size_bytes: int = 0
     image_bytes: dict[int, int] = field(default_factory=dict)
+    # What has been decoded so far, by index: buffers, views, accessors, accessors as floats, skins.
     buffers: dict[int, memoryview] = field(default_factory=dict)
     views: dict[int, memoryview] = field(default_factory=dict)
     arrays: dict[int, npt.NDArray[Any]] = field(default_factory=dict)
     floats: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
     bones: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
+    # A dict as an ordered set.
     _warnings: dict[str, None] = field(default_factory=dict)
 
     @cached_property
@@ -85,9 +87,9 @@ class Gltf:
             raise fault("images are the same bytes too often", self.name, where, *facts, hint)
 
     def charge(self, size_bytes: int, where: str) -> None:
-        """Count memory that is about to be made or gone through, refusing what no file needs.
+        """Count memory that is about to be allocated or read, and refuse more than the limit.
 
-        What has been counted stays counted, so that the limit bounds time as well as memory.
+        The count never falls, so that the limit bounds time as well as memory.
         """
         self.decoded_bytes += size_bytes
         if self.decoded_bytes > self.limit_bytes:
@@ -117,8 +119,10 @@ def open_gltf(inputs: Inputs, source: str) -> Gltf:
     gltf = decode_gltf(inputs[source], source)
     uris = [record.uri for record in gltf.document.buffers]
     uris += [record.uri for record in gltf.document.images]
+    # A data URI is its own content.
     files = [uri for uri in uris if uri and not is_data_uri(uri)]
     paths = {uri: resolve_reference(source, uri) for uri in files}
+    # A file that is missing is left out here, and an error only when its bytes are needed.
     gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
     beside = {path: len(inputs[path]) for path in paths.values() if path in inputs}
     gltf.set_size(len(inputs[source]) + sum(beside.values()))

@@ -1,8 +1,8 @@
 """A part of a glTF file as a GLB of its own: some meshes, one skin, one clip, and all nodes.
 
 What a part holds depends only on what was asked for: accessors are numbered and stored anew, so a
-change elsewhere in the file leaves the part's bytes alone. Values are copied as they are stored;
-whoever decodes the part judges them.
+change elsewhere in the file leaves the part's bytes alone. Values are copied as they are stored,
+and validated when the part is decoded.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ class _Store:
         """Copy an accessor, once, and return its new number."""
         if index not in self.numbers:
             record = spec.element(self.gltf.document.accessors, index, where, self.gltf.name)
+            # Numbered in order of use, so a part does not depend on the rest of the file.
             self.numbers[index] = len(self.glb.accessors)
             self.glb.accessors.append(self._copied(index, record))
         return self.numbers[index]
 
     def _copied(self, index: int, record: spec.Accessor) -> spec.Accessor:
+        # Values are stored densely: sparse accessors and strides are resolved.
         plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
         if record.buffer_view is None and record.sparse is None:
             return plain
@@ -67,6 +69,7 @@ def write_subset(
         animations=() if clip is None else (_clip(store, clip),),
         materials=source.materials if meshes else (),
         textures=source.textures if meshes else (),
+        # Materials refer to images by number, but nobody decodes an image of a part: names only.
         images=tuple(spec.Image(name=image.name) for image in source.images) if meshes else (),
         samplers=source.samplers if meshes else (),
     )
@@ -99,6 +102,7 @@ def _primitive(store: _Store, record: spec.Primitive, where: str) -> spec.Primit
     extensions: spec.Extensions = {}
     if packed is not None:
         spec.element(store.gltf.document.buffer_views, packed.buffer_view, where, name)
+        # Copied as it is compressed; whoever reads the part decodes it.
         view = store.glb.view(bytes(view_bytes(store.gltf, packed.buffer_view)))
         extensions[DRACO] = msgspec.Raw(msgspec.json.encode(replace(packed, buffer_view=view)))
     attributes = {

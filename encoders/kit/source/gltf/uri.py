@@ -15,6 +15,7 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 def decode_percent(text: str) -> bytes:
     """Turn every %XX into its byte; a stray % stays as it is, as browsers do."""
+    # JSON can hold lone surrogates, which plain UTF-8 refuses.
     first, *rest = text.encode("utf-8", "surrogatepass").split(b"%")
     parts = [first]
     for piece in rest:
@@ -44,6 +45,7 @@ def decode_data_uri(uri: str, name: str, where: str) -> tuple[str, bytes]:
     if not any(parameter.strip().lower() == "base64" for parameter in parameters):
         return mime, decode_percent(body)
     try:
+        # Strict: the plain mode skips foreign characters, so that damage would go unnoticed.
         return mime, binascii.a2b_base64(decode_percent(body), strict_mode=True)
     except binascii.Error as error:
         raise fault("data URI is not base64", name, where, str(error)) from error

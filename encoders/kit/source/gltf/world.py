@@ -75,11 +75,13 @@ def _widen(rows: Array, width: int) -> Array:
 def _attribute(primitives: Sequence[Primitive], pick: Pick, width: int) -> Attribute[Any]:
     """Join one attribute's values; corners of primitives without it point nowhere."""
     values: list[Array] = []
+    # An empty first part, so that a scene without primitives has the right shape.
     corners: list[npt.NDArray[np.int32]] = [np.zeros((0, 3), np.int32)]
     start = 0
     for primitive in primitives:
         rows = pick(primitive)
         if rows is None:
+            # -1 marks a corner without this attribute; targets choose their own default.
             corners.append(np.full_like(primitive.triangles, -1))
             continue
         values.append(_widen(rows, width))

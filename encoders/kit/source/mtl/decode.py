@@ -15,6 +15,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.material import AlphaMode, Color, Material, Sampler, Slot, Texture
 from encoders.kit.source.wavefront import Statement, decode_name, normalise, quote, statements
 
+# In lower case, because exporters differ. `norm`, `map_Pr` and `map_Pm` are extensions that
+# exporters of physically based materials agree on.
 MAPS: dict[bytes, Slot] = {
     b"map_kd": "base_color",
     b"map_ka": "ambient",
@@ -56,6 +58,7 @@ NUMERIC = (b"kd", b"ke", b"ks", b"ns", b"d", b"tr", b"pr", b"pm")
 # Colours by other means than three numbers; no target knows these.
 NOT_NUMERIC = (b"spectral", b"xyz")
 WORD = re.compile(rb"(\S+)\s*")
+# Stricter than float(), which takes "nan", "inf" and "1_000".
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -70,8 +73,9 @@ def decode_mtl(data: bytes, name: str) -> tuple[Material, ...]:
         keyword = statement.keyword.lower()
         if keyword == b"newmtl":
             drafts.append(_Draft(decode_name(statement.rest), name, statement.line))
+        # Statements before the first `newmtl` belong to no material.
         elif drafts:
-            drafts[-1].follow(keyword, statement)
+            drafts[-1].add(keyword, statement)
     return tuple(draft.finish() for draft in drafts)
 
 
@@ -94,18 +98,20 @@ class _Draft:
     numbers: dict[bytes, tuple[float, ...]] = field(default_factory=dict)
     textures: dict[Slot, Texture] = field(default_factory=dict)
 
-    def follow(self, keyword: bytes, statement: Statement) -> None:
-        """Take in one statement; those not known are skipped."""
+    def add(self, keyword: bytes, statement: Statement) -> None:
+        """Record one statement; unknown ones are skipped."""
         if keyword in NUMERIC and (numbers := _numbers(statement, self.file)):
             self.numbers[keyword] = numbers
         elif keyword in MAPS and (texture := _texture(statement, self.file)):
             self.textures[MAPS[keyword]] = texture
 
     def finish(self) -> Material:
-        """Put together what several statements say."""
+        """Return the material that the statements describe."""
         alpha = self._alpha()
+        # Whether an image really has alpha is known only when it is decoded.
         has_image = "base_color" in self.textures or "alpha" in self.textures
         mode: AlphaMode = "blend" if alpha < 1 else "mask" if has_image else "opaque"
+        # None, not white, where no statement gives a colour: see `Material.base_color`.
         has_color = self.numbers.keys() & {b"kd", b"d", b"tr"}
         return Material(
             self.name,
@@ -137,6 +143,7 @@ class _Draft:
     def _color(self, keyword: bytes, default: float) -> Color:
         """Return a colour; one number stands for all three."""
         numbers = self.numbers.get(keyword, (default,))
+        # MTL: where only red is given, green and blue are equal to it.
         red, green, blue = numbers[:3] if len(numbers) >= 3 else numbers[:1] * 3
         return (red, green, blue)
 
@@ -149,6 +156,7 @@ def _numbers(statement: Statement, file: str) -> tuple[float, ...]:
     words = statement.rest.partition(b"#")[0].split()
     if words and words[0] in NOT_NUMERIC:
         return ()
+    # `d -halo 0.5` dissolves by angle; the number is taken as plain opacity.
     words = words[1:] if words and words[0] == b"-halo" else words
     if not words:
         raise _refuse(statement, file, "no number", b"")
@@ -168,6 +176,7 @@ def _texture(statement: Statement, file: str) -> Texture | None:
     """Return the texture of a map, or None where it names no file."""
     options: dict[bytes, list[bytes]] = {}
     place = 0
+    # Options come first; the rest of the line is the file name, which may hold blanks.
     while (option := WORD.match(statement.rest, place)) and option[1] in OPTIONS:
         options[option[1]], place = _option_words(option[1], statement.rest, option.end())
     if place == len(statement.rest):

@@ -19,6 +19,7 @@ def survey_mtl(data: bytes, name: str) -> dict[str, object]:
     """
     materials = decode_mtl(data, name)
     return {
+        # Also maps that a later one replaces: which one counts is decided when the file is decoded.
         "refs": sorted({texture.uri for texture in decode_maps(data, name)}),
         "materials": [material.name for material in materials],
         "surfaces": [_surface(material) for material in materials],

@@ -26,10 +26,12 @@ Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 
 KEYWORDS = (b"v", b"vt", b"vn", b"f")
+# Without letters but e: "nan" and "inf" make a block irregular, and are refused later.
 FLOAT_CHARACTERS = b"0123456789.eE+-"
 INTEGER_CHARACTERS = b"0123456789-"
 BLANK_TO_COMMA = bytes.maketrans(b" ", b",")
 SEPARATOR_TO_COMMA = bytes.maketrans(b" /", b",,")
+# At most 18 digits, so that an index fits 64 bits.
 INDEX = re.compile(rb"[+-]?[0-9]{1,18}")
 # Eight decimal digits in a 64-bit word: neighbours are joined to pairs, fours, then all eight.
 DIGIT_STEPS = (
@@ -88,11 +90,13 @@ class Block:
 def sort_lines(text: bytes, file: str) -> tuple[dict[bytes, Block], list[Statement]]:
     """Sort a normalised text into blocks by keyword, and the statements of the other lines."""
     starts, kinds = _classify(text)
+    # Indented lines are rare; only such a file pays for the copy without indentation.
     if np.isin(_bytes_at(text, starts), (ord(" "), ord("\t"))).any():
         text = b"\n".join([line.lstrip() for line in text.split(b"\n")])
         starts, kinds = _classify(text)
     bounds = np.append(starts, len(text))
     blocks = {}
+    # `_classify` counts keywords from 1; 0 is any other line.
     for kind, keyword in enumerate(KEYWORDS, 1):
         rows = np.flatnonzero(kinds == kind)
         blocks[keyword] = Block(file, keyword, _gather(text, bounds, rows), rows + 1)
@@ -107,6 +111,7 @@ def _classify(text: bytes) -> tuple[Integers, npt.NDArray[np.uint8]]:
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
     first, second, third = (_bytes_at(text, starts + offset) for offset in range(3))
+    # A keyword ends at a blank, a tab or the line end; all control characters count as such.
     second_ends, third_ends = second <= ord(" "), third <= ord(" ")
     is_v = first == ord("v")
     kinds = np.zeros(len(starts), np.uint8)
@@ -161,8 +166,11 @@ def decode_numbers(block: Block) -> tuple[Doubles, Integers]:
 def decode_numbers_bulk(block: Block) -> tuple[Doubles, Integers]:
     """Decode a regular block, or raise ValueError."""
     ends = np.flatnonzero(block.skeleton(FLOAT_CHARACTERS, b" ") == ord("\n"))
+    # The skeleton has one separator before each number and one line end a line.
     counts = np.diff(ends, prepend=-1) - 1
     try:
+        # The text of numbers between blanks is nearly a JSON array, and msgspec parses that
+        # fastest.
         document = b"[" + block.words(BLANK_TO_COMMA)[1:] + b"]"
         numbers = msgspec.json.decode(document, type=list[float])
     except msgspec.MsgspecError:
@@ -218,6 +226,7 @@ def _settle_ties(block: Block, table: Doubles) -> None:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         near = table.astype(np.float32)
+        # The float32 on the other side, if the double lies exactly in the middle of two.
         over = (table - near) * 2 + near
         is_middle = (over != near) & (over.astype(np.float32) == over) & np.isfinite(over)
     if not is_middle.any():
@@ -227,6 +236,7 @@ def _settle_ties(block: Block, table: Doubles) -> None:
         middle = float(table[row, column])
         text, exact = Decimal(rows[row][column].decode("ascii")), Decimal(middle)
         if text != exact:
+            # One step of a double is enough: the next rounding then goes the way of the text.
             table[row, column] = np.nextafter(middle, np.inf if text > exact else -np.inf)
 
 
@@ -256,10 +266,12 @@ def decode_faces_bulk(block: Block) -> Faces:
     marks = np.flatnonzero(skeleton != ord("/"))
     is_end = skeleton[marks] == ord("\n")
     sizes = np.diff(np.flatnonzero(is_end), prepend=-1) - 1
+    # Between two separators lie the slashes of one corner.
     slashes = (np.diff(marks, append=len(skeleton)) - 1)[~is_end]
     if slashes.max(initial=0) > 2 or len(slashes) != sizes.sum():
         raise ValueError("a corner with too many slashes, or a slash outside of corners")
     text = block.words()[1:]
+    # Negative indices are rare in large files, and digits alone have the faster decoder.
     values = _decode_signed(text) if b"-" in text else _decode_digits(text)
     indices = _columns(values, slashes)
     if not indices[:, 0].all():
@@ -271,6 +283,7 @@ def _columns(values: Integers, slashes: Integers) -> Integers:
     """Arrange the numbers of corners with so many slashes each in three columns."""
     if len(values) != len(slashes) + slashes.sum():
         raise ValueError("a word that is more than a number")
+    # All corners are v/vt/vn: the numbers are the table already.
     if slashes.min(initial=2) == 2:
         return values.reshape(-1, 3)
     starts = np.cumsum(slashes + 1) - (slashes + 1)
@@ -288,6 +301,7 @@ def _decode_digits(text: bytes) -> Integers:
     words at odd addresses and turned into integers in three steps, without a Python object each.
     """
     padded = b" " * 8 + text + b" "
+    # Separators sort below "0" in ASCII. The first eight are the padding.
     ends = np.flatnonzero(np.frombuffer(padded, np.uint8) < ord("0"))[8:]
     lengths = np.diff(ends, prepend=7) - 1
     if lengths.max(initial=0) > 8:
@@ -298,6 +312,7 @@ def _decode_digits(text: bytes) -> Integers:
     words = (words >> others) << others
     for mask, factor, shift in DIGIT_STEPS:
         words = ((words & np.uint64(mask)) * np.uint64(factor)) >> np.uint64(shift)
+    # No digits also give 0, which stands for no index; a written 0 is a mistake in the file.
     if ((words == 0) & (lengths > 0)).any():
         raise ValueError("an index of 0")
     return words.astype(np.int64)
@@ -307,6 +322,7 @@ def _decode_signed(text: bytes) -> Integers:
     """Decode numbers of which some are negative, 0 for none between two slashes."""
     if b"/0" in text or b"-0" in text:
         raise ValueError("an index of 0")
+    # 0 marks the index that is missing between two slashes; written zeros were refused above.
     words = text.replace(b"//", b"/0/").translate(SEPARATOR_TO_COMMA)
     try:
         return np.array(msgspec.json.decode(b"[" + words + b"]", type=list[int]), np.int64)
@@ -349,8 +365,10 @@ def resolve(block: Block, faces: Faces, column: int, vectors: Block) -> Corners:
     rows = index - 1
     if index.min(initial=0) < 0:
         is_relative = index < 0
+        # -1 is the last vector above the face, wherever in the file later ones follow.
         before = np.searchsorted(vectors.lines, face_lines[is_relative])
         rows[is_relative] = index[is_relative] + before
+    # -1 as a row means no index, but only where the file has none (0).
     is_wrong = (rows >= len(vectors.lines)) | (rows < -1) | ((rows == -1) & (index != 0))
     if column == 0:
         is_wrong |= index == 0

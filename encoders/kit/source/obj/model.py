@@ -16,7 +16,7 @@ from encoders.kit.source.wavefront import decode_libraries, normalise, statement
 
 def open_obj(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
     """Open an OBJ file; without materials, these have only their names."""
-    del split  # an OBJ file moves nothing
+    del split  # an OBJ file has no transforms
     obj = decode_obj(inputs[source], source)
     if with_materials:
         obj = _with_libraries(obj, inputs, source)
@@ -39,12 +39,14 @@ def _with_libraries(obj: Obj, inputs: Inputs, source: str) -> Obj:
         path = resolve_reference(source, library)
         if path in inputs:
             materials += decode_mtl(inputs[path], path)
+        # A missing library matters only if a face uses a material.
         elif obj.mesh.materials:
             raise _no_library(inputs[source], source, library)
     return resolve_materials(obj, materials)
 
 
 def _no_library(data: bytes, source: str, library: str) -> EncodeError:
+    # The line is looked up only for the error; decoding does not keep it.
     lines = [
         statement.line
         for statement in statements(normalise(data, source))

@@ -1,8 +1,8 @@
 """What must be known of an OBJ file before planning: files it names, bounds, names, counts.
 
 The rule: small, JSON-able, and without arrays, because it runs while a build is planned. Bounds
-are those of the positions that faces use, in float32, as the decoded mesh has them. What a survey
-need not look at it does not check: decoding does.
+are those of the positions that faces use, in float32, as the decoded mesh has them. A survey
+checks only what it reads; decoding checks the rest.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
     are in the order of the file. Triangles are counted as if no face had less than 3 corners.
     """
     lines = _split(data, name)
-    sections, libraries, materials = _follow(lines)
+    sections, libraries, materials = _find_sections(lines)
     vertices = [row for row, line in enumerate(lines) if line[:2] == b"v "]
     coordinates = _coordinates(lines, vertices, name)
     for section in sections:
@@ -68,11 +68,13 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
         "positions": len(vertices),
         "triangles": sum(section.triangles for section in used),
         "bounds": _bounds(coordinates, set().union(*(section.rows for section in used))),
-        "objects": _tally(used, coordinates, PART[:1]),
+        "objects": _merge_sections(used, coordinates, PART[:1]),
         "parts": [
             one | {"materials": numbers}
             for one, numbers in zip(
-                _tally(used, coordinates, PART), _part_materials(used, materials), strict=True
+                _merge_sections(used, coordinates, PART),
+                _part_materials(used, materials),
+                strict=True,
             )
         ],
     }
@@ -82,17 +84,19 @@ def _split(data: bytes, name: str) -> list[bytes]:
     """Split a file into lines; numeric ones have a blank behind their keyword."""
     text = normalise(data, name)
     lines = text.split(b"\n")
+    # Usual files need no second pass over their lines.
     if b"\t" not in text and b"\n " not in text and text[:1] != b" ":
         return lines
     lines = [line.lstrip() for line in lines]
     return [line.replace(b"\t", b" ") if line[:1] in NUMERIC_LETTERS else line for line in lines]
 
 
-def _follow(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
+def _find_sections(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
     """Find the sections, the libraries named and the materials used, in order of first use."""
     sections = [_Section("", "", "", 0)]
     libraries: dict[str, None] = {}
     materials: dict[str, None] = {}
+    # The first letter rules out nearly all lines before any is split.
     for row in [row for row, line in enumerate(lines) if line[:1] in SECTION_LETTERS]:
         found = statement(row + 1, lines[row])
         last = sections[-1]
@@ -102,6 +106,8 @@ def _follow(lines: list[bytes]) -> tuple[list[_Section], list[str], list[str]]:
             libraries.update(dict.fromkeys(decode_libraries(found.rest)))
         elif found.keyword in SECTION_KEYWORDS:
             named = decode_name(found.rest)
+            # A new object begins without a group; the material stays in force until the next
+            # `usemtl`.
             names = {b"o": (named, "", last.material), b"g": (last.object, named, last.material)}
             last.end = row
             sections.append(
@@ -119,6 +125,8 @@ def _coordinates(lines: list[bytes], rows: list[int], name: str) -> Coordinates:
         values = list(map(float, b" ".join([lines[row][2:] for row in rows]).split()))
     except ValueError:
         values = []
+    # More than three numbers a line (weights, colours), comments, or numbers out of range: line by
+    # line, where the first bad line can be named.
     if len(values) != 3 * len(rows) or not _are_float32(values):
         values = [number for row in rows for number in _position(lines[row], row, name)]
     return values[0::3], values[1::3], values[2::3]
@@ -139,6 +147,7 @@ def _are_float32(values: list[float]) -> bool:
     """Whether no number is infinite or none at all; the sum shows what min and max cannot."""
     if not values:
         return True
+    # NaN compares false with everything, so min and max may miss it.
     in_range = min(values) > -FLOAT32_LIMIT and max(values) < FLOAT32_LIMIT
     return in_range and not math.isnan(sum(values))
 
@@ -157,6 +166,7 @@ def _survey_faces(section: _Section, lines: list[bytes], vertices: list[int], na
         # Corners are looked at once each: most of them are met several times.
         section.rows = {int(corner.partition(b"/")[0]) - 1 for corner in set(corners)}
     except ValueError:
+        # Out of range below, so that the faces are read again line by line.
         section.rows = {-1}
     if section.rows and (min(section.rows) < 0 or max(section.rows) >= len(vertices)):
         _survey_faces_by_line(section, lines, vertices, name)
@@ -175,6 +185,7 @@ def _survey_faces_by_line(
             indices = [int(corner.partition(b"/")[0]) for corner in corners]
         except ValueError:
             indices = [0]
+        # Negative indices count back from the positions above this line.
         before = bisect_left(vertices, row)
         used = [index + before if index < 0 else index - 1 for index in indices]
         if 0 in indices or not all(0 <= vertex < len(vertices) for vertex in used):
@@ -183,10 +194,10 @@ def _survey_faces_by_line(
         section.triangles += max(0, len(corners) - 2)
 
 
-def _tally(
+def _merge_sections(
     sections: Iterable[_Section], coordinates: Coordinates, labels: Sequence[str]
 ) -> list[dict[str, object]]:
-    """Take sections of the same name together: their names, triangles and bounds."""
+    """Merge sections of the same name: return names, triangle counts and bounds."""
     rows: dict[tuple[str, ...], set[int]] = {}
     triangles: dict[tuple[str, ...], int] = {}
     for section in sections:

@@ -1,7 +1,7 @@
 """WAV files to samples.
 
-Every PCM width fits a double exactly. The one rule: mono and stereo only; which loudspeaker a
-third channel belongs to is not ours to guess.
+Every PCM width fits a double exactly. The one rule: mono and stereo only, because a file
+does not always say which loudspeaker a third channel belongs to.
 """
 
 from __future__ import annotations
