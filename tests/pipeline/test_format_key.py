@@ -56,10 +56,11 @@ def picture(form: str) -> bytes:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A copy of the encoders, to be edited."""
+    """A copy of Cartwright's packages, to be edited."""
     folder = tmp_path / "package"
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "encoders", folder / "encoders", ignore=skipped)
+    for name in ("encoders", "pipeline"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "cartwright_doit.py", folder)
     return folder
 
 
