@@ -72,11 +72,15 @@ def expand_levels(bits: int) -> Bytes:
 
 def order_to_levels(colors: Bytes, bits: Sequence[int]) -> Bytes:
     """Return levels of `bits` for each channel, by ordered dithering."""
-    height, width = colors.shape[:2]
-    pattern = np.tile(BAYER, (-(-height // 4), -(-width // 4)))[:height, :width, None]
+    pattern = tile_bayer(*colors.shape[:2])[..., None]
     top = (1 << np.array(bits, np.int32)) - 1
     scaled = colors[..., : len(bits)].astype(np.int32) * top * 32
     return ((scaled + 255 * (2 * pattern + 1)) // (255 * 32)).astype(np.uint8)
+
+
+def tile_bayer(height: int, width: int) -> NDArray[np.int32]:
+    """Return the Bayer matrix, repeated to fill a picture."""
+    return np.tile(BAYER, (-(-height // 4), -(-width // 4)))[:height, :width]
 
 
 def dither(
