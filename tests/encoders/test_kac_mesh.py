@@ -317,8 +317,8 @@ def test_a_model_is_turned_moved_and_flipped_as_asked():
 
 def test_a_model_is_simplified_as_asked_without_a_warning():
     lines = [f"v {x} {y} 0" for y in range(5) for x in range(5)]
-    for at in (1 + x + 5 * y for y in range(4) for x in range(4)):
-        lines.append(f"f {at} {at + 1} {at + 6} {at + 5}")
+    cells = (1 + x + 5 * y for y in range(4) for x in range(4))
+    lines += [f"f {at} {at + 1} {at + 6} {at + 5}" for at in cells]
     found = encode_file({"a.obj": "\n".join(lines)}, triangles=8)
     assert len(found["3MSH"]) <= 8
     assert found["warnings"] == []
