@@ -142,7 +142,7 @@ def _encode(
     assert isinstance(limit, int)
     side = choose_side(width, height, limit)
     # A picture that was to become powers of two is only made square here.
-    was_asked_for = params.get("scale_to") == POWER_OF_TWO and max(width, height) == side
+    was_asked_for = params.get("scale_to") == POWER_OF_TWO and max(width, height) <= side
     if (width, height) != (side, side) and not was_asked_for:
         name = use.color or use.alpha
         warnings[f"{name}: resized from {width} x {height} to {side} x {side}"] = None
