@@ -3,6 +3,7 @@
 import itertools
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset
+from encoders.kit.plan import Asset, Settings
 from encoders.rp2350.format import BC1_BLOCK, ENTRY, NORMAL, POSITION, RGBA4444_BLOCK, UV
 from encoders.rp2350.identifier import (
     comment_path,
@@ -228,6 +229,22 @@ def test_a_name_that_loses_letters_is_found(source, called, lost):
     assert lost_name(make_asset(source, called=called)) == lost
 
 
+def test_a_node_is_told_of_lost_letters_and_of_options_that_are_set():
+    options = {name: one.default for name, one in TARGET.kinds["texture"].options.items()}
+    asset = make_asset("assets/größe.png")
+    for changes, more in (({}, {}), ({"max_size": 64}, {"max_size": 64})):
+        chosen = replace(asset, options=options | changes)
+        (node,) = TARGET.plan(chosen, {}, Settings({}, {}))
+        assert node.params == {
+            "identifier": "GR__E",
+            "source": "assets/größe.png",
+            "format": "rgba4444",
+            "mipmaps": False,
+            "lost_name": "größe",
+            **more,
+        }
+
+
 def test_all_groups_of_colliding_sources_are_named():
     assets = [
         make_asset("assets/t/foo@bar.png"),
@@ -433,6 +450,8 @@ def test_options_have_the_names_and_defaults_of_the_contract():
             "mipmaps": False,
             "alpha_cutoff": 128,
             "quality": "default",
+            "max_size": None,
+            "scale_to": "none",
         },
         "mesh": {
             "patch_size": 16,
@@ -440,6 +459,11 @@ def test_options_have_the_names_and_defaults_of_the_contract():
             "strip": True,
             "flip_v": False,
             "generate_normals": False,
+            "up": "y",
+            "pivot": "keep",
+            "triangles": None,
+            "simplify": None,
+            "double_sided": False,
         },
     }
 
@@ -460,4 +484,5 @@ def test_documented_tables_are_the_layouts(layout):
 def test_documented_options_are_those_of_the_target(kind):
     for name, option in TARGET.kinds[kind].options.items():
         default = str(option.default).lower() if option.default in (True, False) else option.default
+        default = "" if default is None else default
         assert f"| `{name}` | {option.rule.text} | {default} | {option.doc} |" in DOCUMENT
