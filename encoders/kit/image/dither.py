@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
+from encoders.kit.image.bayer import tile_bayer
 from encoders.kit.native.kernel import choose
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
-
-# The Bayer matrix: the threshold, of sixteen, at which a texel in this position is rounded up.
-BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]], np.int32)
 
 
 def diffuse_to_palette(colors: Bytes, palette: Bytes, mask: Mask | None = None) -> Bytes:
@@ -88,11 +86,6 @@ def order_to_levels(colors: Bytes, bits: Sequence[int]) -> Bytes:
     top = (1 << np.array(bits, np.int32)) - 1
     scaled = colors[..., : len(bits)].astype(np.int32) * top * 32
     return ((scaled + 255 * (2 * pattern + 1)) // (255 * 32)).astype(np.uint8)
-
-
-def tile_bayer(height: int, width: int) -> NDArray[np.int32]:
-    """Return the Bayer matrix, repeated to fill a picture."""
-    return np.tile(BAYER, (-(-height // 4), -(-width // 4)))[:height, :width]
 
 
 def dither(
