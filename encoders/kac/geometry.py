@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from encoders.kac.material import texture_slot
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.back_side import add_backs
 from encoders.kit.mesh.mesh import Attribute, Mesh, compact
 from encoders.kit.mesh.normal import Shading, drop_degenerate, fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.option import Value
 from encoders.kit.source.material import Material, Texture
 from encoders.kit.warning import grouped
 
@@ -36,7 +38,9 @@ class KacGeometry:
     warnings: tuple[str, ...]
 
 
-def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -> KacGeometry:
+def build_geometry(
+    mesh: Mesh, source: str, shading: Shading, *, mirror: bool, double_sided: Value = None
+) -> KacGeometry:
     """Build arrays in which every corner has a normal and a UV and every triangle a material."""
     # Degenerate triangles have no normal, and Kelpo culls by normals.
     mesh, flat_count = drop_degenerate(mesh)
@@ -44,7 +48,7 @@ def build_geometry(mesh: Mesh, source: str, shading: Shading, *, mirror: bool) -
         facts = {"asset": source, "triangles without an area": flat_count}
         raise EncodeError("no triangle has an area", facts, "Check the scale of the model.")
     warnings = _loss_warnings(mesh, flat_count, source)
-    mesh = _with_normals(mesh, shading)
+    mesh = add_backs(_with_normals(mesh, shading), double_sided)
     materials, material = _used_materials(mesh)
     uv, bare = _uv(mesh, materials, material)
     warnings += [

@@ -5,7 +5,7 @@ It is written as one file, or as several that each hold some triangles and only 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -15,7 +15,8 @@ from encoders.kac.format import MATERIAL, KacFile, KacTexture
 from encoders.kac.geometry import Array, KacGeometry, build_geometry
 from encoders.kac.material import MaterialColor, describe_losses, encode_color
 from encoders.kac.texture import encode_textures
-from encoders.kit.mesh.mesh import Attribute, first_use, prune
+from encoders.kit.mesh.import_mesh import flip_v, import_mesh
+from encoders.kit.mesh.mesh import Attribute, Mesh, first_use, prune
 from encoders.kit.mesh.normal import Shading
 from encoders.kit.plan import Params
 from encoders.kit.source.model import Model
@@ -38,14 +39,18 @@ class KacMesh:
 def build_mesh(model: Model, params: Params) -> tuple[KacMesh, tuple[str, ...]]:
     """Convert a model; also return warnings about what a KAC file cannot hold."""
     shading = cast(Shading, params["shading"])
-    mesh = model.mesh
-    geometry = build_geometry(mesh, model.source, shading, mirror=bool(params["mirror"]))
+    warnings = [*model.warnings]
+    mesh = _imported(model, params, warnings)
+    choice = params.get("double_sided")
+    geometry = build_geometry(
+        mesh, model.source, shading, mirror=bool(params["mirror"]), double_sided=choice
+    )
     materials = geometry.materials
     colors = [encode_color(one, is_linear=mesh.has_linear_color) for one in materials]
     textures = encode_textures(model, materials, colors, params)
-    warnings = [*model.warnings, *geometry.warnings]
+    warnings += geometry.warnings
     for one, color in zip(materials, colors, strict=True):
-        warnings += describe_losses(one, color)
+        warnings += describe_losses(one, color, tells_of_backs=choice is None)
     columns = _material_columns(geometry, colors, textures.numbers)
     # KAC materials have no names, so equal ones are merged.
     first, merged = first_use([columns[name] for name in MATERIAL.columns])
@@ -59,6 +64,16 @@ def build_mesh(model: Model, params: Params) -> tuple[KacMesh, tuple[str, ...]]:
     )
     # Each warning once: several materials can lose the same thing.
     return built, tuple(dict.fromkeys([*warnings, *textures.warnings]))
+
+
+def _imported(model: Model, params: Params, warnings: list[str]) -> Mesh:
+    """Apply the manifest's import options to the mesh."""
+    # KAC has no skinning, so nothing keeps a skinned mesh where its joints are.
+    mesh = replace(model.mesh, joints=None, weights=None)
+    told: list[str] = []
+    mesh = import_mesh(mesh, params, model.source, told.append)
+    warnings += [f"{model.source}: {text}" for text in told]
+    return flip_v(mesh) if params.get("flip_v") else mesh
 
 
 def _material_columns(

@@ -60,8 +60,11 @@ def _threshold(cutoff: float, alpha: float) -> int:
     return math.ceil(cutoff / alpha * 255) if alpha >= cutoff else NEVER
 
 
-def describe_losses(material: Material, color: MaterialColor) -> list[str]:
-    """Return warnings about what a KAC file cannot show of a material."""
+def describe_losses(material: Material, color: MaterialColor, *, tells_of_backs: bool) -> list[str]:
+    """Return warnings about what a KAC file cannot show of a material.
+
+    The manifest may have decided about back sides; then nothing is told of them.
+    """
     who = (
         f'{material.file}: material "{material.name}"' if material.file else "the default material"
     )
@@ -76,7 +79,7 @@ def describe_losses(material: Material, color: MaterialColor) -> list[str]:
         )
     if color.color[3] < SHOWN_ALPHA:
         lost.append(grouped("color", f"{who} is less than half opaque, so Kelpo does not draw it"))
-    if material.double_sided:
+    if material.double_sided and tells_of_backs:
         lost.append(grouped("feature", f"{who} is double-sided; KAC shows its front only"))
     return lost
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from encoders.kit.option import Choice, Flag, Number, Option
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, double_sided
+from encoders.kit.option import Choice, Flag, Number, Option, chosen
 from encoders.kit.plan import (
     Asset,
     Family,
@@ -52,6 +54,13 @@ OPTIONS = {
         "what to do with a model that one file cannot hold: refuse it, or write several files",
     ),
 }
+# Only those that a manifest sets become params.
+IMPORT_OPTIONS = {
+    **MESH_IMPORT,
+    **FLIP_V,
+    **double_sided(None, "; if not given, only fronts are kept, with a warning"),
+    **IMAGE_IMPORT,
+}
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
@@ -61,6 +70,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     # Images inside a GLB come with the model; only files are inputs of their own.
     images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
     files = plan_inputs(asset.name, [*outline.files, *images])
+    params = {"source": asset.source, **{name: asset.options[name] for name in OPTIONS}}
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":
         place = Family(f"{asset.place}_", ".kac", alone=f"{asset.place}.kac")
@@ -69,13 +79,13 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
         asset.name,
         "encoders.kac.node_mesh:encode_mesh",
         files.inputs,
-        {"source": asset.source, **asset.options},
+        {**params, **chosen(asset.options, IMPORT_OPTIONS)},
         {"kac": place},
     )
 
 
 TARGET = Target(
-    kinds={"mesh": Kind(model_suffixes(), OPTIONS)},
+    kinds={"mesh": Kind(model_suffixes(), {**OPTIONS, **IMPORT_OPTIONS})},
     plan=plan,
     readers=(
         Reader(

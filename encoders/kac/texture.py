@@ -15,7 +15,9 @@ import numpy as np
 from encoders.kac.format import TEXEL, KacTexture
 from encoders.kac.material import MaterialColor, is_clamped, texture_slot
 from encoders.kit.image.alpha import join_alpha
-from encoders.kit.image.mip import full_level_count, mips_from_base
+from encoders.kit.image.import_image import import_image
+from encoders.kit.image.import_option import POWER_OF_TWO
+from encoders.kit.image.mip import full_level_count, mips_from_base, shown_texels
 from encoders.kit.image.pixel import Rgba8, round_bits
 from encoders.kit.image.resize import resize_colour
 from encoders.kit.option import Value
@@ -132,18 +134,21 @@ def _encode(
     warnings: dict[str, None],
 ) -> KacTexture:
     """Resize a picture to a square and pack it with all its mip levels."""
-    height, width = picture.shape[:2]
-    limit = params["texture_size"]
-    assert isinstance(limit, int)
-    side = choose_side(width, height, limit)
-    if (width, height) != (side, side):
-        name = use.color or use.alpha
-        text = f"{name}: resized from {width} x {height} to {side} x {side}"
-        warnings[grouped("resize", text)] = None
     if use.threshold == 0:
         # The alpha of an opaque material must not weight its colours when they are averaged.
         picture = picture.copy()
         picture[..., 3] = 255
+    picture = import_image(picture, params)
+    height, width = picture.shape[:2]
+    limit = params["texture_size"]
+    assert isinstance(limit, int)
+    side = choose_side(width, height, limit)
+    # A picture that was to become powers of two is only made square here.
+    was_asked_for = params.get("scale_to") == POWER_OF_TWO and max(width, height) <= side
+    if (width, height) != (side, side) and not was_asked_for:
+        name = use.color or use.alpha
+        text = f"{name}: resized from {width} x {height} to {side} x {side}"
+        warnings[grouped("resize", text)] = None
     # The aspect ratio changes; UVs are relative, so nothing else does.
     square = resize_colour(picture, side, side)
     # Row 0 is v = 0, which is the bottom of an OBJ file's image and the top of a glTF file's.
@@ -163,6 +168,6 @@ def pack_levels(square: Rgba8, threshold: int) -> bytes:
     chain = mips_from_base(square, full_level_count(*square.shape[:2]), resize_colour)
     flat = np.concatenate([level.reshape(-1, 4) for level in chain])
     red, green, blue = (round_bits(flat[:, channel], 5) for channel in range(3))
-    # Each level's averaged alpha is tested by itself.
-    shown = flat[:, 3] >= threshold
+    # One bit of alpha cannot be averaged: without this, thin bars would vanish in small levels.
+    shown = np.concatenate([level.reshape(-1) for level in shown_texels(chain, threshold)])
     return TEXEL.pack({"r": red, "g": green, "b": blue, "a": shown}, len(flat))

@@ -27,6 +27,7 @@ GROUPS = {
     "kernels": "native kernels that do not fit the installed sources",
     "mislabelled": "an image of another format than its name says",
     "missing": "normals, coordinates, materials or images that the source lacks",
+    "renamed": "a name that the platform cannot have as it is",
     "resize": "an image resized",
     "shared-cache": "trouble with the shared cache",
     "simplify": "a mesh that cannot be simplified as far as was asked",

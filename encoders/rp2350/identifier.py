@@ -13,7 +13,8 @@ import re
 from collections.abc import Sequence
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset
+from encoders.kit.plan import Asset, Params
+from encoders.kit.warning import grouped
 
 MODULE_FILE = "mod.rs"
 # An asset with this identifier would write MODULE_FILE too.
@@ -33,9 +34,29 @@ def identify(parent: str, stem: str) -> str:
 
 def identify_asset(asset: Asset) -> str:
     """Return the identifier of an asset, with its `id` in place of the file's name."""
-    is_nested = "/" in asset.name
-    parent = posixpath.basename(posixpath.dirname(asset.source)) if is_nested else ""
-    return identify(parent, asset.id)
+    return identify(_parent(asset), asset.id)
+
+
+def _parent(asset: Asset) -> str:
+    """Return the name of the folder that a source lies in; none directly in the source root."""
+    return posixpath.basename(posixpath.dirname(asset.source)) if "/" in asset.name else ""
+
+
+def lost_name(asset: Asset) -> str:
+    """Return the name of an asset whose identifier lacks some of its letters, else nothing."""
+    parent = _parent(asset)
+    name = f"{parent}/{asset.id}" if parent else asset.id
+    # Other characters, such as a dash, become _ in every name, and nobody misses them.
+    return name if any(one.isalnum() and not one.isascii() for one in name) else ""
+
+
+def describe_loss(params: Params) -> list[str]:
+    """Return a warning about an identifier that lacks letters of its asset's name."""
+    if "lost_name" not in params:
+        return []
+    problem = f'"{params["lost_name"]}" has letters that are not ASCII'
+    text = f"{problem} and is called {params['identifier']}; rename it, or give the asset an `id`"
+    return [grouped("renamed", text)]
 
 
 def file_base(identifier: str) -> str:

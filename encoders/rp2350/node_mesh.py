@@ -18,7 +18,7 @@ from encoders.kit.mesh.strip import KICKS, strip_patches
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
-from encoders.rp2350.identifier import file_base
+from encoders.rp2350.identifier import describe_loss, file_base
 from encoders.rp2350.patch_data import Quantised, pack_patch, quantise
 from encoders.rp2350.rust_writer import MeshDescriptor, PatchInfo, PatchWrapper, Vector
 from encoders.rp2350.vertex_mesh import Floats, VertexMesh, decode_mesh
@@ -48,7 +48,9 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     outputs: Outputs = {
         "descriptor": MeshDescriptor(identifier, source, low, high, patches).text().encode(),
         "includes": "".join(f"{name}\n" for name in includes).encode(),
-        WARNINGS: "\n".join([*mesh.warnings, *_warnings(quantised)]).encode(),
+        WARNINGS: "\n".join(
+            [*describe_loss(params), *mesh.warnings, *_warnings(quantised)]
+        ).encode(),
         REPORT: _report(mesh, patches).encode(),
     }
     for number, ((vertices, entries), patch) in enumerate(zip(contents, patches, strict=True)):

@@ -1,6 +1,7 @@
 """The texture node: an image as RGBA4444 or BC1 blocks, with mip levels where the manifest asks.
 
-A picture of a size that the hardware cannot address is refused, never resized.
+A picture of a size that the hardware cannot address is refused; only `max_size` and `scale_to`
+change sizes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from encoders.kit.image.import_image import import_image
 from encoders.kit.image.mip import mips_from_previous, square_level_count
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour
@@ -16,7 +18,7 @@ from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
 from encoders.kit.warning import grouped
 from encoders.rp2350.format import TEXTURE_MEMORY_BYTES
-from encoders.rp2350.identifier import file_base
+from encoders.rp2350.identifier import describe_loss, file_base
 from encoders.rp2350.rust_writer import TextureWrapper
 from encoders.rp2350.texture_data import check_size, pack_bc1, pack_rgba4444
 
@@ -25,7 +27,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode an image as data and the Rust wrapper that describes it."""
     source = str(params["source"])
     warnings: list[str] = []
-    image = open_image(inputs["source"], source, warnings.append)
+    image = import_image(open_image(inputs["source"], source, warnings.append), params)
     height, width = image.shape[:2]
     check_size(width, height, source)
     chosen = choose_format(image, str(params["format"]))
@@ -63,8 +65,8 @@ def choose_format(image: Rgba8, asked: str) -> str:
 
 
 def _warnings(image: Rgba8, chosen: str, size_bytes: int, params: Params) -> list[str]:
-    """Return warnings about lost transparency and about too little texture memory."""
-    found = []
+    """Return warnings about the name, lost transparency and too little texture memory."""
+    found = describe_loss(params)
     if chosen == "BC1":
         alpha = image[..., 3]
         half = int(np.count_nonzero((alpha > 0) & (alpha < 255)))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from encoders.kit.option import Choice, Flag, Number, Option
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import MESH_IMPORT, double_sided
+from encoders.kit.option import Choice, Flag, Number, Option, Value, chosen
 from encoders.kit.plan import (
     Asset,
     Family,
@@ -30,12 +32,15 @@ from encoders.rp2350.identifier import (
     MODULE_FILE,
     file_base,
     identify_asset,
+    lost_name,
     refuse_collisions,
 )
 
 # The role that lists the wrapper files of an asset for `mod.rs`.
 INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
+# Only those that a manifest sets become params.
+MESH_IMPORT_OPTIONS = {**MESH_IMPORT, **double_sided(False)}
 
 TEXTURE = Kind(
     image_suffixes(),
@@ -52,6 +57,7 @@ TEXTURE = Kind(
         "quality": Option(
             Choice(("default", "best")), "default", "in BC1, how long to search for block colours"
         ),
+        **IMAGE_IMPORT,
     },
 )
 MESH = Kind(
@@ -64,6 +70,7 @@ MESH = Kind(
         "generate_normals": Option(
             Flag(), False, "whether corners without a normal get a computed one instead of zeros"
         ),
+        **MESH_IMPORT_OPTIONS,
     },
 )
 
@@ -74,7 +81,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     if not asset.kinds:  # the manifest asks for a kind that the file does not have
         return []
     identifier = identify_asset(asset)
-    params = {"identifier": identifier, "source": asset.source, **asset.options}
+    params = _params(asset, identifier)
     if asset.kind == "texture":
         return [_texture_node(asset, params)]
     # Images and materials hold no geometry.
@@ -88,6 +95,20 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     }
     node = Node(asset.name, "encoders.rp2350.node_mesh:encode_mesh", files.inputs, params, outputs)
     return [*files.nodes, node]
+
+
+def _params(asset: Asset, identifier: str) -> dict[str, Value]:
+    """Return the options of an asset; of import options only those that are set."""
+    imports = IMAGE_IMPORT if asset.kind == "texture" else MESH_IMPORT_OPTIONS
+    own = {name: value for name, value in asset.options.items() if name not in imports}
+    lost = lost_name(asset)
+    return {
+        "identifier": identifier,
+        "source": asset.source,
+        **own,
+        **chosen(asset.options, imports),
+        **({"lost_name": lost} if lost else {}),
+    }
 
 
 def _texture_node(asset: Asset, params: Params) -> Node:

@@ -16,7 +16,10 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.image.bc1 import decode_bc1, encode_bc1
 from encoders.kit.image.block import from_blocks, to_blocks
+from encoders.kit.image.import_image import imported_size
+from encoders.kit.image.import_option import POWER_OF_TWO
 from encoders.kit.image.pixel import RGBA4444, Rgba8, decode_words, encode_words, truncate_bits
+from encoders.kit.option import Value
 from encoders.rp2350.format import BC1_BLOCK, MAX_SIDE, MIN_SIDE, RGBA4444_BLOCK
 from encoders.rp2350.rust_writer import TextureWrapper
 
@@ -37,7 +40,19 @@ def check_size(width: int, height: int, name: str) -> None:
     nearest = " or ".join(dict.fromkeys(f"{w}x{h}" for w, h in (below, above)))
     facts = {"file": name, "size": f"{width}x{height}"}
     facts["allowed"] = f"powers of two from {MIN_SIDE} to {MAX_SIDE}, each side by itself"
-    raise EncodeError(problem, facts, f"Resize the image to {nearest}.")
+    raise EncodeError(
+        problem, facts, f"Resize the image to {nearest}. {_import_hint(sides)}".rstrip()
+    )
+
+
+def _import_hint(sides: tuple[int, int]) -> str:
+    """Name the import options that would make the size valid; nothing where none would."""
+    asked: dict[str, Value] = {"scale_to": POWER_OF_TWO, "max_size": MAX_SIDE}
+    if min(imported_size(*sides, asked)) < MIN_SIDE:
+        return ""  # the shorter side would become too small
+    wanted = ["`max_size = 1024`"] if max(sides) > MAX_SIDE else []
+    wanted += ['`scale_to = "power_of_two"`'] if any(side & (side - 1) for side in sides) else []
+    return f"Or set {' and '.join(wanted)}."
 
 
 def _side_below(side: int) -> int:

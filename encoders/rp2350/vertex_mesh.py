@@ -7,12 +7,14 @@ become zeros, with a warning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.back_side import add_backs
+from encoders.kit.mesh.import_mesh import import_mesh
 from encoders.kit.mesh.mesh import Attribute, weld
 from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.triangle import Indices, has_distinct_corners
@@ -42,9 +44,13 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     """Decode a model of any format."""
     source = str(params["source"])
     model = open_model(inputs, source, with_materials=False)
-    mesh, warnings = model.mesh, list(model.warnings)
+    warnings = list(model.warnings)
+    # Patches hold no skinning, so nothing keeps a skinned mesh where its joints are.
+    mesh = replace(model.mesh, joints=None, weights=None)
+    mesh = import_mesh(mesh, params, source, warnings.append)
     if params["generate_normals"]:
         mesh = fill_normals(mesh)
+    mesh = add_backs(mesh, params.get("double_sided"))
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
     warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)
     welded = weld(mesh, across_parts=False)

@@ -61,13 +61,16 @@ def decode_patch(data: bytes, name: str, siblings: Siblings) -> Fields:
 
 
 def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
+    meshes = 0
     for file in (*module.textures, *module.meshes):
+        data = find_sibling(file, name, siblings)
         # Decoding validates, so a valid module means that everything it includes is valid.
-        decode_rust(find_sibling(file, name, siblings), file, siblings)
+        decode_rust(data, file, siblings)
+        # By content: a mesh may be called like a patch.
+        meshes += isinstance(parse_wrapper(data, file), MeshDescriptor)
     return {
         "textures": len(module.textures),
-        # `mod.rs` includes the wrappers of patches under the same heading as the descriptors.
-        "meshes": len([file for file in module.meshes if not re.search("_patch[0-9]+[.]", file)]),
+        "meshes": meshes,
         "source_root": module.source_root,
         "includes": [*module.textures, *module.meshes],
     }

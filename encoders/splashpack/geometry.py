@@ -13,9 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.back_side import REVERSED, has_back
+from encoders.kit.mesh.import_option import SOURCE
 from encoders.kit.mesh.mesh import Mesh
 from encoders.kit.mesh.normal import fill_normals, normalise
 from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.plan import Params
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
@@ -40,8 +43,6 @@ from encoders.splashpack.uv_wrap import (
     wrap_triangles,
 )
 
-# The order of corners that reverses the winding.
-REVERSED = [0, 2, 1]
 Ints = npt.NDArray[np.int64]
 
 # More pieces of 52 bytes than the memory of the console has room for.
@@ -80,10 +81,10 @@ def _refuse_missing(model: Model, material: Material, missing: Collection[str]) 
 
 
 def gather_corners(
-    decoded: DecodedObjects, textures: MaterialTextures, tile_limit: int, warnings: list[str]
+    decoded: DecodedObjects, textures: MaterialTextures, params: Params, warnings: list[str]
 ) -> Corners:
     """Return all triangles, front and back, in the order in which they are written."""
-    model = decoded.model
+    model, tile_limit = decoded.model, int(str(params["tile_limit"]))
     mesh = fill_normals(model.mesh)
     materials = [*mesh.materials, Material()]
     for number in np.unique(mesh.material).tolist():
@@ -108,7 +109,8 @@ def gather_corners(
         made = sum(len(part.source) for part in parts)
         if made > mesh.triangle_count + MAX_PIECES:
             raise _too_many_pieces(model, materials[number], made)
-    return _with_backs(_in_order(decoded, join_corners(parts)), mesh, materials)
+    has_backs = has_back(mesh, params.get("double_sided", SOURCE))
+    return _with_backs(_in_order(decoded, join_corners(parts)), has_backs)
 
 
 def _colors(
@@ -209,10 +211,9 @@ def _in_order(decoded: DecodedObjects, corners: Corners) -> Corners:
     return corners.take(np.lexsort((run, decoded.object_of_part[part])))
 
 
-def _with_backs(corners: Corners, mesh: Mesh, materials: Sequence[Material]) -> Corners:
-    """Add a reversed triangle behind each one of a double-sided material."""
-    is_double = np.array([material.double_sided for material in materials])
-    rows = np.flatnonzero(is_double[mesh.material[corners.source]])
+def _with_backs(corners: Corners, has_backs: npt.NDArray[np.bool_]) -> Corners:
+    """Add a reversed triangle behind each one whose source has a back side."""
+    rows = np.flatnonzero(has_backs[corners.source])
     if not len(rows):
         return corners
     front = corners.take(rows)

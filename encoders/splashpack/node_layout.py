@@ -33,12 +33,14 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
     unique = {key: sizes[key] for key in sizes if same[key] == key}
     textures = [vram_texture(key, size) for key, size in unique.items()]
     taken = taken_areas(params)
-    found = pack_scene(textures, taken, any(one["untextured"] for one in uses))
+    needs_white = any(one["untextured"] for one in uses)
+    found = pack_scene(textures, taken, needs_white)
     if found is None:
         # Only for the error: the search for a hint packs the scene many times.
         from encoders.splashpack.vram_overflow import describe_overflow
 
-        problem, facts, hint = describe_overflow(unique, taken, fits_at(unique, taken))
+        fits = fits_at(unique, taken, needs_white)
+        problem, facts, hint = describe_overflow(unique, taken, fits, _names(sizes, same))
         raise EncodeError(problem, {"scene": params["scene"], **facts}, hint)
     packed, white = found
     placed = textures if white is None else [*textures, white]
@@ -56,6 +58,14 @@ def find_equal(sizes: Mapping[str, TextureSize]) -> dict[str, str]:
     # All fields but the name; they hold digests of the content.
     first: dict[TextureSize, str] = {}
     return {key: first.setdefault(replace(sizes[key], name=""), key) for key in sorted(sizes)}
+
+
+def _names(sizes: Mapping[str, TextureSize], same: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names of all textures that are equal to each first one."""
+    names: dict[str, dict[str, None]] = {}
+    for key, first in same.items():
+        names.setdefault(first, {})[sizes[key].name] = None
+    return {first: list(found) for first, found in names.items()}
 
 
 def vram_texture(key: str, size: TextureSize) -> VramTexture:
@@ -93,7 +103,7 @@ def _total_width(packed: VramLayout) -> int:
 
 
 def fits_at(
-    sizes: Mapping[str, TextureSize], taken: Sequence[Area]
+    sizes: Mapping[str, TextureSize], taken: Sequence[Area], needs_white: bool
 ) -> Callable[[Mapping[str, int]], bool]:
     """Return a function that tells whether the scene would fit with other bits for textures."""
 
@@ -101,7 +111,7 @@ def fits_at(
         textures = [
             vram_texture(key, size.at(bits.get(key, size.bits))) for key, size in sizes.items()
         ]
-        return pack_vram(textures, taken) is not None
+        return pack_scene(textures, taken, needs_white) is not None
 
     return fits
 

@@ -16,6 +16,7 @@ from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
 from encoders.splashpack.geometry import MaterialTextures, find_textures, gather_corners
 from encoders.splashpack.intermediate import MESH_TRIANGLE, UNTEXTURED, encode_json
+from encoders.splashpack.scene_import import import_objects
 from encoders.splashpack.scene_object import DecodedObjects, decode_objects
 from encoders.splashpack.uv_wrap import Corners
 
@@ -33,8 +34,9 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     source, scale = str(params["source"]), float(str(params["scale"]))
     decoded = decode_objects(inputs, source)
     warnings = [*decoded.model.warnings]
+    decoded = import_objects(decoded, params, warnings)
     textures = find_textures(decoded.model, cast(list[str], params["missing"]))
-    corners = gather_corners(decoded, textures, int(str(params["tile_limit"])), warnings)
+    corners = gather_corners(decoded, textures, params, warnings)
     object_number = decoded.object_of_part[decoded.model.mesh.part]
     grid = _on_grid(corners, object_number, decoded, scale)
     corners, grid = _drop_flat(corners, grid, source, warnings)

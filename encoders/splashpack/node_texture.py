@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.image.alpha import join_alpha
+from encoders.kit.image.import_image import import_image
 from encoders.kit.image.indexed import pack_indices
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
@@ -27,6 +28,8 @@ SIDE_LIMIT = 256
 # The top bit has no effect on opaque triangles, but tells black from a hole.
 BLACK = 0x8000
 DIRECT_BITS = 16
+# Full strength shows more noise than colour on a screen of 320 x 240.
+USUAL_STRENGTH = 0.75
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
@@ -37,22 +40,23 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     height, width = pixels.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": "256 x 256"}
-        raise EncodeError(
-            "the texture is larger than a texture page", facts, "Scale the image down."
-        )
-    threshold, dither = int(str(params["threshold"])), bool(params["dither"])
+        hint = "Set `max_size = 256` in a `[[texture]]` that matches it, or scale the image down."
+        raise EncodeError("the texture is larger than a texture page", facts, hint)
+    threshold, strength = int(str(params["threshold"])), _strength(params["dither"])
     shown = pixels[..., 3] >= threshold
     levels = levels_555(pixels)
     # After the reduction to 15 bits, because colours that differ before may be equal then.
     colors = _count(levels, shown)
     bits = _bits(params["bpp"], colors)
     if bits == DIRECT_BITS:
-        words = _direct(pixels, shown, dither=dither)
+        words = _direct(pixels, shown, strength)
         palette = np.zeros(0, np.uint16)
     else:
         indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
         palette = _palette(indexed)
-        words = pack_indices(_indices(pixels, indexed, shown, dither=dither), bits)
+        # A palette that holds every colour loses none that could be mixed.
+        strength = strength if colors > 1 << bits else 0.0
+        words = pack_indices(_indices(pixels, indexed, shown, strength), bits)
     size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
     outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
     if bits < DIRECT_BITS and colors > 1 << bits:
@@ -62,12 +66,24 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
 
 
 def _decode(inputs: Inputs, params: Params, warnings: list[str]) -> Rgba8:
-    """Decode the images of a texture, and combine colour and alpha."""
+    """Decode the images of a texture, combine colour and alpha, and scale the result."""
     color, alpha = (
         open_image(inputs[role], str(params[role]), warnings.append) if role in inputs else None
         for role in ("color", "alpha")
     )
-    return join_alpha(color, alpha)
+    picture = join_alpha(color, alpha)
+    if params["threshold"] == 0:
+        # Where alpha means nothing, it must not weight the colours that are averaged.
+        picture = picture.copy()
+        picture[..., 3] = 255
+    return import_image(picture, params)
+
+
+def _strength(dither: object) -> float:
+    """Return the share of lost colours to mix; a plain `true` means the usual one."""
+    if isinstance(dither, bool):
+        return USUAL_STRENGTH if dither else 0.0
+    return float(str(dither))
 
 
 def _count(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:
@@ -82,12 +98,13 @@ def _bits(bpp: object, colors: int) -> int:
     return int(str(bpp))
 
 
-def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], *, dither: bool) -> Words:
+def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], strength: float) -> Words:
     levels = levels_555(pixels)
-    if dither:
-        from encoders.kit.image.dither import diffuse_to_levels
+    if strength:
+        from encoders.kit.image.dither import diffuse_to_levels, weaken
 
-        levels = diffuse_to_levels(pixels[..., :3], (5, 5, 5), shown)
+        target = weaken(pixels[..., :3], expand_bits(levels, 5), strength)
+        levels = diffuse_to_levels(target, (5, 5, 5), shown)
     return np.where(shown, words_of(levels), np.uint16(0))
 
 
@@ -108,16 +125,17 @@ def _palette(indexed: Indexed) -> Words:
 
 
 def _indices(
-    pixels: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], *, dither: bool
+    pixels: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], strength: float
 ) -> npt.NDArray[np.uint8]:
-    if not dither or not shown.any():
+    if not strength or not shown.any():
         return indexed.indices
-    from encoders.kit.image.dither import diffuse_to_palette
+    from encoders.kit.image.dither import diffuse_to_palette, weaken
 
     # Dithering must never choose the hole for a texel that is shown.
     first = int(indexed.has_hole)
-    palette = expand_bits(indexed.palette[first:], 5)
-    chosen = diffuse_to_palette(pixels[..., :3], palette, shown) + np.uint8(first)
+    palette = expand_bits(indexed.palette, 5)
+    target = weaken(pixels[..., :3], palette[indexed.indices], strength)
+    chosen = diffuse_to_palette(target, palette[first:], shown) + np.uint8(first)
     return np.where(shown, chosen, np.uint8(0))
 
 

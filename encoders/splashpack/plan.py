@@ -9,11 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from encoders.kit.error import EncodeError
-from encoders.kit.option import Value
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, double_sided
+from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import Outline, outline_model
 from encoders.kit.source.source_input import plan_inputs
@@ -22,6 +24,24 @@ from encoders.splashpack.texture_request import TextureRequest, alpha_threshold,
 # The maps of a material that a texture is made from.
 SLOTS = ("base_color", "alpha")
 DEFAULT = {"bpp": 8, "dither": False}
+IMPORT_DEFAULT = {key: option.default for key, option in IMAGE_IMPORT.items()}
+# The same for every target, but said of sources: a scene may have several.
+SCENE_IMPORT = {
+    **MESH_IMPORT,
+    "pivot": replace(
+        MESH_IMPORT["pivot"],
+        doc="the point that becomes the origin: x y z or, for a scene of one source, the middle of "
+        "the bounds or of their bottom",
+    ),
+    "triangles": replace(
+        MESH_IMPORT["triangles"], doc="simplify each source to at most so many triangles"
+    ),
+    "simplify": replace(
+        MESH_IMPORT["simplify"], doc="simplify each source to this part of its triangles"
+    ),
+    **FLIP_V,
+    **double_sided("source"),
+}
 Input = Source | Product
 
 
@@ -55,6 +75,7 @@ class SceneInputs:
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan all nodes of a scene, each after those that it reads."""
+    _check_pivot(asset)
     scene = SceneInputs()
     for source in asset.sources:
         _add_source(scene, source, asset.name, surveys)
@@ -67,6 +88,15 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     yield from textures.values()
     yield from meshes
     yield from _scene_nodes(asset, textures, meshes, settings)
+
+
+def _check_pivot(asset: Asset) -> None:
+    """Refuse a pivot that would move the sources of a scene apart."""
+    pivot = asset.options["pivot"]
+    if pivot in ("center", "bottom") and len(asset.sources) > 1:
+        facts = {"scene": asset.id, "pivot": pivot, "sources": len(asset.sources)}
+        hint = "Give it as x, y and z, such as `pivot = [10, 0, 5]`."
+        raise EncodeError("several sources have no common pivot of this kind", facts, hint)
 
 
 def _add_source(scene: SceneInputs, source: str, asset: str, surveys: Surveys) -> None:
@@ -172,8 +202,8 @@ def _image_input(image: str, scene: SceneInputs, images: Mapping[str, Node]) -> 
 def _options(
     request: TextureRequest, scene: SceneInputs, rows: Sequence[Params]
 ) -> dict[str, Value]:
-    """Return the `bpp` and `dither` of a texture; of the rows that match, later ones win."""
-    options: dict[str, Value] = dict(DEFAULT)
+    """Return what `[[texture]]` says of a texture; of the rows that match, later ones win."""
+    options: dict[str, Value] = {**DEFAULT, **IMPORT_DEFAULT}
     for name in (request.alpha, request.color):
         # `match` may name the path, the file or its stem; the alpha map comes first, so that a row
         # for the colour image wins.
@@ -182,19 +212,20 @@ def _options(
             known = {name, scene.embedded[name].name, scene.embedded[name].label}
         for row in rows:
             if any(fnmatchcase(one, str(row["match"])) for one in known):
-                options |= {key: row[key] for key in DEFAULT if row[key] is not None}
-    return options
+                options |= {key: row[key] for key in options if row[key] is not None}
+    return {key: options[key] for key in DEFAULT} | chosen(options, IMAGE_IMPORT)
 
 
 def _mesh_nodes(asset: Asset, scene: SceneInputs) -> Iterator[Node]:
     names = _distinct(f"{asset.name}/mesh/{_stem(source)}" for source in asset.sources)
+    own = {key: value for key, value in asset.options.items() if key not in SCENE_IMPORT}
     for source, name in zip(asset.sources, names, strict=True):
         missing: list[Value] = [*scene.missing[source]]
         yield Node(
             name,
             "encoders.splashpack.node_mesh:encode_mesh",
             scene.files[source],
-            {"source": source, "missing": missing, **asset.options},
+            {"source": source, "missing": missing, **own, **chosen(asset.options, SCENE_IMPORT)},
             {"objects": None, "triangles": None, "uses": None},
         )
 

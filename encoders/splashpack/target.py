@@ -7,13 +7,15 @@ textures; the scene's own node brings the bytes together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from encoders.kit.error import EncodeError
-from encoders.kit.option import Choice, Flag, Number, Option, Several, Text
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
 from encoders.kit.source.registry import model_suffixes
-from encoders.splashpack.plan import plan_scene
+from encoders.splashpack.plan import SCENE_IMPORT, plan_scene
 
 # x, y, width, height.
 RECTANGLE = Several(Number(0, 1024, whole=True), 4, 4)
@@ -28,6 +30,7 @@ SCENE = Kind(
             64,
             "into how many repeats of its texture a triangle may be cut",
         ),
+        **SCENE_IMPORT,
     },
     table="scene",
 )
@@ -56,8 +59,13 @@ TEXTURE = Table(
             "bits of a texel; `auto` takes 4 where that loses nothing, else 8 (8, if not given)",
         ),
         "dither": Option(
-            Flag(), None, "whether lost colours are mixed from neighbours (false, if not given)"
+            Either((Flag(), Number(0, 1))),
+            None,
+            "how much of lost colours is mixed from neighbours: 0 to 1, true is 0.75 (false, if "
+            "not given)",
         ),
+        # None where a row says nothing, so that it leaves what an earlier row says.
+        **{key: replace(option, default=None) for key, option in IMAGE_IMPORT.items()},
     },
     repeated=True,
 )

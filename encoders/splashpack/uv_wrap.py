@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
+from encoders.kit.mesh.normal import normalise
 from encoders.kit.source.material import Sampler, Wrap
 
 # A quarter of a texel of the largest texture: 0.99999 and 1.00001 of a modeller are both 1.
@@ -104,9 +105,13 @@ def _cut(corners: Corners, wraps: Sequence[Wrap]) -> Corners:
         borders = (0, 1) if wrap == "clamp" else range(1, last)
         for border in borders:
             mesh = cut_at_plane(mesh, axis, border)
-    return _corners(mesh, corners.source)
+    return _corners(mesh, len(joint), corners.source)
 
 
-def _corners(mesh: CutMesh, source: npt.NDArray[np.int64]) -> Corners:
-    joint, normal, color = (column[mesh.indices] for column in mesh.attributes)
-    return Corners(joint[..., :2].copy(), joint[..., 2:], normal, color, source[mesh.source])
+def _corners(mesh: CutMesh, uncut: int, source: npt.NDArray[np.int64]) -> Corners:
+    """Return the pieces as triangles; the first `uncut` vertices were there before the cuts."""
+    joint, normal, color = mesh.attributes
+    # What lies between two unit normals is shorter than they are.
+    normal = np.concatenate([normal[:uncut], normalise(normal[uncut:]).astype(np.float32)])
+    at = mesh.indices
+    return Corners(joint[at, :2], joint[at, 2:], normal[at], color[at], source[mesh.source])

@@ -16,9 +16,15 @@ LOWER = {16: 8, 8: 4}
 
 
 def describe_overflow(
-    sizes: Mapping[str, TextureSize], taken: Sequence[Area], fits: Fits
+    sizes: Mapping[str, TextureSize],
+    taken: Sequence[Area],
+    fits: Fits,
+    names: Mapping[str, Sequence[str]],
 ) -> tuple[str, dict[str, str], str]:
-    """Return the problem, a table of what takes how much, and a hint that would make it fit."""
+    """Return the problem, a table of what takes how much, and a hint that would make it fit.
+
+    `sizes` has one of several equal textures, and `names` the names of all of them by its key.
+    """
     facts = {"free": f"{count_free_pages(taken)} columns of 64 x 256 words"}
     for bits in (16, 8, 4):
         group = [size for size in sizes.values() if size.bits == bits]
@@ -28,10 +34,12 @@ def describe_overflow(
             facts[f"{bits} bpp"] = f"{len(group)} textures, {words:,} words = {columns:.1f} columns"
     palettes = {size.palette: size.colors for size in sizes.values() if size.colors}
     facts["palettes"] = f"{len(palettes)}, {sum(palettes.values()):,} words"
-    for size in sorted(sizes.values(), key=lambda one: (-count_words(one), one.name))[:SHOWN]:
+    largest = sorted(sizes, key=lambda key: (-count_words(sizes[key]), sizes[key].name))
+    for key in largest[:SHOWN]:
+        size = sizes[key]
         text = f"{size.width} x {size.height} at {size.bits} bpp"
-        facts[size.name] = f"{text}, {count_words(size):,} words"
-    return "the textures do not fit VRAM", facts, _hint(sizes, fits)
+        facts[", ".join(names[key])] = f"{text}, {count_words(size):,} words"
+    return "the textures do not fit VRAM", facts, _hint(sizes, fits, names)
 
 
 def count_words(size: TextureSize) -> int:
@@ -49,11 +57,14 @@ def count_free_pages(taken: Sequence[Area]) -> int:
     )
 
 
-def _hint(sizes: Mapping[str, TextureSize], fits: Fits) -> str:
+def _hint(sizes: Mapping[str, TextureSize], fits: Fits, names: Mapping[str, Sequence[str]]) -> str:
     """Name the fewest textures, the largest first, with which the scene fits at a lower depth."""
     steps = _steps(sizes)
     if not steps or not fits(dict(steps)):
-        return "Even with every texture at 4 bpp they would not fit; use fewer or smaller ones."
+        return (
+            "Even with every texture at 4 bpp they would not fit; use fewer, or smaller ones with "
+            "`max_size`."
+        )
     # Binary search, as if a texture at a lower depth always left more room.
     low, high = 0, len(steps)
     while high - low > 1:
@@ -62,9 +73,10 @@ def _hint(sizes: Mapping[str, TextureSize], fits: Fits) -> str:
     chosen = dict(steps[:high])
     lines = []
     for bits in (8, 4):
-        names = sorted({sizes[key].name for key, wanted in chosen.items() if wanted == bits})
-        if names:
-            lines.append(f"`bpp = {bits}` for {', '.join(names)}")
+        # Equal textures share a place only as long as all of them have the same depth.
+        found = {name for key, wanted in chosen.items() if wanted == bits for name in names[key]}
+        if found:
+            lines.append(f"`bpp = {bits}` for {', '.join(sorted(found))}")
     return f"It would fit with {' and '.join(lines)}."
 
 

@@ -274,6 +274,58 @@ def test_alpha_of_a_plain_material_follows_its_mode(mode, alpha, code):
     assert any("is blended" in warning for warning in found["warnings"]) is (mode == "BLEND")
 
 
+def facing(found: dict) -> list[float]:
+    """The z of each triangle's first normal, which Kelpo culls by, times that of its winding."""
+    signs = []
+    for triangle in found["3MSH"]:
+        points = [np.array(found["VERT"][one["VERT"]]) for one in triangle["corners"]]
+        winding = np.cross(points[1] - points[0], points[2] - points[0])[2]
+        normals = {found["NORM"][one["NORM"]][2] for one in triangle["corners"]}
+        assert len(normals) == 1
+        assert winding * next(iter(normals)) > 0
+        signs.append(next(iter(normals)))
+    return signs
+
+
+@pytest.mark.parametrize("shading", ["auto", "smooth", "flat"])
+@pytest.mark.parametrize(
+    ("choice", "is_double", "expected"),
+    [
+        (None, True, [1, 1]),
+        (False, True, [1, 1]),
+        (True, False, [1, -1, 1, -1]),
+        ("source", False, [1, 1]),
+        ("source", True, [1, -1, 1, -1]),
+    ],
+)
+def test_back_sides_are_there_where_the_manifest_asks_for_them(
+    choice, is_double, expected, shading
+):
+    glb = gltf_square({"doubleSided": is_double}).glb()
+    found = encode_file({"a.glb": glb}, double_sided=choice, shading=shading)
+    assert facing(found) == expected
+    # What was asked for is no warning.
+    assert bool(found["warnings"]) == (choice is None)
+
+
+def test_a_model_is_turned_moved_and_flipped_as_asked():
+    glb = gltf_square().glb()
+    found = encode_file({"a.glb": glb}, up="z", pivot="center")
+    assert sorted(found["VERT"]) == sorted((x, 0.0, z) for x in (-0.5, 0.5) for z in (-0.5, 0.5))
+    assert found["NORM"] == [(0, 1, 0)]
+    plain, flipped = (encode_file({"a.glb": glb}, flip_v=one) for one in (False, True))
+    assert [(u, 1 - v) for u, v in plain["UV"]] == flipped["UV"]
+
+
+def test_a_model_is_simplified_as_asked_without_a_warning():
+    lines = [f"v {x} {y} 0" for y in range(5) for x in range(5)]
+    cells = (1 + x + 5 * y for y in range(4) for x in range(4))
+    lines += [f"f {at} {at + 1} {at + 6} {at + 5}" for at in cells]
+    found = encode_file({"a.obj": "\n".join(lines)}, triangles=8)
+    assert len(found["3MSH"]) <= 8
+    assert found["warnings"] == []
+
+
 def test_double_sided_material_is_told_of():
     found = encode_file({"a.glb": gltf_square({"doubleSided": True}).glb()})
     assert found["warnings"] == [

@@ -200,13 +200,55 @@ def averaged(picture: np.ndarray, level: int) -> np.ndarray:
     return result
 
 
-def test_every_level_is_averaged_from_the_base_and_cut_by_its_own_alpha():
+def test_every_level_is_averaged_from_the_base():
     picture = formula(32)
     found = gltf_texture(png(picture), {"alphaMode": "MASK"})
     for number, level in enumerate(found["levels"]):
         mean = averaged(picture, number)
-        expected = np.dstack([(mean[..., :3] * 31 + 127) // 255, mean[..., 3] >= 128])
-        assert np.array_equal(np.array(level), expected)
+        assert np.array_equal(np.array(level)[..., :3], (mean[..., :3] * 31 + 127) // 255)
+
+
+def fence(side: int, spacing: int) -> np.ndarray:
+    """White bars of one texel, `spacing` apart, in both directions; the rest is clear."""
+    picture = np.full((side, side, 4), 255, np.uint8)
+    y, x = np.mgrid[0:side, 0:side]
+    picture[(x % spacing > 0) & (y % spacing > 0), 3] = 0
+    return picture
+
+
+@pytest.mark.parametrize("spacing", [3, 4, 8])
+def test_a_cut_out_keeps_its_coverage_in_every_level(spacing):
+    picture = fence(64, spacing)
+    share = (picture[..., 3] == 255).mean()
+    for level in gltf_texture(png(picture), {"alphaMode": "MASK"})["levels"]:
+        shown = np.array(level)[..., 3]
+        assert abs(shown.mean() - share) <= 0.5 / shown.size
+
+
+def test_what_is_most_opaque_is_shown_first():
+    picture = np.full((4, 4, 4), 255, np.uint8)
+    picture[..., 3] = [[255, 0, 0, 0], [255, 0, 0, 0], [0, 0, 0, 0], [255, 0, 0, 255]]
+    levels = gltf_texture(png(picture), {"alphaMode": "MASK"})["levels"]
+    assert [[texel[3] for texel in row] for row in levels[1]] == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("alpha", [100, 200])
+def test_textures_without_cut_outs_are_cut_by_each_level_s_own_alpha(alpha):
+    picture = np.full((4, 4, 4), alpha, np.uint8)
+    levels = gltf_texture(png(picture), {"alphaMode": "MASK"})["levels"]
+    assert {texel[3] for level in levels for row in level for texel in row} == {int(alpha > 128)}
+
+
+def test_a_picture_is_scaled_as_asked_without_a_warning():
+    picture = png(formula(64)[:, :48])
+    glb = gltf_square(None, picture).glb()
+    for options, side in (
+        ({"max_size": 32, "scale_to": "power_of_two"}, 32),
+        ({"scale_to": "power_of_two"}, 64),
+    ):
+        found = encode_file({"a.glb": glb}, **options)
+        assert (len(found["TXTR"][0]["levels"][0]), found["warnings"]) == (side, [])
+    assert encode_file({"a.glb": glb})["warnings"]
 
 
 def test_colour_of_what_is_cut_out_does_not_bleed():

@@ -61,8 +61,11 @@ def test_module_compiles_without_std_and_without_warnings(tmp_path, edition):
     game = make_game(tmp_path / "game")
     game.doit()
     lib = game.write("lib.rs", '#![no_std]\n#![deny(warnings)]\ninclude!("build/rp2350/mod.rs");\n')
-    for source in (lib, game.path(f"{OUT}/mod.rs")):
-        options = ["--crate-type=lib", f"--edition={edition}", "--emit=metadata", "-Dwarnings"]
+    # A binary may leave everything unused.
+    program = 'mod assets {\n    include!("build/rp2350/mod.rs");\n}\nfn main() {}\n'
+    sources = {lib: "lib", game.path(f"{OUT}/mod.rs"): "lib", game.write("main.rs", program): "bin"}
+    for source, kind in sources.items():
+        options = [f"--crate-type={kind}", f"--edition={edition}", "--emit=metadata", "-Dwarnings"]
         done = run(rustc, *options, str(source), folder=tmp_path)
         assert done.returncode == 0, done.stderr
 

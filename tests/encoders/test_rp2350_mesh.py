@@ -22,6 +22,7 @@ from encoders.rp2350.patch_data import (
     unpack_patch,
 )
 from encoders.rp2350.rust_reader import parse_wrapper
+from encoders.rp2350.rust_writer import RustModule
 from encoders.rp2350.view import decode_patch, decode_rust
 from pipeline.build.purity import pure
 from tests.encoders.rp2350_game import ball
@@ -506,3 +507,53 @@ def test_packed_patch_unpacks_to_its_columns():
     assert np.abs(found.columns["pos"] / 65535 - position[vertices]).max() <= 0.5001 / 65535
     assert np.abs(found.columns["norm"] / 32767 - normal[vertices]).max() <= 0.5001 / 32767
     assert np.abs(found.columns["uv"] / 8192 - uv[vertices]).max() <= 0.5001 / 8192
+
+
+def shown_triangles(outputs) -> list[tuple[float, float]]:
+    """For each triangle drawn, the z of its winding and of its first normal."""
+    found = []
+    for _, _, (positions, normals, _, commands) in patches_of(outputs):
+        for corners in draw_sliding(commands):
+            a, b, c = (np.array(positions[one], float) for one in corners)
+            found.append((np.sign(np.cross(b - a, c - a)[2]), np.sign(normals[corners[0]][2])))
+    return sorted(found)
+
+
+def test_back_sides_are_there_where_the_manifest_asks_for_them():
+    fronts, backs = [(1.0, 1.0)] * 2, [(-1.0, -1.0)] * 2
+    assert shown_triangles(encode(QUAD, double_sided=True)) == backs + fronts
+    for choice in (False, "source"):
+        assert encode(QUAD, double_sided=choice) == encode(QUAD)
+
+
+def test_back_sides_of_a_gltf_follow_its_materials():
+    builder = Builder()
+    material = builder.add("materials", doubleSided=True)
+    corners = builder.accessor([[0, 0, 0], [1, 0, 0], [0, 1, 0]], bounds=True)
+    mesh = builder.mesh({"POSITION": corners}, material=material)
+    builder.add("scenes", nodes=[builder.add("nodes", mesh=mesh)])
+    data = builder.glb()
+    params = {**PARAMS, "source": "a.glb", "generate_normals": True, "double_sided": "source"}
+    assert shown_triangles(encode_mesh({"a.glb": data}, params)) == [(-1.0, -1.0), (1.0, 1.0)]
+
+
+def test_a_mesh_is_turned_moved_and_simplified_as_asked():
+    outputs = encode(QUAD, up="z", pivot="bottom")
+    mesh = constants(outputs["descriptor"].decode())
+    assert mesh["MESHES_X_AABB_MIN"] == "[-0.5, 0.0, -0.5]"
+    assert mesh["MESHES_X_AABB_MAX"] == "[0.5, 0.0, 0.5]"
+    outputs = encode(ball(12, 6), triangles=40)
+    assert sum(len(draw_sliding(one)) for _, _, (*_, one) in patches_of(outputs)) <= 40
+    assert not outputs["warnings"]
+
+
+def test_a_mesh_called_like_a_patch_is_counted():
+    files = {}
+    for name in ("MESHES_X", "MESHES_X_PATCH7"):
+        outputs = encode(QUAD, identifier=name)
+        base = name.lower()
+        files[f"{base}.rs"] = outputs["descriptor"]
+        files[f"{base}_patch0.rs"] = outputs["wrapper/0"]
+        files[f"{base}_patch0.bin"] = outputs["data/0"]
+    module = RustModule("assets", [], sorted(one for one in files if one.endswith(".rs")))
+    assert decode_rust(module.text().encode(), "mod.rs", files.get)["meshes"] == 2

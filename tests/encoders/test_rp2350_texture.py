@@ -200,21 +200,44 @@ def test_auto_takes_bc1_only_where_every_texel_is_opaque():
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "problem", "hint"),
+    ("width", "height", "problem", "sizes", "options"),
     [
-        (12, 8, "not a power of two", "Resize the image to 8x8 or 16x8."),
-        (100, 200, "not a power of two", "Resize the image to 64x128 or 128x256."),
-        (3, 2048, "not a power of two", "Resize the image to 8x1024."),
-        (4, 8, "smaller than 8", "Resize the image to 8x8."),
-        (8, 2048, "larger than 1024", "Resize the image to 8x1024."),
+        (12, 8, "not a power of two", "8x8 or 16x8", {"scale_to": "power_of_two"}),
+        (100, 200, "not a power of two", "64x128 or 128x256", {"scale_to": "power_of_two"}),
+        (3, 2048, "not a power of two", "8x1024", {}),
+        (4, 8, "smaller than 8", "8x8", {}),
+        (8, 2048, "larger than 1024", "8x1024", {}),
+        (2048, 2048, "larger than 1024", "1024x1024", {"max_size": 1024}),
+        (2000, 1000, "power of two", "1024x512 or 1024x1024",
+         {"max_size": 1024, "scale_to": "power_of_two"}),
     ],
-)
-def test_wrong_sizes_are_refused_with_the_nearest_ones(width, height, problem, hint):
+)  # fmt: skip
+def test_wrong_sizes_are_refused_with_the_nearest_ones(width, height, problem, sizes, options):
     with pytest.raises(EncodeError, match=problem) as error:
         encode_texture({"source": flat_png(width, height)}, PARAMS)
+    hint = f"Resize the image to {sizes}."
+    if options:
+        wanted = [f"`{key} = {json.dumps(value)}`" for key, value in options.items()]
+        hint += f" Or set {' and '.join(wanted)}."
+        # The hint holds.
+        assert encode_texture({"source": flat_png(width, height)}, {**PARAMS, **options})["data"]
     assert error.value.hint == hint
     assert error.value.facts["size"] == f"{width}x{height}"
     assert error.value.facts["file"] == "assets/textures/x.png"
+
+
+def test_a_picture_is_scaled_as_asked_without_a_warning():
+    outputs = encode(gradient(100, 60), scale_to="power_of_two", max_size=64)
+    assert constants(outputs["wrapper"].decode())["TEXTURES_X_WIDTH"] == "64"
+    assert len(data_of(outputs)) == 64 * 32 * 2
+    assert not outputs["warnings"]
+
+
+def test_a_name_that_loses_letters_is_told():
+    outputs = encode(gradient(8, 8), identifier="TEXTURES_GR__E", lost_name="textures/größe")
+    text = outputs["warnings"].decode()
+    assert "textures/größe" in text
+    assert "TEXTURES_GR__E" in text
 
 
 @pytest.mark.parametrize("side", [8, 1024])

@@ -165,8 +165,9 @@ def convert_tri(data, name):
 def test_new_format_is_a_folder_and_goes_into_every_target(game: Game, tmp_path: Path) -> None:
     """What is on trial is the promise that nothing else has to be touched."""
     package = tmp_path / "package"
-    skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "encoders", package / "encoders", ignore=skipped)
+    for name in ("encoders", "pipeline"):
+        shutil.copytree(ROOT / name, package / name)
+    shutil.copy(ROOT / "cartwright_doit.py", package)
     folder = package / "encoders/kit/source/tri"
     folder.mkdir()
     for name, text in (("__init__", ""), ("format", TRI_FORMAT), ("convert", TRI_CONVERT)):

@@ -151,6 +151,94 @@ def test_second_side_is_a_triangle_of_its_own():
     assert columns["normal"][:, 2].tolist() == [4096, -4096] * 2
 
 
+@pytest.mark.parametrize(
+    ("choice", "is_double", "count"),
+    [(None, True, 4), ("source", False, 2), (True, False, 4), (False, True, 2)],
+)
+def test_the_manifest_can_decide_about_second_sides(choice, is_double, count):
+    params = {} if choice is None else {"double_sided": choice}
+    encoded = mesh({"a.glb": glb({"doubleSided": is_double})}, **params)
+    assert len(triangles(encoded)["vertices"]) == count
+    assert warnings_of(encoded) == []
+
+
+def world_points(encoded: dict[str, bytes]) -> set[tuple[int, ...]]:
+    """All vertices in world space, in the console's axes."""
+    (one,) = objects(encoded)
+    rotation = np.array(one["rotation"]).reshape(3, 3) / 4096
+    points = triangles(encoded)["vertices"].reshape(-1, 3) @ rotation.T + one["position"]
+    return {tuple(np.rint(point).astype(int).tolist()) for point in points}
+
+
+def source_points(encoded: dict[str, bytes]) -> set[tuple[int, ...]]:
+    """The same in the axes of sources."""
+    return {(-x, -y, z) for x, y, z in world_points(encoded)}
+
+
+def test_z_up_turns_positions_rotations_and_vertices_alike():
+    placed = {"translation": [1, 2, 3], "rotation": [0.5, 0.5, 0.5, 0.5]}
+    plainly, turned = (mesh({"a.glb": glb(**placed)}, up=one) for one in ("y", "z"))
+    assert source_points(turned) == {(x, z, -y) for x, y, z in source_points(plainly)}
+    # Still a pure rotation, and triangles still face where their normals do.
+    columns = triangles(turned)
+    assert ((outward(columns["vertices"]) * columns["normal"]).sum(axis=1) < 0).all()
+
+
+@pytest.mark.parametrize("pivot", ["center", "bottom", [1, 2, 3]])
+@pytest.mark.parametrize("translation", [[0, 0, 0], [1, 2, 3]])
+def test_a_pivot_becomes_the_origin(pivot, translation):
+    data = glb(translation=translation)
+    plainly, moved = (mesh({"a.glb": data}, pivot=one) for one in ("keep", pivot))
+    before, after = (np.array(sorted(source_points(one))) for one in (plainly, moved))
+    low, high = before.min(axis=0), before.max(axis=0)
+    origin = (low + high) // 2 if isinstance(pivot, str) else np.array(pivot) * 4096
+    if pivot == "bottom":
+        origin[1] = low[1]
+    assert np.array_equal(after, before - origin)
+
+
+def test_a_pivot_brings_a_distant_obj_within_reach():
+    distant = SQUARE.replace("v 0", "v 100").replace("v 1 ", "v 101 ")
+    with pytest.raises(EncodeError, match="further out"):
+        square(obj=distant)
+    assert max(abs(one) for point in source_points(square(obj=distant, pivot="center"))
+               for one in point) <= 4096  # fmt: skip
+
+
+def test_objects_are_simplified_by_themselves():
+    lines, first = ["mtllib a.mtl", "vn 0 0 1"], 1
+    for name, size in (("a", 1.0), ("b", 2.0)):
+        lines.append(f"o {name}")
+        lines += [f"v {x * size / 8} {y * size / 8} 0" for y in range(9) for x in range(9)]
+        cells = [first + x + 9 * y for y in range(8) for x in range(8)]
+        lines += [f"f {at}//1 {at + 1}//1 {at + 10}//1 {at + 9}//1" for at in cells]
+        first += 81
+    encoded = square(obj="\n".join(lines), triangles=20)
+    counts = [one["triangles"] for one in objects(encoded)]
+    assert all(2 <= count <= 10 for count in counts)
+    areas = np.abs(outward(triangles(encoded)["vertices"])[:, 2]) / 2 / 4096**2
+    assert areas[: counts[0]].sum() == pytest.approx(1)
+    assert areas[counts[0] :].sum() == pytest.approx(4)
+    assert warnings_of(encoded) == []
+
+
+def test_v_is_turned_over_as_asked():
+    plainly, flipped = (triangles(square(flip_v=one))["uv"] for one in (False, True))
+    assert np.array_equal(plainly[..., 0], flipped[..., 0])
+    assert np.array_equal(1 - plainly[..., 1], flipped[..., 1])
+
+
+def test_normals_of_cut_triangles_have_unit_length():
+    normals = "vn 0.9 0 0.4359\nvn -0.9 0 0.4359\nvn 0 0.9 0.4359\nvn 0 -0.9 0.4359\n"
+    obj = SQUARE.replace("vn 0 0 1\n", normals).replace("vt 1 1", "vt 3 3")
+    obj = obj.replace("vt 1 0", "vt 3 0").replace("vt 0 1", "vt 0 3")
+    obj = obj.replace("f 1/1/1 2/2/1 3/3/1 4/4/1", "f 1/1/1 2/2/2 3/3/3 4/4/4")
+    columns = triangles(square(obj=obj))
+    assert len(columns["normal"]) > 9
+    lengths = np.linalg.norm(columns["normal"].astype(float), axis=1) / 4096
+    assert lengths == pytest.approx(np.ones(len(lengths)), abs=0.001)
+
+
 def test_triangles_too_small_for_the_grid_are_left_out_and_told():
     obj = SQUARE + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"
     encoded = square(obj=obj)

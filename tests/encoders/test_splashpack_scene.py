@@ -95,6 +95,28 @@ def test_crowd_is_told_by_size_and_by_what_would_help():
     assert layout(helped)
 
 
+def test_hint_names_all_of_several_equal_textures():
+    sizes = textures(6, 256, bpp=16)
+    same = json.loads(sizes["00.png||0"])
+    sizes["twin.png||0"] = json.dumps({**same, "name": "twin.png"}).encode()
+    with pytest.raises(EncodeError) as caught:
+        layout(sizes)
+    assert caught.value.hint == "It would fit with `bpp = 8` for 00.png, 01.png, twin.png."
+    assert "00.png, twin.png" in caught.value.facts
+
+
+def test_hint_leaves_room_for_the_white_texel():
+    # At 4 bits two textures fill the free columns to the last word; palettes have room above.
+    areas = {
+        "framebuffers": [[0, 0, 832, 512], [960, 0, 64, 512]],
+        "reserved": [[832, 0, 128, 248]],
+    }
+    for untextured in (False, True):
+        with pytest.raises(EncodeError) as caught:
+            layout(textures(2, 256, bpp=16), untextured=untextured, **areas)
+        assert ("at 4 bpp" in caught.value.hint) is untextured, caught.value.hint
+
+
 def test_hopeless_crowd_is_told_so():
     shape = json.loads(textures(1, 256, bpp=4)["00.png||0"])
     sizes = {

@@ -131,6 +131,42 @@ def test_dithering_mixes_what_the_palette_lacks():
     assert np.abs(blocks[1] - blocks[2]).max() < np.abs(blocks[0] - blocks[2]).max()
 
 
+def test_dithering_is_weaker_with_less_strength():
+    ramp = np.linspace(0, 255, 64).repeat(64).reshape(64, 64).T[..., None].repeat(3, 2)
+    plainly, *dithered = (
+        texture(ramp.astype(np.uint8), bpp=4, dither=one)["words"] for one in (False, 0, 0.5, 1)
+    )
+    changed = [sum(a != b for a, b in zip(plainly, one, strict=True)) for one in dithered]
+    assert changed[0] == 0
+    assert 0 < changed[1] < changed[2]
+
+
+@pytest.mark.parametrize("bpp", [4, 8, "auto"])
+def test_a_picture_whose_colours_fit_the_palette_is_never_dithered(bpp):
+    # 15 colours that 5 bits do not hold exactly, so that there are errors to spread.
+    picture = (noise(32, 32, 4, 1) % 15 * 17 + np.array([3, 1, 2])).astype(np.uint8)
+    plainly, dithered = (texture(picture, bpp=bpp, dither=one) for one in (False, True))
+    assert plainly == dithered
+
+
+def test_a_picture_is_scaled_as_asked_without_a_warning():
+    encoded = texture(plain(1024, 600), max_size=256)
+    assert (shape(encoded)["width"], shape(encoded)["height"]) == (256, 150)
+    encoded = texture(plain(300, 100), max_size=256, scale_to="power_of_two")
+    assert (shape(encoded)["width"], shape(encoded)["height"]) == (256, 64)
+    assert warnings_of(encoded) == []
+
+
+def test_alpha_that_means_nothing_does_not_weight_scaled_colours():
+    picture = np.zeros((8, 8, 4), np.uint8)
+    picture[:, ::2] = (255, 255, 255, 0)
+    picture[:, 1::2] = (255, 255, 255, 255)
+    picture[..., 0] = picture[..., 3]
+    opaque, cut = (texture(picture, max_size=1, bpp=16, threshold=one) for one in (0, 1))
+    assert words(opaque["words"])[0] & 31 < 31
+    assert words(cut["words"])[0] & 31 == 31
+
+
 def test_dithered_holes_stay_holes():
     picture = noise(16, 16, 1, 4)
     picture[:4, :, 3], picture[4:, :, 3] = 0, 255
@@ -141,8 +177,9 @@ def test_dithered_holes_stay_holes():
 
 
 def test_texture_over_256_is_refused():
-    with pytest.raises(EncodeError, match="larger than a texture page"):
+    with pytest.raises(EncodeError, match="larger than a texture page") as caught:
         texture(plain(257, 1))
+    assert "`max_size = 256`" in caught.value.hint
     assert shape(texture(plain(256, 256)))["width"] == 256
 
 

@@ -89,6 +89,15 @@ def test_levels_are_near_and_their_mean_is_nearer(bits):
     assert np.abs((shown - picture).mean(axis=(0, 1))).max() < 1
 
 
+def test_a_weakened_picture_lies_between_its_nearest_colours_and_itself():
+    picture = photo(16)[..., :3]
+    nearest = (picture // 64 * 64 + 32).astype(np.uint8)
+    assert np.array_equal(dither.weaken(picture, nearest, 1), picture)
+    assert np.array_equal(dither.weaken(picture, nearest, 0), nearest)
+    half = dither.weaken(picture, nearest, 0.5).astype(int)
+    assert np.abs(half - (picture.astype(int) + nearest) / 2).max() <= 0.5
+
+
 def test_expanded_levels_repeat_their_bits():
     assert dither.expand_levels(1)[:, 0].tolist() == [0, 255]
     assert dither.expand_levels(3)[5, 0] == 0b10110110

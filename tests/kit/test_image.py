@@ -180,7 +180,7 @@ LIES = {
 }
 
 
-MORE = "x.png: the PNG has more image data than its size needs; the rest was ignored"
+MORE = "x.png: the PNG has more image data than its size needs; the rest was ignored [damage]"
 FAULTS = {
     "data too long": (png(RGB1, idat(5)), MORE),
     "data much too long": (png(RGB1, idat(10**6)), MORE),
@@ -190,7 +190,7 @@ FAULTS = {
     ),
     "wrong checksum of a text": (
         png(RGB1, chunk(b"tEXt", b"a\0b")[:-1] + b"\0", idat(4)),
-        "x.png: the chunk tEXt has a wrong checksum and was ignored",
+        "x.png: the chunk tEXt has a wrong checksum and was ignored [damage]",
     ),
 }
 

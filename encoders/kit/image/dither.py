@@ -49,6 +49,18 @@ def check_shapes(colors: Bytes, palette: Bytes, mask: Mask) -> None:
         )
 
 
+def weaken(colors: Bytes, nearest: Bytes, strength: float) -> Bytes:
+    """Move a picture towards its nearest colours, so that dithering mixes less.
+
+    Dithering the result brings back the share `strength` of what rounding to `nearest` loses: all
+    of it with 1, and with 0 nothing is dithered.
+    """
+    # In whole 256ths, so that all machines agree.
+    share = round(strength * 256)
+    lost = colors.astype(np.int32) - nearest
+    return (nearest + ((lost * share + 128) >> 8)).astype(np.uint8)
+
+
 def diffuse_to_levels(colors: Bytes, bits: Sequence[int], mask: Mask | None = None) -> Bytes:
     """Return levels of `bits` (1 to 8) for each channel, by error diffusion."""
     planes = [

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from encoders.kit.image.bayer import tile_bayer
 from encoders.kit.image.pixel import Rgba8
 
 Resize: TypeAlias = Callable[[Rgba8, int, int], Rgba8]
@@ -71,3 +73,28 @@ def _with_coverage(level: Rgba8, cutoff: int, shown: int, total: int) -> Rgba8:
     scaled = level.copy()
     scaled[..., 3] = np.minimum(255, alpha * cutoff // least)
     return scaled
+
+
+def shown_texels(chain: list[Rgba8], cutoff: int) -> list[npt.NDArray[np.bool_]]:
+    """Choose for each level the texels that are shown, for formats with one bit of alpha.
+
+    In the base these are the texels with an alpha of `cutoff` or more. Each smaller level shows the
+    same share of its texels, rounded: those with the highest alpha and, among equal ones, as an
+    ordered pattern spreads them.
+    """
+    base = chain[0][..., 3] >= cutoff
+    shown = int(base.sum())
+    if shown in (0, base.size):
+        return [level[..., 3] >= cutoff for level in chain]
+    return [base, *(_most_opaque(level, shown, base.size) for level in chain[1:])]
+
+
+def _most_opaque(level: Rgba8, shown: int, total: int) -> npt.NDArray[np.bool_]:
+    alpha = level[..., 3].astype(np.int64)
+    # The base's share of this level's texels, rounded.
+    wanted = (2 * shown * alpha.size + total) // (2 * total)
+    # Scaling alpha cannot do this: in small levels many texels have the same one.
+    order = np.argsort((tile_bayer(*alpha.shape) - 16 * alpha).reshape(-1), kind="stable")
+    chosen = np.zeros(alpha.size, np.bool_)
+    chosen[order[:wanted]] = True
+    return chosen.reshape(alpha.shape)

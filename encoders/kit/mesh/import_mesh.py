@@ -91,11 +91,12 @@ def _moved(mesh: Mesh, pivot: Value) -> Mesh:
     used = mesh.position.values[mesh.position.corner].astype(np.float64).reshape(-1, 3)
     if not len(used):
         return mesh
-    values = mesh.position.values.astype(np.float64) - _pivot(used, pivot)
+    values = mesh.position.values.astype(np.float64) - find_pivot(used, pivot)
     return replace(mesh, position=Attribute(values.astype(np.float32), mesh.position.corner))
 
 
-def _pivot(points: npt.NDArray[np.float64], pivot: Value) -> npt.NDArray[np.float64]:
+def find_pivot(points: npt.NDArray[np.float64], pivot: Value) -> npt.NDArray[np.float64]:
+    """Return the point that becomes the origin of points (n, 3)."""
     if isinstance(pivot, list):
         return np.array(pivot, np.float64)
     low, high = points.min(axis=0), points.max(axis=0)

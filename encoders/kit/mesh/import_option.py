@@ -2,13 +2,14 @@
 
 A target adds `MESH_IMPORT` to the options of a kind, gives its node the params
 `chosen(asset.options, MESH_IMPORT)`, and its encoder calls `import_mesh` on the decoded mesh. A
-target without a `flip_v` of its own adds `FLIP_V` as well and calls `flip_v`.
+target without a `flip_v` of its own adds `FLIP_V` as well and calls `flip_v`. A target that can
+show back sides adds `double_sided(default)` and calls `add_backs` of `back_side`.
 Imported while planning, so it must not import numpy.
 """
 
 from __future__ import annotations
 
-from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Value
 
 KEEP = "keep"
 MESH_IMPORT = {
@@ -24,3 +25,12 @@ MESH_IMPORT = {
     "simplify": Option(Number(0, 1), None, "simplify the mesh to this part of its triangles"),
 }
 FLIP_V = {"flip_v": Option(Flag(), False, "whether v is turned over")}
+# The value of `double_sided` that follows the materials.
+SOURCE = "source"
+
+
+def double_sided(default: Value, note: str = "") -> dict[str, Option]:
+    """Declare `double_sided`; the default is the target's, and `note` says what it means there."""
+    doc = "whether triangles get a back side; `source` does as the material says"
+    rule = Either((Choice((SOURCE,)), Flag()))
+    return {"double_sided": Option(rule, default, f"{doc}{note}")}

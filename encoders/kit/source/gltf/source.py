@@ -26,7 +26,7 @@ from encoders.kit.source.reference import resolve_reference
 # All arrays that one file decodes to, together. A small file may have so many bytes and so many
 # more for each of its own (Draco makes a flat grid nearly this small); a large one, a few times
 # its own size, and never less than a gigabyte.
-SMALL_LIMIT_BYTES, SMALL_RATIO = 1 << 20, 8192
+SMALL_LIMIT_BYTES, SMALL_RATIO = 1 << 25, 8192
 LARGE_LIMIT_BYTES, LARGE_RATIO = 1 << 30, 8
 # How often, on average, the bytes of a file may be those of another image.
 IMAGE_RATIO = 4
