@@ -9,11 +9,12 @@ PREFIXES = ("", "K", "M", "G", "T")
 
 def format_bytes(count: float) -> str:
     """Write a size with at most one decimal: 812 B, 1.5 MB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    for unit in ("B", "kB", "MB"):
+        text = f"{count:.0f}" if unit == "B" else f"{count:.1f}"
+        if float(text) < 1000:  # as it is shown: 999,960 bytes are 1.0 MB
+            return f"{text} {unit}"
         count /= 1000
-    return ""
+    return f"{count:.1f} GB"
 
 
 def parse_bytes(text: str) -> int | None:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+# What the systems answer where another process has the lock.
+HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK, errno.EDEADLOCK)
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -27,8 +29,10 @@ def _try_lock(handle: int) -> bool:
             import fcntl
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in HELD:
+            return False
+        raise  # a file system without locks: waiting would never end
     return True
 
 

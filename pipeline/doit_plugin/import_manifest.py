@@ -50,9 +50,14 @@ class ImportManifest(PlainCommand):
         except EncodeError as error:
             sys.stderr.write(f"{path}  {error}\n")
             return 1
-        os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.write(imported.text)
+        except OSError as error:
+            raise InvalidCommand(f"{self.name}: {path}: {error.strerror}") from None
+        try:
+            os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
+            with open(output, "w", encoding="utf-8", newline="\n") as file:
+                file.write(imported.text)
+        except OSError as error:
+            raise InvalidCommand(f"{self.name}: {output}: {error.strerror}") from None
         for warning in imported.warnings:
             print(f"warning: {path}: {warning}")
         print(f"wrote {output}")

@@ -103,9 +103,9 @@ def _between_files_and_families(
     # Sorted, so that the files with a prefix are found by bisection: there may be thousands.
     exact = sorted(owners)
     for task, family in families:
-        suffix = family.suffix.casefold()
-        for path in _with_prefix(exact, family.prefix.casefold()):
-            middle = path[len(family.prefix) : len(path) - len(suffix)]
+        prefix, suffix = family.prefix.casefold(), family.suffix.casefold()
+        for path in _with_prefix(exact, prefix):
+            middle = path[len(prefix) : len(path) - len(suffix)]
             if path.endswith(suffix) and family.can_have(middle):
                 yield _clash(owners[path][0], task, str(owners[path][1]))
 
@@ -188,5 +188,16 @@ def _cycles(stem: str, nodes: Mapping[str, Node]) -> Iterable[str]:
             if not waiting[name]:
                 del waiting[name]
                 ready.append(name)
-    if waiting:
-        yield f"these need one another: {', '.join(f'{stem}:{name}' for name in sorted(waiting))}"
+    on_cycle = sorted(_without_downstream(waiting))
+    if on_cycle:
+        yield f"these need one another: {', '.join(f'{stem}:{name}' for name in on_cycle)}"
+
+
+def _without_downstream(waiting: Mapping[str, set[str]]) -> set[str]:
+    """Leave out nodes that nothing else in `waiting` needs: they only wait for a cycle."""
+    left = set(waiting)
+    while True:
+        needed = {one for name in left for one in waiting[name]} & left
+        if needed == left:
+            return left
+        left = needed

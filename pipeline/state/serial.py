@@ -30,7 +30,9 @@ def plain(value: object) -> Any:
         rows = map(plain, value)
         return tuple(rows) if isinstance(value, tuple) else list(rows)
     # An instance of a subclass, such as numpy.float64, becomes one of the type that it extends.
-    for kind in (str, int, float):
+    if isinstance(value, str):
+        return str.__str__(value)  # not `str(value)`: a member of an Enum gives its name there
+    for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.dask import message
+from pipeline.build.dask import message, worker
 from pipeline.build.dask.cluster import Cluster
 from pipeline.build.dask.message import Batch, pack_batch, unpack_batch
 from pipeline.build.dask.remote_job import RemoteJob
+from pipeline.build.dask.worker import UnfitError
 from pipeline.build.job import Job, RunConfig
 
 ENCODER = "encoders.toy:encode"
@@ -121,3 +122,25 @@ def test_a_batch_that_is_too_large_is_sent_in_halves(
     batches = send(Scheduler(), jobs)
     assert [len(one.jobs) for one in batches] == [2, 2, 2, 2]
     assert sorted(one.task for batch in batches for one in batch.jobs) == [x.task for x in jobs]
+
+
+class Refusing(Shared):
+    """A shared cache that answers quickly and takes nothing."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    def publish(self, *_: object) -> bool:
+        self.tries += 1
+        return False
+
+
+def test_a_worker_gives_up_a_cache_that_takes_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "encode", lambda *_: (None, {}))
+    monkeypatch.setattr(worker, "can_travel", lambda _: True)
+    one, shared = job(tmp_path, 1), Refusing()
+    with pytest.raises(UnfitError, match="it took no result in"):
+        worker._do(RemoteJob(one.task, one).message(), one, lambda _: None, shared)  # type: ignore[arg-type]
+    assert shared.tries == worker.PUBLISH_ATTEMPTS

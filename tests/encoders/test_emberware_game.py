@@ -410,6 +410,9 @@ def test_the_consoles_own_manifest_builds_as_it_is(game: Game) -> None:
     assert again.code == 3
     assert "--force" in again.out + again.err
     assert game.doit("import-ember", "ember.toml", "--force").code == 0
+    blocked = game.doit("import-ember", "ember.toml", "-o", "ember.toml/x.toml")
+    assert (blocked.code, "Traceback" in blocked.err) == (3, False)
+    assert "import-ember: ember.toml/x.toml: " in blocked.out + blocked.err
 
 
 def test_models_clips_and_netplay_of_a_newer_manifest_are_taken_over() -> None:

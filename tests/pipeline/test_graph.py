@@ -42,6 +42,8 @@ def test_a_cycle_is_named_with_its_members_and_only_these():
         node("a", {"x": Product("b", "out")}, out="a"),
         node("b", {"x": Product("a", "out")}, out="b"),
         node("c", {"x": Source("c")}, out="c"),
+        node("d", {"x": Product("a", "out"), "y": Product("c", "out")}, out="d"),
+        node("e", {"x": Product("d", "out")}, out="e"),
     )
     assert graph_problems("t", nodes) == ["these need one another: t:a, t:b"]
 
@@ -55,6 +57,8 @@ def test_a_file_that_could_be_a_member_of_a_family_is_a_collision():
     assert clashes(family, node("b", out="a_patch0.bin")) == [
         "t:b and t:a would both write a_patch0.bin"
     ]
+    longer_without_case = node("a", patch=Family("straße_", ".bin"))
+    assert len(clashes(longer_without_case, node("b", out="straße_0.bin"))) == 1
     assert clashes(family, node("b", out="a_patch_x.bin")) == []
     assert clashes(family, node("b", out="a_patch0.rs")) == []
     assert clashes(family, node("b", out="a_patch.bin")) == []

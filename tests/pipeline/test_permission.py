@@ -12,6 +12,7 @@ from contextlib import nullcontext
 import pytest
 
 from pipeline.disk.listing import take_listing
+from pipeline.disk.lock import Lock
 from tests.pipeline.game import MANIFEST, Game
 
 
@@ -146,3 +147,14 @@ def test_a_file_that_goes_while_its_folder_is_listed_hides_nothing_beside_it(tmp
     monkeypatch.setattr(os, "scandir", scan_and_remove)
     monkeypatch.setattr(os, "supports_fd", {scan_and_remove})
     assert list(take_listing(str(tmp_path)) or ()) == ["there"]
+
+
+def test_a_file_system_without_locks_is_an_error_and_no_wait(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(handle, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOLCK)):
+        Lock(str(tmp_path / "lock"), on_wait=pytest.fail).acquire()

@@ -44,6 +44,7 @@ from pipeline.content.target_error import describe_error
 from pipeline.process.worker import prepare_process
 from pipeline.setting import SettingError, variable_of
 
+PUBLISH_ATTEMPTS = 20
 KEPT_INPUT_BYTES = 1 << 28  # of inputs that a worker process keeps in memory
 
 
@@ -224,11 +225,15 @@ def _do(
         return _failed(failure(job, error), perf_counter() - began, thread_time() - cpu_began)
     if not can_travel(receipt):
         return Unshareable()
-    # The driver takes results from the shared cache alone, so this one has to get there. The check
-    # ends the loop once the breaker has tripped, or uploads are refused.
-    while not shared.publish(job.fingerprint, receipt, lambda one: outputs[one.role]):
+    # The driver takes results from the shared cache alone, so this one has to get there.
+    for _ in range(PUBLISH_ATTEMPTS):
+        if shared.publish(job.fingerprint, receipt, lambda one: outputs[one.role]):
+            return Stored(perf_counter() - began, thread_time() - cpu_began)
         _check(shared)
-    return Stored(perf_counter() - began, thread_time() - cpu_began)
+    # Quick answers to other requests keep the breaker closed, so it does not end this.
+    raise UnfitError(
+        f"shared cache {shared.address}: it took no result in {PUBLISH_ATTEMPTS} tries"
+    )
 
 
 def _failed(result: Result, seconds: float, cpu_seconds: float) -> JobReply:
