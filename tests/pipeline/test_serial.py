@@ -11,7 +11,7 @@ from pipeline.size import format_bytes
 from pipeline.state.serial import plain
 
 
-class Word(str, enum.Enum):
+class Word(str, enum.Enum):  # noqa: UP042 - a StrEnum gives its value by itself
     A = "alpha"
 
 

@@ -16,7 +16,8 @@ from distributed.comm import CommClosedError
 from pipeline.build.dask.error import ClusterError
 
 TLS = "tls://"
-LOGGERS = ("distributed", "distributed.client", "distributed.comm")
+# The last because Ctrl-C inside of a call leaves a callback behind, which fails in the loop.
+LOGGERS = ("distributed", "distributed.client", "distributed.comm", "tornado.application")
 NEEDED_FOR_TLS = (
     "set CARTWRIGHT_SCHEDULER_TLS_CA, CARTWRIGHT_SCHEDULER_TLS_CERT and "
     "CARTWRIGHT_SCHEDULER_TLS_KEY"
