@@ -22,6 +22,7 @@ from pipeline.disk.file import problem_of_link
 from pipeline.disk.listing import UNKNOWN, Snapshot, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
+from pipeline.process.worker import prepare_encoders
 from pipeline.state.serial import canonical, plain
 from pipeline.state.state import State
 
@@ -205,6 +206,9 @@ class Surveyor:
         if len(jobs) >= PARALLEL_FROM:
             results: Iterable[SurveyRecord] = self._in_parallel(survey_file, jobs)
         else:
+            if jobs:
+                # As workers do; the build that follows gives the warnings.
+                prepare_encoders(self._snapshot.root)
             results = (survey_file(*job) for job in jobs)
         found: dict[str, Survey | EncodeError] = {}
         for path, record in zip(missing, results, strict=True):

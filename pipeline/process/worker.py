@@ -49,8 +49,7 @@ def prepare_encoders(root: str) -> list[str]:
         kernel.use_native(False)
         return []
     warning = kernel_warning(kernel.built_extension(), os.path.dirname(kernel.__file__))
-    if warning:
-        kernel.use_native(False)
+    kernel.use_native(not warning)
     return [grouped("kernels", warning)] if warning else []
 
 
