@@ -17,8 +17,11 @@ SHRINK = 1e-4
 # An object is spanning if it is wider than so many tiles, or lies in more than the square of it.
 SPAN = 4
 SPLIT_CANDIDATE_RATIO = 15
-# An object is cut if it lies in at most so many tiles, be it wide or tall.
-MAX_CUT_TILES = 400
+# An object is cut if it lies in at most so many tiles, be it wide or tall. A dense one, which has
+# DENSE_TRIANGLES for each of its tiles, is cut into more: as one file it would be huge.
+MAX_CUT_TILES, MAX_DENSE_TILES, DENSE_TRIANGLES = 400, 4096, 16
+# The longest side of a tile that a manifest may ask for, in metres.
+MAX_TILE_SIZE = 1e6
 # Further out a float32 position does not tell neighbouring tiles from each other.
 MAX_TILE_NUMBER = 1 << 24
 # The most pairs of object and tile in a scene: so many, and more for each object and triangle.
@@ -117,15 +120,32 @@ def classify(box: Box, grid: Grid) -> Label:
     return "local_overlap"
 
 
-def assign_tiles(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
+def assign_tiles(
+    box: Box, grid: Grid, *, clip: bool, triangles: int = 0
+) -> tuple[Span, Span, Span] | None:
     """Return the tiles that an object is cut into, or the one that owns it; None is shared."""
     if clip:
         spans = grid.spans(box)
-        return spans if count_tiles(spans) <= MAX_CUT_TILES else None
+        dense = min(triangles // DENSE_TRIANGLES, MAX_DENSE_TILES)
+        return spans if count_tiles(spans) <= max(dense, MAX_CUT_TILES) else None
     if classify(box, grid) != "local_overlap":
         return None
     x, y, z = grid.owner(box)
     return (x, x), (y, y), (z, z)
+
+
+def size_that_cuts(box: Box, grid: Grid) -> tuple[float, float, float] | None:
+    """Return a larger tile size with which an object is cut; None if no allowed size is enough."""
+    x, y, z = grid.size
+    is_tall = len(set(grid.spans(box)[1])) > 1
+    factor = 2
+    while factor * grid.widest <= MAX_TILE_SIZE:
+        # The height of a tile hardly ever matters, so it stays where it can.
+        size = x * factor, min(y * factor, MAX_TILE_SIZE) if is_tall else y, z * factor
+        if count_tiles(Grid(size, grid.floor).spans(box)) <= MAX_CUT_TILES:
+            return size
+        factor += 1 if factor < 10 else factor // 2
+    return None
 
 
 def count_tiles(spans: Sequence[Span]) -> int:

@@ -45,7 +45,8 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         raise EncodeError("the scene has no triangles", {"scene": known["scene"]})
     low, high = _union([one["bounds"] for one in whole])
     half = half_diagonal(high[0] - low[0], high[2] - low[2])
-    radii = tile_radii(max(known["tile_size"][0], known["tile_size"][2]), half)
+    side = max(known["tile_size"][0], known["tile_size"][2])
+    radii = tile_radii(side, half, known["lods"], has_hlod=known["hlod"])
     # Names, axes, size mode and scene bounds are not read by the engine; its exporter writes them.
     document = {
         "version": VERSION,
@@ -102,7 +103,7 @@ def _tile(
     name: str, place: list[int], facts: dict[str, Facts], radii: Radii, known: Any
 ) -> dict[str, Any]:
     fact, scene = facts[name], known["scene"]
-    hlod = hlod_distance(radii) if known["hlod"] else None
+    hlod = hlod_distance(radii, known["lods"]) if known["hlod"] else None
     lods = lod_distances(radii, known["lods"], hlod)
     levels = [(f"{name}_lod{number}", distance) for number, distance in enumerate(lods, 1)]
     hlods = [] if hlod is None else [(f"{name}_hlod", hlod)]
@@ -115,4 +116,4 @@ def _tile(
 
 
 def _level(scene: str, fact: Facts, distance: float) -> dict[str, Any]:
-    return {"path": f"{scene}/{fact['file']}", "switch_distance": round(distance, 2)}
+    return {"path": f"{scene}/{fact['file']}", "switch_distance": distance}

@@ -36,13 +36,16 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}
+    # Counted in each tile, so that an object elsewhere changes nothing in it.
+    owners: dict[str, dict[str, int]] = {name: {} for name in known["tiles"]}
     # The plan's number of each of the model's materials.
     numbers = [known["material_keys"].index(key) for key in model.material_keys]
     for one in _with_components(objects, spans, splitter):
         for tile, mesh in _tile_meshes(one, spans, splitter, numbers, model):
-            tiles[tile].append(mesh)
+            owner = owners[tile].setdefault(one.key, len(owners[tile]))
+            tiles[tile].append(replace(mesh, owner=owner))
     warnings += _losses(model, shows_emissive=known["shows_emissive"])
-    warnings += _shared_warnings(model, objects, spans)
+    warnings += _shared_warnings(model, objects, known["shared"])
     return {
         **{tile: pack_meshes(meshes) for tile, meshes in tiles.items()},
         **_materials(model, known["materials"], numbers),
@@ -112,16 +115,18 @@ def _losses(model: Model, *, shows_emissive: bool) -> list[str]:
     ]
 
 
-def _shared_warnings(model: Model, objects: Sequence[ObjectMesh], spans: Spans) -> list[str]:
+def _shared_warnings(
+    model: Model, objects: Sequence[ObjectMesh], advice: dict[str, str]
+) -> list[str]:
     """Return a warning for each object in the shared bucket."""
-    names = {one.key: one.name for one in objects if spans.get(one.key) is None}
+    names = {one.key: one.name for one in objects if one.key in advice}
     return [
         grouped(
             "budget",
-            f'{model.source}: "{name}" spans too much for tiles, or its bounds are not known; it '
-            "went to the shared bucket, which the engine does not stream from a server",
+            f'{model.source}: "{name}" went to the shared bucket, which has no levels and is not '
+            f"streamed from a server: it {advice[key]}",
         )
-        for name in names.values()
+        for key, name in names.items()
     ]
 
 

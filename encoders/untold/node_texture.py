@@ -27,22 +27,12 @@ from encoders.kit.warning import grouped
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,
-    EMISSIVE,
     IMAGE_FILE,
-    NORMAL_MAP,
-    OCCLUSION,
-    SRGB,
 )
 from encoders.untold.texture_request import GREY
 from encoders.untold.utex import encode_utex
 
 HASH_DIGITS = 16
-FLAGS = {
-    "base_color": SRGB,
-    "normal": NORMAL_MAP,
-    "emissive": EMISSIVE | SRGB,
-    "occlusion": OCCLUSION,
-}
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
@@ -65,7 +55,6 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "name": name,
         "uri": f"Textures/{name}",
         "format": form,
-        "flags": FLAGS.get(known["kind"], 0),
         "width": width,
         "height": height,
         "mip_count": levels,

@@ -37,22 +37,28 @@ DEFAULTS = {"uv1": 0.0, "color": 1.0}
 
 def encode_tile(inputs: Inputs, params: Params) -> Outputs:
     """Merge the meshes of a tile, weld their vertices and give each a tangent."""
-    groups: dict[tuple[bytes, str], list[TileMesh]] = {}
-    components: dict[tuple[str, str, int], int] = {}
+    groups: dict[tuple[bytes, str, int], list[TileMesh]] = {}
+    components: dict[tuple[str, int, int], int] = {}
+    unmerged: dict[tuple[str, int], int] = {}
+    named = _with_shared_textures(inputs, params)
     for name in sorted(name for name in inputs if name.startswith("mesh/")):
         source = name.removeprefix("mesh/")
         for mesh in unpack_meshes(inputs[name]):
-            own = mesh.object if mesh.object.startswith(UNMERGED) else ""
+            own, owner = "", 0
+            if mesh.object.startswith(UNMERGED):
+                own = mesh.object
+                owner = unmerged.setdefault((source, mesh.owner), len(unmerged))
             # By content, so that equal materials of several sources are one.
-            material = inputs.get(f"material/{source}/{mesh.material:06}", b"")
-            groups.setdefault((material, own), []).append(_renumbered(mesh, source, components))
-    materials = sorted({material for material, _ in groups if material})
+            material = named.get(f"material/{source}/{mesh.material:06}", b"")
+            group = groups.setdefault((material, own, owner), [])
+            group.append(_renumbered(mesh, source, components))
+    materials = sorted({material for material, _, _ in groups if material})
     numbers = {b"": -1, **{material: number for number, material in enumerate(materials)}}
     warnings: list[str] = []
     merged = []
-    for material, own in sorted(groups):
-        mesh = _merge(groups[material, own], str(params["tile"]), warnings)
-        merged.append(replace(mesh, object=own, material=numbers[material]))
+    for material, own, owner in sorted(groups):
+        mesh = _merge(groups[material, own, owner], str(params["tile"]), warnings)
+        merged.append(replace(mesh, object=own, material=numbers[material], owner=owner))
     count = sum(len(mesh.triangles) for mesh in merged)
     tile = Tile(tuple(merged), tuple(msgspec.json.decode(one) for one in materials), count)
     return {
@@ -61,12 +67,28 @@ def encode_tile(inputs: Inputs, params: Params) -> Outputs:
     }
 
 
+def _with_shared_textures(inputs: Inputs, params: Params) -> dict[str, bytes]:
+    """Return the materials, with one key for all textures that have the same content."""
+    shared: Any = params["textures"]
+    found = {}
+    for name, data in inputs.items():
+        if not name.startswith("material/"):
+            continue
+        found[name] = data
+        if data and shared:
+            record = msgspec.json.decode(data)
+            slots = {slot: shared.get(key, key) for slot, key in record["slots"].items()}
+            found[name] = msgspec.json.encode({**record, "slots": slots})
+    return found
+
+
 def _renumbered(
-    mesh: TileMesh, source: str, components: dict[tuple[str, str, int], int]
+    mesh: TileMesh, source: str, components: dict[tuple[str, int, int], int]
 ) -> TileMesh:
     """Give components numbers within the tile, the same in all materials of an object."""
     found, owner = np.unique(mesh.component[:, NUMBER], return_inverse=True)
-    keys = [(source, mesh.object, int(one)) for one in found.tolist()]
+    # By the object's number, not by its name: names are missing or repeated in many files.
+    keys = [(source, mesh.owner, int(one)) for one in found.tolist()]
     numbers = np.array([components.setdefault(key, len(components)) for key in keys], np.float32)
     component = mesh.component.copy()
     component[:, NUMBER] = numbers[owner]

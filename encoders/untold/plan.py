@@ -25,11 +25,17 @@ from encoders.untold.grid import (
     count_tiles,
     is_too_far,
     max_scene_cuts,
+    size_that_cuts,
     tile_name,
     tiles_in,
 )
 from encoders.untold.scene_source import SceneObject, SceneSource, describe_source
-from encoders.untold.texture_request import TextureRequest, embedded_name, image_stem
+from encoders.untold.texture_request import (
+    TextureRequest,
+    embedded_name,
+    name_textures,
+    share_textures,
+)
 
 # The numbers of `format`, which is not imported here because it needs numpy.
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
@@ -93,16 +99,25 @@ class _Planner:
         self, asset: Asset, root: str, sources: list[SceneSource], grid: Grid, surveys: Surveys
     ) -> None:
         self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
-        self.options, self.scene, self.existing = asset.options, asset.place, set(surveys)
+        self.options, self.scene, self.surveys = asset.options, asset.place, surveys
+        # Source and number of each image inside of a source.
+        self.embedded = {
+            embedded_name(source.path, index): (number, index)
+            for number, source in enumerate(sources)
+            for index in source.embedded
+        }
         self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
             [] for _ in sources
         ]
         self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
-        self.requests = sorted(
-            {one for source in sources for slots in source.materials for one in slots.values()}
-        )
-        self.texture_names = _distinct_stems(self.requests)
+        requests = {
+            one for source in sources for slots in source.materials for one in slots.values()
+        }
+        by_slot = asset.options["textures"] == "astc"
+        # For each request the one whose texture it gets.
+        self.owners = share_textures(requests, self._picture_content, by_slot=by_slot)
+        self.texture_names = name_textures(self.owners.values())
 
     def place_all(self, objects: list[SceneObject]) -> None:
         """Assign each object to its tiles, unless there are more of them than a scene may have."""
@@ -122,7 +137,8 @@ class _Planner:
     def _spans(self, one: SceneObject) -> tuple[Span, Span, Span] | None:
         if one.box is None:
             return None
-        spans = assign_tiles(one.box, self.grid, clip=bool(self.options["clip"]))
+        clip = bool(self.options["clip"])
+        spans = assign_tiles(one.box, self.grid, clip=clip, triangles=one.triangles)
         if spans is not None and is_too_far(spans):
             facts = {**self._object_facts(one), "tile size": self.grid.size}
             hint = "Take a larger `tile_size`, or correct the bounds of the object in its file."
@@ -169,6 +185,7 @@ class _Planner:
                 "floor": self.grid.floor,
                 "clip": self.options["clip"],
                 "objects": [[one.key, _flat(spans)] for one, spans in placed],
+                "shared": {one.key: self._advice(one) for one, spans in placed if spans is None},
                 "tiles": list(tiles),
                 "materials": len(source.materials),
                 "material_keys": list(source.material_keys),
@@ -182,6 +199,21 @@ class _Planner:
             encoder = "encoders.untold.node_source:encode_source"
             yield Node(name, encoder, files.inputs, params, outputs)
 
+    def _advice(self, one: SceneObject) -> str:
+        """Say why an object is in the shared bucket, and what would put it into tiles."""
+        if one.box is None:
+            return (
+                "is in no tile because its bounds are not known: a skin has none, and other "
+                "positions need `min` and `max` in the file"
+            )
+        if not self.options["clip"]:
+            return "is too wide for one tile; `clip = true` cuts it into tiles"
+        size = size_that_cuts(one.box, self.grid)
+        wide = "spans too many tiles for its triangles"
+        if size is None:
+            return f"{wide}; split it, or correct its bounds in the file"
+        return f"{wide}; `tile_size = [{', '.join(f'{side:.15g}' for side in size)}]` cuts it"
+
     def _tiles(self) -> list[tuple[str, list[SceneObject]]]:
         return sorted(self.tiles.items())
 
@@ -190,7 +222,7 @@ class _Planner:
 
     def texture_nodes(self) -> Iterable[Node]:
         """Plan a node for each texture; embedded images come from the node of their source."""
-        for request in self.requests:
+        for request in sorted(self.texture_names):
             inputs: dict[str, Source | Product] = {}
             params: dict[str, Any] = {
                 "kind": request.kind,
@@ -203,7 +235,7 @@ class _Planner:
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
                 # The node is planned all the same: it fails with an error that names the image.
-                if isinstance(inputs[image], Source) and image not in self.existing:
+                if isinstance(inputs[image], Source) and image not in self.surveys:
                     params["missing"] = [image, *self._named_in(image)]
             prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
             # Which of the two it is depends on the image's content, not on its name.
@@ -216,11 +248,24 @@ class _Planner:
             yield Node(self._texture_node(request), encoder, inputs, params, outputs)
 
     def _image(self, image: str) -> Source | Product:
-        for number, source in enumerate(self.sources):
-            for index in source.embedded:
-                if embedded_name(source.path, index) == image:
-                    return Product(self._source_node(number), f"image_{index}")
-        return Source(image)
+        if image not in self.embedded:
+            return Source(image)
+        number, index = self.embedded[image]
+        return Product(self._source_node(number), f"image_{index}")
+
+    def _picture_content(self, image: str) -> str:
+        """Return the digest of an image's content, or its name where that is not known."""
+        try:
+            if image in self.embedded:
+                number, index = self.embedded[image]
+                images: Any = self.surveys[self.sources[number].path]["images"]
+                survey = images[index]
+            else:
+                survey = self.surveys[image]
+        # A file that is missing or damaged has no survey; its node says what is wrong.
+        except (KeyError, EncodeError):
+            return image
+        return str(survey.get("digest", image))
 
     def _named_in(self, image: str) -> tuple[str, str, str, str]:
         for source in self.sources:
@@ -264,7 +309,12 @@ class _Planner:
                     role = f"material_{material}"
                     inputs[f"material/{one.source:06}/{material:06}"] = Product(source, role)
         name = f"{self.asset.name}/{self._stem(tile)}{MERGE_SUFFIX}"
-        params = {"tile": self._stem(tile)}
+        shared = {
+            request.key: self.owners[request].key
+            for request in self._requests_of(objects)
+            if self.owners[request] != request
+        }
+        params: dict[str, Any] = {"tile": self._stem(tile), "textures": shared}
         return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
 
     def _level_node(self, tile: str, level: Level, objects: list[SceneObject]) -> Node:
@@ -274,7 +324,7 @@ class _Planner:
         }
         if level.previous:
             inputs["previous"] = Product(f"{self.asset.name}/{stem}{level.previous}", "tile")
-        for request in self._requests_of(objects):
+        for request in sorted({self.owners[one] for one in self._requests_of(objects)}):
             inputs[f"texture/{request.key}"] = Product(self._texture_node(request), "facts")
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[level.kind],
@@ -335,21 +385,3 @@ class _Planner:
 
 def _flat(spans: tuple[Span, Span, Span] | None) -> list[int] | None:
     return None if spans is None else [number for span in spans for number in span]
-
-
-def _distinct_stems(requests: list[TextureRequest]) -> dict[TextureRequest, str]:
-    """Name textures after their images; further ones of the same name get a number."""
-    names: dict[TextureRequest, str] = {}
-    taken: set[str] = set()
-    # Requests are sorted, so that the numbers depend on the images alone.
-    for request in requests:
-        path = request.image or request.alpha
-        stem = image_stem(path) + request.suffix
-        chosen, count = stem, 1
-        # Not every file system tells upper from lower case.
-        while chosen.casefold() in taken:
-            count += 1
-            chosen = f"{stem}-{count}"
-        taken.add(chosen.casefold())
-        names[request] = chosen
-    return names

@@ -118,10 +118,14 @@ def _tile_meshes(
     is_border: npt.NDArray[np.bool_],
     tiles: npt.NDArray[np.int64],
 ) -> Iterable[tuple[TileCoord, TileMesh]]:
-    distinct, number = np.unique(tiles, axis=0, return_inverse=True)
-    for index, tile in enumerate(distinct.tolist()):
-        chosen = cut.indices[number.reshape(-1) == index]
-        used, triangles = prune_vertices(chosen, len(is_border))
+    distinct, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(number.reshape(-1), kind="stable")
+    groups = np.split(cut.indices[order], np.cumsum(counts)[:-1])
+    for tile, chosen in zip(distinct.tolist(), groups, strict=True):
+        # Numbered within the tile first: a terrain has many more vertices than each of its tiles.
+        own, corners = np.unique(chosen, return_inverse=True)
+        used, triangles = prune_vertices(corners.reshape(-1, 3), len(own))
+        used = own[used]
         columns: dict[str, Any] = {
             name: column[used] for name, column in zip(names, cut.attributes, strict=True)
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
-from encoders.kit.source.registry import model_suffixes
+from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
 from encoders.untold.plan import plan_scene
 
 OPTIONS = {
@@ -45,9 +45,24 @@ OPTIONS = {
     ),
 }
 
+PICTURE_SURVEY = "encoders.untold.picture_survey"
+
+
+def _survey_function(suffix: str) -> str:
+    """Name the survey that tells equal pictures in files of this suffix."""
+    form = format_of(f"x{suffix}")
+    if form is not None and form.convert:
+        return f"{PICTURE_SURVEY}:survey_converted_pictures"
+    return f"{PICTURE_SURVEY}:survey_gltf_pictures"
+
+
 TARGET = Target(
     kinds={"scene": Kind(model_suffixes(), OPTIONS, table="scene")},
     plan=plan_scene,
+    surveys={
+        **dict.fromkeys(image_suffixes(), f"{PICTURE_SURVEY}:survey_picture"),
+        **{suffix: _survey_function(suffix) for suffix in gltf_suffixes()},
+    },
     readers=(
         Reader(
             ".untold",

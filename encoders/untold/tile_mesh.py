@@ -36,6 +36,8 @@ NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE = range(4)
 class TileMesh:
     """Triangles of one object and one material, in world space and with v upwards.
 
+    `owner` tells objects of the same name apart: it is the object's number among those of a source
+    in the tile or, in a merged tile, among its unmerged objects.
     `uv1`, `color` and `tangent` have no rows where the source has none. `component` describes, for
     each vertex, the connected component of the uncut object that it belongs to: its number, its
     size in metres, the share of triangles below which every level drops it, and whether it
@@ -54,6 +56,7 @@ class TileMesh:
     component: Floats
     is_border: npt.NDArray[np.bool_]
     triangles: Triangles
+    owner: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +131,12 @@ def _to_data(mesh: TileMesh) -> list[Any]:
         *arrays,
         border,
         mesh.triangles.astype("<i4").tobytes(),
+        mesh.owner,
     ]
 
 
 def _from_data(data: Sequence[Any]) -> TileMesh:
-    name, material, count, *arrays, border, triangles = data
+    name, material, count, *arrays, border, triangles, owner = data
     columns = {
         key: np.frombuffer(one, "<f4").reshape(-1, width)
         for (key, width), one in zip(ATTRIBUTE_WIDTHS.items(), arrays, strict=True)
@@ -140,4 +144,4 @@ def _from_data(data: Sequence[Any]) -> TileMesh:
     # `count` is needed because packed bits are padded to whole bytes.
     is_border = np.unpackbits(np.frombuffer(border, np.uint8), count=count).astype(np.bool_)
     corners = np.frombuffer(triangles, "<i4").reshape(-1, 3)
-    return TileMesh(name, material, **columns, is_border=is_border, triangles=corners)
+    return TileMesh(name, material, **columns, is_border=is_border, triangles=corners, owner=owner)
