@@ -17,6 +17,7 @@ from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
+from encoders.untold.chunk import LZ4_COMPRESSOR, Compressor
 from encoders.untold.format import (
     EMISSIVE,
     NONE,
@@ -60,6 +61,12 @@ NOT_STORED = ("slots", "name", "is_alpha_in_image")
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
     """Encode one level of a tile, and the facts that the manifest needs about it."""
+    is_compressed = params["compression"] == "lz4"
+    return encode_compressed(inputs, params, LZ4_COMPRESSOR if is_compressed else None)
+
+
+def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | None) -> Outputs:
+    """Encode a level with this compression of its geometry."""
     known: Any = params
     tile = unpack_tile(inputs["tile"])
     if not tile.meshes:
@@ -69,7 +76,7 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
     if known["share"] < 1.0 or "previous" in inputs:
         tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
     file = _build_file(tile, _texture_facts(inputs), known)
-    data = pack_untold(file, f"{name}.untold", compress=known["compression"] == "lz4")
+    data = pack_untold(file, f"{name}.untold", compressor)
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
     bounds = file.world_bounds.tolist()
     facts = {

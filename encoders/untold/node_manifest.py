@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.untold.grid import SHARED
 from encoders.untold.streaming_distance import (
     PRIORITY,
@@ -28,6 +29,9 @@ from encoders.untold.streaming_distance import (
 # 3 is a uniform grid; 4 would be a tree of tiles.
 VERSION = 3
 HASH_DIGITS = 16
+UNREAD_ZSTD = (
+    'engines released so far refuse files with `compression = "zstd"`; all since 0.12.1 read "lz4"'
+)
 
 # What a level says about its file; see `node_level`.
 Facts = dict[str, Any]
@@ -37,6 +41,18 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     """Encode the manifest of a scene; tiles without triangles are left out."""
     known: Any = params
     facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
+    # NaN is not JSON, and the engine would reject the file.
+    data = json.dumps(_document(facts, known), indent=1, allow_nan=False).encode() + b"\n"
+    # Under both names: the plain one for local files, the hashed one for servers.
+    outputs: Outputs = {"manifest": data}
+    if known["hashed"]:
+        outputs[f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}"] = data
+    if known["compression"] == "zstd":
+        outputs[WARNINGS] = grouped("feature", UNREAD_ZSTD).encode()
+    return outputs
+
+
+def _document(facts: dict[str, Facts], known: Any) -> dict[str, Any]:
     # Bounds of objects reach into tiles that their triangles do not; those have no file.
     tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
     shared = facts[SHARED] if facts.get(SHARED, {}).get("bytes") else None
@@ -48,7 +64,7 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     side = max(known["tile_size"][0], known["tile_size"][2])
     radii = tile_radii(side, half, known["lods"], has_hlod=known["hlod"])
     # Names, axes, size mode and scene bounds are not read by the engine; its exporter writes them.
-    document = {
+    return {
         "version": VERSION,
         "partitioning_mode": "uniform_grid",
         "source_scene_name": known["scene"],
@@ -61,12 +77,6 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         "shared_bucket": _shared(known["scene"], shared, half) if shared else None,
         "tiles": [_tile(name, place, facts, radii, known) for name, place in sorted(tiles.items())],
     }
-    # NaN is not JSON, and the engine would reject the file.
-    data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
-    # Under both names: the plain one for local files, the hashed one for servers.
-    if not known["hashed"]:
-        return {"manifest": data}
-    return {"manifest": data, f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}": data}
 
 
 def _union(boxes: Sequence[dict[str, list[float]]]) -> tuple[list[float], list[float]]:

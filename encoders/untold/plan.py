@@ -344,7 +344,9 @@ class _Planner:
         outputs: dict[str, Place] = {"file": family, "facts": None}
         if level.feeds_next:
             outputs["tile"] = None
-        return Node(name, "encoders.untold.node_level:encode_level", inputs, params, outputs)
+        is_zstd = self.options["compression"] == "zstd"
+        encoder = "node_level_zstd:encode_level_zstd" if is_zstd else "node_level:encode_level"
+        return Node(name, f"encoders.untold.{encoder}", inputs, params, outputs)
 
     def _requests_of(self, objects: list[SceneObject]) -> list[TextureRequest]:
         found = {
@@ -374,6 +376,7 @@ class _Planner:
             },
             "lods": len(self._levels("tile")) - 1 - bool(self.options["hlod"]),
             "hlod": bool(self.options["hlod"]),
+            "compression": self.options["compression"],
             "hashed": self.options["hashed_names"],
         }
         outputs: dict[str, Place] = {"manifest": f"{self.scene}.json"}

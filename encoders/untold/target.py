@@ -28,7 +28,9 @@ OPTIONS = {
         "middle lies has all of it",
     ),
     "compression": Option(
-        Choice(("none", "lz4")), "none", "whether vertices and indices are compressed"
+        Choice(("none", "lz4", "zstd")),
+        "none",
+        "how vertices and indices are compressed; no engine released so far reads zstd",
     ),
     "format_version": Option(
         Choice((1, 4)), 1, "1 loads everywhere; 4 is for newer engines, which show emissive light"

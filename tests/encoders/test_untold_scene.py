@@ -789,14 +789,19 @@ def test_hashed_names_are_the_same_everywhere():
     assert len({built.files[name] for name in manifests}) == 1
 
 
-def test_compressed_tiles_hold_the_same():
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_tiles_hold_the_same(compression):
+    if compression == "zstd":
+        pytest.importorskip("zstandard")
     scene = sheet(24, 20, 1.0).glb()
-    plain, packed = build({GLB: scene}), build({GLB: scene}, compression="lz4")
+    plain, packed = build({GLB: scene}), build({GLB: scene}, compression=compression)
     one, other = plain.read("tile_0_0_0"), packed.read("tile_0_0_0")
     assert set(other["compressed"]) == {6, 7}
     assert np.array_equal(corners_of(one), corners_of(other))
     (tile,) = packed.manifest["tiles"]
     assert tile["file_size_bytes"] < plain.manifest["tiles"][0]["file_size_bytes"]
+    refused = [one for one in packed.warnings if "engines released so far refuse" in one]
+    assert len(refused) == (compression == "zstd")
 
 
 def test_order_of_nodes_changes_only_what_is_in_their_tile():
