@@ -37,6 +37,7 @@ AUTO_LEAST, AUTO_STEP, AUTO_HEIGHT = 5.0, 5.0, 10000.0
 SHARED = "shared"
 
 TileCoord = tuple[int, int, int]
+Point = tuple[float, float, float]
 # The first and the last tile along an axis.
 Span = tuple[int, int]
 Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
@@ -46,14 +47,26 @@ Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
 class Box:
     """World bounds of an object."""
 
-    low: tuple[float, float, float]
-    high: tuple[float, float, float]
+    low: Point
+    high: Point
 
     @property
     def size(self) -> tuple[float, float, float]:
         """The extent along each axis."""
         x, y, z = (high - low for low, high in zip(self.low, self.high, strict=True))
         return x, y, z
+
+    def turned_z_up(self) -> Box:
+        """Return the bounds after z, which points up in the source, has become y."""
+        (x0, y0, z0), (x1, y1, z1) = self.low, self.high
+        return Box((x0, z0, -y1), (x1, z1, -y0))
+
+    def moved(self, pivot: Point) -> Box:
+        """Return the bounds after the pivot has become the origin."""
+        low, high = (
+            (x - pivot[0], y - pivot[1], z - pivot[2]) for x, y, z in (self.low, self.high)
+        )
+        return Box(low, high)
 
 
 @dataclass(frozen=True)

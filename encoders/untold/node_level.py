@@ -30,7 +30,7 @@ from encoders.untold.format import (
     VERTEX_SIZE,
 )
 from encoders.untold.simplify_tile import simplify_tile
-from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile
+from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
 from encoders.untold.untold_file import (
     EntityRecord,
     Floats,
@@ -144,6 +144,9 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
     """Build a file with one entity for all merged meshes, and one for each unmerged object."""
     # The meshes of an entity must be consecutive.
     parts = sorted(tile.meshes, key=_object)
+    if known["has_backs"]:
+        # After simplification: two surfaces in one place could not be simplified together.
+        parts = [with_back_faces(mesh) for mesh in parts]
     owners = list(dict.fromkeys(_object(mesh) for mesh in parts))
     # A level may have lost all triangles of a material.
     used = sorted({mesh.material for mesh in parts} - {-1})

@@ -13,12 +13,16 @@ from itertools import pairwise
 from typing import Any
 
 from encoders.kit.error import EncodeError
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
+from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.grid import (
     SHARED,
     Box,
     Grid,
+    Point,
     Span,
     assign_tiles,
     auto_size,
@@ -29,6 +33,7 @@ from encoders.untold.grid import (
     tile_name,
     tiles_in,
 )
+from encoders.untold.import_object import import_objects
 from encoders.untold.scene_source import SceneObject, SceneSource, describe_source
 from encoders.untold.texture_request import (
     TextureRequest,
@@ -63,12 +68,13 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     _check_lods(asset)
     sources = [describe_source(number, path, surveys) for number, path in enumerate(asset.sources)]
     objects = [one for source in sources for one in source.objects]
-    boxes = [one.box for one in objects if one.box is not None]
     if not objects:
         facts = {"asset": ", ".join(asset.sources)}
         raise EncodeError("the scene has no triangles", facts, "Put a mesh into a source.")
+    objects, pivot = import_objects(objects, asset)
+    boxes = [one.box for one in objects if one.box is not None]
     planner = _Planner(asset, settings.source_root, sources, _grid(asset, boxes), surveys)
-    planner.place_all(objects)
+    planner.place_all(objects, pivot)
     yield from planner.source_nodes()
     yield from planner.texture_nodes()
     yield from planner.tile_nodes()
@@ -109,18 +115,24 @@ class _Planner:
         self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
             [] for _ in sources
         ]
+        self.pivot: Point | None = None
         self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
         requests = {
             one for source in sources for slots in source.materials for one in slots.values()
         }
-        by_slot = asset.options["textures"] == "astc"
+        self.image_import = chosen(asset.options, IMAGE_IMPORT)
+        by_slot = asset.options["textures"] == "astc" or bool(self.image_import)
         # For each request the one whose texture it gets.
         self.owners = share_textures(requests, self._picture_content, by_slot=by_slot)
         self.texture_names = name_textures(self.owners.values())
 
-    def place_all(self, objects: list[SceneObject]) -> None:
-        """Assign each object to its tiles, unless there are more of them than a scene may have."""
+    def place_all(self, objects: list[SceneObject], pivot: Point | None) -> None:
+        """Assign each object to its tiles, unless there are more of them than a scene may have.
+
+        The objects have been moved so that `pivot` is the origin.
+        """
+        self.pivot = pivot
         placed = [(one, self._spans(one)) for one in objects]
         cuts = [0 if spans is None else count_tiles(spans) for _, spans in placed]
         allowed = max_scene_cuts(len(objects), sum(one.triangles for one in objects))
@@ -192,12 +204,22 @@ class _Planner:
                 "images": sorted(source.embedded),
                 # Newer engines ignore the emissive factor of version 1.
                 "shows_emissive": self.options["format_version"] != 1,
+                **self._mesh_import(),
             }
             files = plan_inputs(self.asset.name, source.files)
             yield from files.nodes
             name = self._source_node(number)
             encoder = "encoders.untold.node_source:encode_source"
             yield Node(name, encoder, files.inputs, params, outputs)
+
+    def _mesh_import(self) -> dict[str, Any]:
+        """Return the options that change a mesh on import, where they are not the defaults."""
+        found: dict[str, Any] = chosen(self.options, {**MESH_IMPORT, **FLIP_V})
+        if self.pivot is not None:
+            found["pivot"] = list(self.pivot)
+        if self.options["double_sided"] != "source":
+            found["asks_for_sides"] = True
+        return found
 
     def _advice(self, one: SceneObject) -> str:
         """Say why an object is in the shared bucket, and what would put it into tiles."""
@@ -231,6 +253,7 @@ class _Planner:
                 "alpha": request.alpha,
                 "stem": self.texture_names[request],
                 "textures": self.options["textures"],
+                **self.image_import,
             }
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
@@ -334,6 +357,7 @@ class _Planner:
             "name": stem,
             "file": stem + level.suffix,
             "compression": self.options["compression"],
+            "has_backs": self.options["double_sided"] is True,
             "format_version": self.options["format_version"],
             "hashed": self.options["hashed_names"],
         }

@@ -33,8 +33,17 @@ class TileSplitter:
     Its `spans` are six numbers: the first and the last tile of an object along each axis.
     """
 
-    def __init__(self, tile_size: Sequence[float], floor: float, *, clips: bool) -> None:
+    def __init__(
+        self,
+        tile_size: Sequence[float],
+        floor: float,
+        *,
+        clips: bool,
+        pivot: Sequence[float] = (),
+    ) -> None:
         self.clips = clips
+        # Positions were rounded where the source has them, before they were moved.
+        self.reach = max(map(abs, pivot), default=0.0)
         self.sizes = [float(size) for size in tile_size]
         self.origins = (0.0, floor, 0.0)
 
@@ -62,7 +71,7 @@ class TileSplitter:
             ends = sorted(
                 (self.plane(axis, spans[2 * axis]), self.plane(axis, spans[2 * axis + 1] + 1))
             )
-            spare = TOLERANCE + RELATIVE_TOLERANCE * max(map(abs, ends))
+            spare = TOLERANCE + RELATIVE_TOLERANCE * max(self.reach, *map(abs, ends))
             if low[axis] < ends[0] - spare or high[axis] > ends[1] + spare:
                 facts = {"asset": source, "object": mesh.object, "axis": name}
                 found = f"{low[axis]:.6g} to {high[axis]:.6g}"

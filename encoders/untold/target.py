@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
@@ -45,6 +47,14 @@ OPTIONS = {
         False,
         "whether file names hold a digest of the content, for servers whose answers are cached",
     ),
+    "double_sided": Option(
+        Either((Choice(("source",)), Flag())),
+        "source",
+        "true gives every triangle a back; the format cannot say that a material is double-sided",
+    ),
+    **MESH_IMPORT,
+    **FLIP_V,
+    **IMAGE_IMPORT,
 }
 
 PICTURE_SURVEY = "encoders.untold.picture_survey"

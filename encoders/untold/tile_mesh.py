@@ -91,6 +91,21 @@ def weld_tile_mesh(mesh: TileMesh) -> TileMesh:
     return replace(mesh, **columns, is_border=border[used], triangles=triangles)
 
 
+def with_back_faces(mesh: TileMesh) -> TileMesh:
+    """Give every triangle a second one that faces the other way, with vertices of its own."""
+    columns = {name: getattr(mesh, name) for name in ATTRIBUTE_WIDTHS}
+    both: dict[str, Any] = {
+        name: np.concatenate([column, column]) for name, column in columns.items()
+    }
+    count = len(mesh.position)
+    both["normal"][count:] *= np.float32(-1)
+    # The bitangent is normal x tangent times w, and must stay as it is.
+    both["tangent"][count:, 3] *= np.float32(-1)
+    triangles = np.concatenate([mesh.triangles, mesh.triangles[:, ::-1] + np.int32(count)])
+    border = np.concatenate([mesh.is_border, mesh.is_border])
+    return replace(mesh, **both, is_border=border, triangles=triangles)
+
+
 def pack_meshes(meshes: Sequence[TileMesh]) -> bytes:
     """Encode meshes; an empty list becomes empty bytes."""
     return msgspec.msgpack.encode([_to_data(mesh) for mesh in meshes]) if meshes else b""
