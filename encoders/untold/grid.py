@@ -171,6 +171,18 @@ def is_too_far(spans: Sequence[Span]) -> bool:
     return any(abs(number) > MAX_TILE_NUMBER for span in spans for number in span)
 
 
+def furthest_coordinate(box: Box, grid: Grid) -> tuple[int, float]:
+    """Return axis and value of the coordinate that is the most tiles away from the origin."""
+    corners = [(axis, corner[axis]) for corner in (box.low, box.high) for axis in range(3)]
+    return max(corners, key=lambda one: abs(one[1]) / grid.size[one[0]])
+
+
+def float32_step(value: float) -> float:
+    """Return the distance between neighbouring numbers of 32 bits at a value."""
+    # A float32 has 24 significant bits.
+    return math.ldexp(1.0, math.frexp(value)[1] - 24)
+
+
 def max_scene_cuts(objects: int, triangles: int) -> int:
     """Return how many pairs of object and tile a scene may have."""
     return SCENE_CUTS + OBJECT_CUTS * objects + min(triangles, MAX_TRIANGLE_CUTS)

@@ -19,6 +19,7 @@ from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.grid import (
+    MAX_TILE_NUMBER,
     SHARED,
     Box,
     Grid,
@@ -27,6 +28,8 @@ from encoders.untold.grid import (
     assign_tiles,
     auto_size,
     count_tiles,
+    float32_step,
+    furthest_coordinate,
     is_too_far,
     max_scene_cuts,
     size_that_cuts,
@@ -152,10 +155,23 @@ class _Planner:
         clip = bool(self.options["clip"])
         spans = assign_tiles(one.box, self.grid, clip=clip, triangles=one.triangles)
         if spans is not None and is_too_far(spans):
-            facts = {**self._object_facts(one), "tile size": self.grid.size}
-            hint = "Take a larger `tile_size`, or correct the bounds of the object in its file."
-            raise EncodeError("an object is too far from the origin", facts, hint)
+            raise self._too_far(one)
         return spans
+
+    def _too_far(self, one: SceneObject) -> EncodeError:
+        """Say which coordinate of an object is too large, and for what."""
+        assert one.box is not None
+        axis, value = furthest_coordinate(one.box, self.grid)
+        limit = MAX_TILE_NUMBER * self.grid.size[axis]
+        facts = {
+            **self._object_facts(one),
+            "tile size": list(self.grid.size),
+            "found": f"{'xyz'[axis]} = {value:.6g}",
+            "allowed": f"-{limit:.6g} to {limit:.6g} with these tiles",
+            "precision": f"float32 positions have steps of {float32_step(value):.6g} m there",
+        }
+        hint = 'Move the scene with `pivot = "center"`, or correct the transform in the file.'
+        return EncodeError("an object is too far from the origin", facts, hint)
 
     def _object_facts(self, one: SceneObject) -> dict[str, object]:
         """Name an object and the bounds that its file declares."""
@@ -337,7 +353,11 @@ class _Planner:
             for request in self._requests_of(objects)
             if self.owners[request] != request
         }
-        params: dict[str, Any] = {"tile": self._stem(tile), "textures": shared}
+        params: dict[str, Any] = {
+            "tile": self._stem(tile),
+            "textures": shared,
+            "sources": {f"{one.source:06}": self.sources[one.source].path for one in objects},
+        }
         return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
 
     def _level_node(self, tile: str, level: Level, objects: list[SceneObject]) -> Node:
