@@ -128,7 +128,7 @@ class _Planner:
         by_slot = asset.options["textures"] == "astc" or bool(self.image_import)
         # For each request the one whose texture it gets.
         self.owners = share_textures(requests, self._picture_content, by_slot=by_slot)
-        self.texture_names = name_textures(self.owners.values())
+        self.texture_names = name_textures(self.owners, self._picture_label)
 
     def place_all(self, objects: list[SceneObject], pivot: Point | None) -> None:
         """Assign each object to its tiles, unless there are more of them than a scene may have.
@@ -295,16 +295,20 @@ class _Planner:
     def _picture_content(self, image: str) -> str:
         """Return the digest of an image's content, or its name where that is not known."""
         try:
-            if image in self.embedded:
-                number, index = self.embedded[image]
-                images: Any = self.surveys[self.sources[number].path]["images"]
-                survey = images[index]
-            else:
-                survey = self.surveys[image]
+            survey = self._inner_image(image) if image in self.embedded else self.surveys[image]
         # A file that is missing or damaged has no survey; its node says what is wrong.
         except (KeyError, EncodeError):
             return image
         return str(survey.get("digest", image))
+
+    def _inner_image(self, image: str) -> Any:
+        """Return what the survey of its source says of an embedded image."""
+        number, index = self.embedded[image]
+        images: Any = self.surveys[self.sources[number].path]["images"]
+        return images[index]
+
+    def _picture_label(self, image: str) -> str:
+        return str(self._inner_image(image)["name"] or "")
 
     def _named_in(self, image: str) -> tuple[str, str, str, str]:
         for source in self.sources:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from encoders.kit.source.registry import is_model
+from encoders.kit.source.registry import image_suffixes, is_model
 
 # The channel of the image that becomes a grey texture.
 RED, GREEN, BLUE = 0, 1, 2
 GREY = ("metallic", "roughness", "occlusion")
+# Labels can be of any length, and file names cannot.
+LONGEST_LABEL = 64
 
 
 @dataclass(frozen=True, order=True)
@@ -91,13 +93,23 @@ def share_textures(
     }
 
 
-def name_textures(requests: Iterable[TextureRequest]) -> dict[TextureRequest, str]:
-    """Name textures after their images; further ones of the same name get a number."""
+def name_textures(
+    owners: Mapping[TextureRequest, TextureRequest], label: Callable[[str], str]
+) -> dict[TextureRequest, str]:
+    """Name textures after their images; further ones of the same name get a number.
+
+    `owners` are the result of `share_textures`. `label` gives the name that a model has for an
+    image inside of it: several models that share one do not rename it when one of them goes.
+    """
+    images: dict[TextureRequest, set[str]] = {}
+    for request, owner in owners.items():
+        images.setdefault(owner, set()).add(request.image or request.alpha)
     names: dict[TextureRequest, str] = {}
     taken: set[str] = set()
     # Sorted, so that the numbers depend on the images alone.
-    for request in sorted(set(requests)):
-        stem = image_stem(request.image or request.alpha) + request.suffix
+    for request in sorted(images):
+        stem = _shared_label(images[request], label) or image_stem(request.image or request.alpha)
+        stem += request.suffix
         chosen, count = stem, 1
         # Not every file system tells upper from lower case.
         while chosen.casefold() in taken:
@@ -106,6 +118,18 @@ def name_textures(requests: Iterable[TextureRequest]) -> dict[TextureRequest, st
         taken.add(chosen.casefold())
         names[request] = chosen
     return names
+
+
+def _shared_label(images: Collection[str], label: Callable[[str], str]) -> str:
+    """Return the name that several models have for one image; nothing if they do not agree."""
+    if len(images) < 2 or not all(map(_embedded, images)):
+        return ""
+    labels = {label(image) for image in images}
+    if len(labels) > 1:
+        return ""
+    stem, suffix = posixpath.splitext(labels.pop())
+    whole = stem if suffix.lower() in image_suffixes() else stem + suffix
+    return _without_escapes(whole)[:LONGEST_LABEL]
 
 
 def _is_embedded(request: TextureRequest) -> bool:
@@ -126,5 +150,9 @@ def image_stem(name: str) -> str:
     embedded = _embedded(name)
     path = embedded[1] if embedded else name
     stem = posixpath.splitext(posixpath.basename(path))[0]
-    stem = re.sub(r"[^A-Za-z0-9.-]", "_", stem)
+    stem = _without_escapes(stem)
     return f"{stem}_image{embedded[2]}" if embedded else stem
+
+
+def _without_escapes(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]", "_", name)

@@ -67,10 +67,11 @@ def test_exported_obj_keeps_its_lines_whatever_names_hold(name):
     assert len(corners_of(again.read("tile_0_0_0"))) == 12
 
 
-def prop(picture: bytes, x: float, slots: tuple[str, ...] = ("base",)) -> bytes:
+def prop(picture: bytes, x: float, slots: tuple[str, ...] = ("base",), label: str = "") -> bytes:
     """A box at x whose material shows one picture in these slots."""
     scene = Scene()
     texture = {"index": scene.add("textures", source=scene.image(picture))}
+    scene.json["images"][0]["name"] = label
     keys = {"emissive": "emissiveTexture", "normal": "normalTexture"}
     values = {keys[slot]: texture for slot in slots if slot in keys}
     pbr = {"baseColorTexture": texture} if "base" in slots else {}
@@ -112,6 +113,30 @@ def test_picture_in_a_file_of_its_own_gives_its_name_to_equal_ones_inside_of_mod
     files["assets/a.mtl"] = "newmtl red\nmap_Kd wall.png\n"
     (name,) = textures_of(build(files))
     assert name.startswith("city/Textures/wall_")
+
+
+@pytest.mark.parametrize(
+    ("labels", "stem"),
+    [
+        (("color map.PNG", "color map.PNG"), "color_map"),
+        (("wood.oak", "wood.oak"), "wood.oak"),
+        (("a", "b"), "p1_image0"),
+        (("", ""), "p1_image0"),
+        (("x" * 300, "x" * 300), "x" * 64),
+    ],
+)
+def test_picture_that_models_share_is_named_as_they_call_it(labels, stem):
+    picture = plain(4, 4, (200, 30, 30))
+    files = {
+        f"assets/p{number}.glb": prop(picture, 4.0 * number, label=label)
+        for number, label in enumerate(labels, 1)
+    }
+    (name,) = textures_of(build(files))
+    assert name.rpartition("_")[0] == f"city/Textures/{stem}"
+    # A further model, or one less, leaves the name as it is.
+    if stem == "color_map":
+        more = {**files, "assets/a.glb": prop(picture, 16.0, label=labels[0])}
+        assert textures_of(build(more)) == [name]
 
 
 def test_picture_in_several_slots_is_written_once_with_the_flags_of_all():
