@@ -109,6 +109,8 @@ class _Planner:
     ) -> None:
         self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
         self.options, self.scene, self.surveys = asset.options, asset.place, surveys
+        # A set, because asking a mapping of surveys for a damaged file raises its error.
+        self.existing = set(surveys)
         # Source and number of each image inside of a source.
         self.embedded = {
             embedded_name(source.path, index): (number, index)
@@ -274,7 +276,7 @@ class _Planner:
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
                 # The node is planned all the same: it fails with an error that names the image.
-                if isinstance(inputs[image], Source) and image not in self.surveys:
+                if isinstance(inputs[image], Source) and image not in self.existing:
                     params["missing"] = [image, *self._named_in(image)]
             prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
             # Which of the two it is depends on the image's content, not on its name.
