@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -85,6 +85,8 @@ def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | N
         "bounds": {"min": bounds[0], "max": bounds[1]},
         "vertices": file.vertex_count,
         "triangles": file.triangle_count,
+        # Only where it is so: the manifest warns of all such tiles together.
+        **({"is_held_by_borders": True} if _miss(tile, known) == "borders" else {}),
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
     if known["feeds_next"]:
@@ -98,12 +100,23 @@ def _simplified(tile: Tile, previous: Tile, known: Any) -> Tile:
     """Simplify a tile, and note what it keeps if that is more than its share."""
     missed = previous.missed
     tile = simplify_tile(tile, previous, known["share"], known["tile_size"])
-    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
-    if tile.triangle_count > allowed:
+    if _miss(tile, known) == "shapes":
         level = known["file"].removeprefix(known["name"] + "_")
         kept = f"{level} {tile.triangle_count / tile.full_count:.1%} (asked: {known['share']:.1%})"
         missed = (*missed, kept)
     return replace(tile, missed=missed)
+
+
+def _miss(tile: Tile, known: Any) -> Literal["", "shapes", "borders"]:
+    """Return why a level has more triangles than its share, if it has.
+
+    Triangles at a border stay, so that tiles meet. Small tiles have hardly any others.
+    """
+    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
+    if tile.triangle_count <= allowed:
+        return ""
+    inside = sum(int((~mesh.is_border[mesh.triangles]).all(axis=1).sum()) for mesh in tile.meshes)
+    return "shapes" if inside > allowed else "borders"
 
 
 def _texture_facts(inputs: Inputs) -> dict[str, dict[str, Any]]:

@@ -47,9 +47,32 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     outputs: Outputs = {"manifest": data}
     if known["hashed"]:
         outputs[f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}"] = data
-    if known["compression"] == "zstd":
-        outputs[WARNINGS] = grouped("feature", UNREAD_ZSTD).encode()
+    if warnings := _warnings(facts, known):
+        outputs[WARNINGS] = "\n".join(warnings).encode()
     return outputs
+
+
+def _warnings(facts: dict[str, Facts], known: Any) -> list[str]:
+    """Return what concerns the scene as a whole."""
+    found = []
+    if known["compression"] == "zstd":
+        found.append(grouped("feature", UNREAD_ZSTD))
+    # Levels are named after their tiles.
+    levels = ["_hlod", *(f"_lod{number}" for number in range(1, known["lods"] + 1))]
+    held = [
+        tile
+        for tile in known["tiles"]
+        if any(facts.get(tile + level, {}).get("is_held_by_borders") for level in levels)
+    ]
+    if held:
+        found.append(
+            grouped(
+                "budget",
+                f"levels of {len(held)} of {len(known['tiles'])} tiles keep more triangles than "
+                "asked for, because those at the borders of tiles stay: make tiles larger",
+            )
+        )
+    return found
 
 
 def _document(facts: dict[str, Facts], known: Any) -> dict[str, Any]:

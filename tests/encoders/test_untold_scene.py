@@ -387,6 +387,14 @@ def test_tile_that_misses_shares_is_one_warning_with_all_of_them():
     ]
 
 
+def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene():
+    built = build({GLB: sheet(75, 20, 1.0).glb()})
+    (warning,) = built.warnings
+    assert warning.startswith("levels of 9 of 9 tiles keep more triangles than asked for")
+    assert "make tiles larger" in warning
+    assert build({GLB: sheet(75, 20, 1.0).glb()}, tile_size=[80, 10000, 80]).warnings == []
+
+
 def test_level_that_could_not_come_down_is_that_of_before():
     scene = Scene()
     scene.shape("cube", cube_arrays())
@@ -573,15 +581,15 @@ def test_spanning_object_is_cut_where_tiles_are_few_and_shared_otherwise():
 
 def test_dense_object_is_cut_into_as_many_tiles_as_its_triangles_are_worth():
     box = Box((0, 0, -1000), (1000, 50, 0))
-    assert assign_tiles(box, GRID, clip=True, triangles=16 * 1600) == ((0, 39), (0, 0), (0, 39))
-    assert assign_tiles(box, GRID, clip=True, triangles=16 * 1600 - 1) is None
+    assert assign_tiles(box, GRID, clip=True, triangles=64 * 1600) == ((0, 39), (0, 0), (0, 39))
+    assert assign_tiles(box, GRID, clip=True, triangles=64 * 1600 - 1) is None
     huge = Box((0, 0, -10000), (10000, 50, 0))
     assert assign_tiles(huge, GRID, clip=True, triangles=1 << 40) is None
 
 
 def test_dense_terrain_is_cut_without_loss_into_more_tiles_than_others(monkeypatch):
     monkeypatch.setattr("encoders.untold.grid.MAX_CUT_TILES", 4)
-    terrain = sheet(70, 12, 3.0).glb()
+    terrain = sheet(70, 20, 3.0).glb()
     built = build({GLB: terrain}, lods=[], hlod=0)
     assert len(built.manifest["tiles"]) == 9
     assert built.manifest["shared_bucket"] is None
