@@ -18,7 +18,8 @@ SHRINK = 1e-4
 SPAN = 4
 SPLIT_CANDIDATE_RATIO = 15
 # An object is cut if it lies in at most so many tiles, be it wide or tall. A dense one, which has
-# DENSE_TRIANGLES for each of its tiles, is cut into more: as one file it would be huge. Tiles of fewer triangles would be mostly borders.
+# DENSE_TRIANGLES for each of its tiles, is cut into more: as one file it would be huge. Tiles of
+# fewer triangles would be mostly borders.
 MAX_CUT_TILES, MAX_DENSE_TILES, DENSE_TRIANGLES = 400, 4096, 64
 # The longest side of a tile that a manifest may ask for, in metres.
 MAX_TILE_SIZE = 1e6
