@@ -82,7 +82,7 @@ HEADER = Layout("FileHeader", 204,
 )
 CHUNK = Layout("chunk entry", 40,
     Row(0x00, "chunk_type",        U32),
-    Row(0x04, "compression_type",  U32,               "none 0, lz4 1 (a raw block)"),
+    Row(0x04, "compression_type",  U32,               "none 0, lz4 1 (raw block), zstd 2 (frame)"),
     Row(0x08, "file_offset",       U64,               "a multiple of 16"),
     Row(0x10, "compressed_size",   U64),
     Row(0x18, "uncompressed_size", U64),

@@ -17,8 +17,12 @@ SHRINK = 1e-4
 # An object is spanning if it is wider than so many tiles, or lies in more than the square of it.
 SPAN = 4
 SPLIT_CANDIDATE_RATIO = 15
-# An object is cut if it lies in at most so many tiles, be it wide or tall.
-MAX_CUT_TILES = 400
+# An object is cut if it lies in at most so many tiles, be it wide or tall. A dense one, which has
+# DENSE_TRIANGLES for each of its tiles, is cut into more: as one file it would be huge. Tiles of
+# fewer triangles would be mostly borders.
+MAX_CUT_TILES, MAX_DENSE_TILES, DENSE_TRIANGLES = 400, 4096, 64
+# The longest side of a tile that a manifest may ask for, in metres.
+MAX_TILE_SIZE = 1e6
 # Further out a float32 position does not tell neighbouring tiles from each other.
 MAX_TILE_NUMBER = 1 << 24
 # The most pairs of object and tile in a scene: so many, and more for each object and triangle.
@@ -34,6 +38,7 @@ AUTO_LEAST, AUTO_STEP, AUTO_HEIGHT = 5.0, 5.0, 10000.0
 SHARED = "shared"
 
 TileCoord = tuple[int, int, int]
+Point = tuple[float, float, float]
 # The first and the last tile along an axis.
 Span = tuple[int, int]
 Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
@@ -43,14 +48,26 @@ Label = Literal["local_overlap", "shared_bucket", "future_split_candidate"]
 class Box:
     """World bounds of an object."""
 
-    low: tuple[float, float, float]
-    high: tuple[float, float, float]
+    low: Point
+    high: Point
 
     @property
     def size(self) -> tuple[float, float, float]:
         """The extent along each axis."""
         x, y, z = (high - low for low, high in zip(self.low, self.high, strict=True))
         return x, y, z
+
+    def turned_z_up(self) -> Box:
+        """Return the bounds after z, which points up in the source, has become y."""
+        (x0, y0, z0), (x1, y1, z1) = self.low, self.high
+        return Box((x0, z0, -y1), (x1, z1, -y0))
+
+    def moved(self, pivot: Point) -> Box:
+        """Return the bounds after the pivot has become the origin."""
+        low, high = (
+            (x - pivot[0], y - pivot[1], z - pivot[2]) for x, y, z in (self.low, self.high)
+        )
+        return Box(low, high)
 
 
 @dataclass(frozen=True)
@@ -117,15 +134,32 @@ def classify(box: Box, grid: Grid) -> Label:
     return "local_overlap"
 
 
-def assign_tiles(box: Box, grid: Grid, *, clip: bool) -> tuple[Span, Span, Span] | None:
+def assign_tiles(
+    box: Box, grid: Grid, *, clip: bool, triangles: int = 0
+) -> tuple[Span, Span, Span] | None:
     """Return the tiles that an object is cut into, or the one that owns it; None is shared."""
     if clip:
         spans = grid.spans(box)
-        return spans if count_tiles(spans) <= MAX_CUT_TILES else None
+        dense = min(triangles // DENSE_TRIANGLES, MAX_DENSE_TILES)
+        return spans if count_tiles(spans) <= max(dense, MAX_CUT_TILES) else None
     if classify(box, grid) != "local_overlap":
         return None
     x, y, z = grid.owner(box)
     return (x, x), (y, y), (z, z)
+
+
+def size_that_cuts(box: Box, grid: Grid) -> tuple[float, float, float] | None:
+    """Return a larger tile size with which an object is cut; None if no allowed size is enough."""
+    x, y, z = grid.size
+    is_tall = len(set(grid.spans(box)[1])) > 1
+    factor = 2
+    while factor * grid.widest <= MAX_TILE_SIZE:
+        # The height of a tile hardly ever matters, so it stays where it can.
+        size = x * factor, min(y * factor, MAX_TILE_SIZE) if is_tall else y, z * factor
+        if count_tiles(Grid(size, grid.floor).spans(box)) <= MAX_CUT_TILES:
+            return size
+        factor += 1 if factor < 10 else factor // 2
+    return None
 
 
 def count_tiles(spans: Sequence[Span]) -> int:
@@ -136,6 +170,18 @@ def count_tiles(spans: Sequence[Span]) -> int:
 def is_too_far(spans: Sequence[Span]) -> bool:
     """Tell whether tiles are too far from the origin to be told from their neighbours."""
     return any(abs(number) > MAX_TILE_NUMBER for span in spans for number in span)
+
+
+def furthest_coordinate(box: Box, grid: Grid) -> tuple[int, float]:
+    """Return axis and value of the coordinate that is the most tiles away from the origin."""
+    corners = [(axis, corner[axis]) for corner in (box.low, box.high) for axis in range(3)]
+    return max(corners, key=lambda one: abs(one[1]) / grid.size[one[0]])
+
+
+def float32_step(value: float) -> float:
+    """Return the distance between neighbouring numbers of 32 bits at a value."""
+    # A float32 has 24 significant bits.
+    return math.ldexp(1.0, math.frexp(value)[1] - 24)
 
 
 def max_scene_cuts(objects: int, triangles: int) -> int:

@@ -91,11 +91,16 @@ def uv_texture(material: Material | None) -> Texture:
     return Texture()
 
 
-def describe_losses(material: Material, *, shows_emissive: bool) -> list[str]:
-    """Return a warning for everything that the engine does not show of a material."""
+def describe_losses(
+    material: Material, *, shows_emissive: bool, asks_for_sides: bool = False
+) -> list[str]:
+    """Return a warning for everything that the engine does not show of a material.
+
+    `asks_for_sides` tells that the manifest says whether triangles have backs.
+    """
     lost = []
-    if material.double_sided:
-        lost.append("is double-sided, which the format cannot say")
+    if material.double_sided and not asks_for_sides:
+        lost.append("is double-sided, which the format cannot say; see `double_sided`")
     if material.unlit:
         lost.append("is unlit, which the format cannot say")
     if any(material.emissive) and not shows_emissive:

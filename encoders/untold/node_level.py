@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,9 +17,20 @@ from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
-from encoders.untold.format import NONE, SLOTS, VERTEX_LIMIT, VERTEX_SIZE
+from encoders.untold.chunk import LZ4_COMPRESSOR, Compressor
+from encoders.untold.format import (
+    EMISSIVE,
+    NONE,
+    NORMAL_MAP,
+    OCCLUSION,
+    SHARED,
+    SLOTS,
+    SRGB,
+    VERTEX_LIMIT,
+    VERTEX_SIZE,
+)
 from encoders.untold.simplify_tile import simplify_tile
-from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile
+from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
 from encoders.untold.untold_file import (
     EntityRecord,
     Floats,
@@ -38,11 +49,24 @@ HASH_DIGITS = 16
 MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
 # Facts about textures and materials that no record of the file holds.
 OPAQUE = "is_opaque"
+# What a texture is used for, by the slot of a material.
+TEXTURE_FLAGS = {
+    "base_color": SRGB,
+    "normal": NORMAL_MAP,
+    "emissive": EMISSIVE | SRGB,
+    "occlusion": OCCLUSION,
+}
 NOT_STORED = ("slots", "name", "is_alpha_in_image")
 
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
     """Encode one level of a tile, and the facts that the manifest needs about it."""
+    is_compressed = params["compression"] == "lz4"
+    return encode_compressed(inputs, params, LZ4_COMPRESSOR if is_compressed else None)
+
+
+def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | None) -> Outputs:
+    """Encode a level with this compression of its geometry."""
     known: Any = params
     tile = unpack_tile(inputs["tile"])
     if not tile.meshes:
@@ -52,7 +76,7 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
     if known["share"] < 1.0 or "previous" in inputs:
         tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
     file = _build_file(tile, _texture_facts(inputs), known)
-    data = pack_untold(file, f"{name}.untold", compress=known["compression"] == "lz4")
+    data = pack_untold(file, f"{name}.untold", compressor)
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
     bounds = file.world_bounds.tolist()
     facts = {
@@ -61,6 +85,8 @@ def encode_level(inputs: Inputs, params: Params) -> Outputs:
         "bounds": {"min": bounds[0], "max": bounds[1]},
         "vertices": file.vertex_count,
         "triangles": file.triangle_count,
+        # Only where it is so: the manifest warns of all such tiles together.
+        **({"is_held_by_borders": True} if _miss(tile, known) == "borders" else {}),
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
     if known["feeds_next"]:
@@ -74,12 +100,23 @@ def _simplified(tile: Tile, previous: Tile, known: Any) -> Tile:
     """Simplify a tile, and note what it keeps if that is more than its share."""
     missed = previous.missed
     tile = simplify_tile(tile, previous, known["share"], known["tile_size"])
-    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
-    if tile.triangle_count > allowed:
+    if _miss(tile, known) == "shapes":
         level = known["file"].removeprefix(known["name"] + "_")
         kept = f"{level} {tile.triangle_count / tile.full_count:.1%} (asked: {known['share']:.1%})"
         missed = (*missed, kept)
     return replace(tile, missed=missed)
+
+
+def _miss(tile: Tile, known: Any) -> Literal["", "shapes", "borders"]:
+    """Return why a level has more triangles than its share, if it has.
+
+    Triangles at a border stay, so that tiles meet. Small tiles have hardly any others.
+    """
+    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
+    if tile.triangle_count <= allowed:
+        return ""
+    inside = sum(int((~mesh.is_border[mesh.triangles]).all(axis=1).sum()) for mesh in tile.meshes)
+    return "shapes" if inside > allowed else "borders"
 
 
 def _texture_facts(inputs: Inputs) -> dict[str, dict[str, Any]]:
@@ -95,11 +132,14 @@ def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
     """Warn of too many vertices and, in the last level of a tile, of all missed shares."""
     found = []
     if file.vertex_count > VERTEX_LIMIT:
+        # Smaller tiles would put more objects into the shared bucket, not fewer.
+        is_shared = known["file_type"] == SHARED
+        remedy = "get its objects into tiles" if is_shared else "make tiles smaller"
         found.append(
             grouped(
                 "budget",
                 f"{known['file']}: {file.vertex_count:,} vertices; the engine batches at most "
-                f"{VERTEX_LIMIT:,} in a tile: make tiles smaller",
+                f"{VERTEX_LIMIT:,} in a tile: {remedy}",
             )
         )
     if tile.missed and not known["feeds_next"]:
@@ -116,8 +156,11 @@ def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
 def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> UntoldFile:
     """Build a file with one entity for all merged meshes, and one for each unmerged object."""
     # The meshes of an entity must be consecutive.
-    parts = sorted(tile.meshes, key=lambda mesh: mesh.object)
-    owners = list(dict.fromkeys(mesh.object for mesh in parts))
+    parts = sorted(tile.meshes, key=_object)
+    if known["has_backs"]:
+        # After simplification: two surfaces in one place could not be simplified together.
+        parts = [with_back_faces(mesh) for mesh in parts]
+    owners = list(dict.fromkeys(_object(mesh) for mesh in parts))
     # A level may have lost all triangles of a material.
     used = sorted({mesh.material for mesh in parts} - {-1})
     table = _TextureTable(textures)
@@ -125,10 +168,12 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
     indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
     labels = [materials[indices[one.material]].name if one.material >= 0 else "" for one in parts]
     meshes = [
-        _mesh(mesh, owners.index(mesh.object), indices[mesh.material], known["name"], label or "")
+        _mesh(mesh, owners.index(_object(mesh)), indices[mesh.material], known["name"], label or "")
         for mesh, label in zip(parts, labels, strict=True)
     ]
-    entities = [_entity(number, own or known["name"], meshes) for number, own in enumerate(owners)]
+    entities = [
+        _entity(number, own or known["name"], meshes) for number, (own, _) in enumerate(owners)
+    ]
     return UntoldFile(
         known["file_type"],
         tuple(entities),
@@ -139,6 +184,11 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
     )
 
 
+def _object(mesh: TileMesh) -> tuple[str, int]:
+    """Return what tells the objects of a merged tile apart."""
+    return mesh.object, mesh.owner
+
+
 class _TextureTable:
     """The textures of a file, each once, in the order in which materials name them."""
 
@@ -146,10 +196,10 @@ class _TextureTable:
         self.facts = facts
         self.textures: list[TextureReference] = []
 
-    def index(self, key: str) -> int:
-        """Return the index of a texture; uses of one image file share it and combine flags."""
+    def index(self, key: str, slot: str) -> int:
+        """Return the index of a texture; slots that show one image file combine their flags."""
         values = {name: one for name, one in self.facts[key].items() if name != OPAQUE}
-        texture = TextureReference(**values)
+        texture = TextureReference(**values, flags=TEXTURE_FLAGS.get(slot, 0))
         for number, other in enumerate(self.textures):
             if other.uri == texture.uri:
                 self.textures[number] = replace(other, flags=other.flags | texture.flags)
@@ -160,7 +210,7 @@ class _TextureTable:
 
 def _material(record: dict[str, Any], table: _TextureTable) -> MaterialRecord:
     slots = record["slots"]
-    indices = tuple(table.index(slots[slot]) if slot in slots else NONE for slot in SLOTS)
+    indices = tuple(table.index(slots[slot], slot) if slot in slots else NONE for slot in SLOTS)
     values = {key: value for key, value in record.items() if key not in NOT_STORED}
     # An MTL file does not say whether its image has holes; the image does.
     base = slots.get("base_color")

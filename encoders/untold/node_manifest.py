@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.warning import grouped
 from encoders.untold.grid import SHARED
 from encoders.untold.streaming_distance import (
     PRIORITY,
@@ -28,6 +29,9 @@ from encoders.untold.streaming_distance import (
 # 3 is a uniform grid; 4 would be a tree of tiles.
 VERSION = 3
 HASH_DIGITS = 16
+UNREAD_ZSTD = (
+    'engines released so far refuse files with `compression = "zstd"`; all since 0.12.1 read "lz4"'
+)
 
 # What a level says about its file; see `node_level`.
 Facts = dict[str, Any]
@@ -37,6 +41,41 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
     """Encode the manifest of a scene; tiles without triangles are left out."""
     known: Any = params
     facts: dict[str, Facts] = {name: msgspec.json.decode(data) for name, data in inputs.items()}
+    # NaN is not JSON, and the engine would reject the file.
+    data = json.dumps(_document(facts, known), indent=1, allow_nan=False).encode() + b"\n"
+    # Under both names: the plain one for local files, the hashed one for servers.
+    outputs: Outputs = {"manifest": data}
+    if known["hashed"]:
+        outputs[f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}"] = data
+    if warnings := _warnings(facts, known):
+        outputs[WARNINGS] = "\n".join(warnings).encode()
+    return outputs
+
+
+def _warnings(facts: dict[str, Facts], known: Any) -> list[str]:
+    """Return what concerns the scene as a whole."""
+    found = []
+    if known["compression"] == "zstd":
+        found.append(grouped("feature", UNREAD_ZSTD))
+    # Levels are named after their tiles.
+    levels = ["_hlod", *(f"_lod{number}" for number in range(1, known["lods"] + 1))]
+    held = [
+        tile
+        for tile in known["tiles"]
+        if any(facts.get(tile + level, {}).get("is_held_by_borders") for level in levels)
+    ]
+    if held:
+        found.append(
+            grouped(
+                "budget",
+                f"levels of {len(held)} of {len(known['tiles'])} tiles keep more triangles than "
+                "asked for, because those at the borders of tiles stay: make tiles larger",
+            )
+        )
+    return found
+
+
+def _document(facts: dict[str, Facts], known: Any) -> dict[str, Any]:
     # Bounds of objects reach into tiles that their triangles do not; those have no file.
     tiles = {name: place for name, place in known["tiles"].items() if facts[name]["bytes"]}
     shared = facts[SHARED] if facts.get(SHARED, {}).get("bytes") else None
@@ -45,9 +84,10 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         raise EncodeError("the scene has no triangles", {"scene": known["scene"]})
     low, high = _union([one["bounds"] for one in whole])
     half = half_diagonal(high[0] - low[0], high[2] - low[2])
-    radii = tile_radii(max(known["tile_size"][0], known["tile_size"][2]), half)
+    side = max(known["tile_size"][0], known["tile_size"][2])
+    radii = tile_radii(side, half, known["lods"], has_hlod=known["hlod"])
     # Names, axes, size mode and scene bounds are not read by the engine; its exporter writes them.
-    document = {
+    return {
         "version": VERSION,
         "partitioning_mode": "uniform_grid",
         "source_scene_name": known["scene"],
@@ -60,12 +100,6 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         "shared_bucket": _shared(known["scene"], shared, half) if shared else None,
         "tiles": [_tile(name, place, facts, radii, known) for name, place in sorted(tiles.items())],
     }
-    # NaN is not JSON, and the engine would reject the file.
-    data = json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
-    # Under both names: the plain one for local files, the hashed one for servers.
-    if not known["hashed"]:
-        return {"manifest": data}
-    return {"manifest": data, f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}": data}
 
 
 def _union(boxes: Sequence[dict[str, list[float]]]) -> tuple[list[float], list[float]]:
@@ -102,7 +136,7 @@ def _tile(
     name: str, place: list[int], facts: dict[str, Facts], radii: Radii, known: Any
 ) -> dict[str, Any]:
     fact, scene = facts[name], known["scene"]
-    hlod = hlod_distance(radii) if known["hlod"] else None
+    hlod = hlod_distance(radii, known["lods"]) if known["hlod"] else None
     lods = lod_distances(radii, known["lods"], hlod)
     levels = [(f"{name}_lod{number}", distance) for number, distance in enumerate(lods, 1)]
     hlods = [] if hlod is None else [(f"{name}_hlod", hlod)]
@@ -115,4 +149,4 @@ def _tile(
 
 
 def _level(scene: str, fact: Facts, distance: float) -> dict[str, Any]:
-    return {"path": f"{scene}/{fact['file']}", "switch_distance": round(distance, 2)}
+    return {"path": f"{scene}/{fact['file']}", "switch_distance": distance}

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.import_mesh import flip_v, import_mesh
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model, open_model
 from encoders.kit.warning import grouped
@@ -31,18 +32,24 @@ Spans = dict[str, list[int] | None]
 def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of each tile, each material, and the images embedded in the source."""
     known: Any = params
-    model = open_model(inputs, known["source"])
+    model, lost = _import_model(open_model(inputs, known["source"]), known)
     objects, warnings = build_object_meshes(model)
+    warnings += lost
     spans: Spans = dict(known["objects"])
-    splitter = TileSplitter(known["tile_size"], known["floor"], clips=known["clip"])
+    splitter = TileSplitter(
+        known["tile_size"], known["floor"], clips=known["clip"], pivot=known.get("pivot", ())
+    )
     tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}
+    # Counted in each tile, so that an object elsewhere changes nothing in it.
+    owners: dict[str, dict[str, int]] = {name: {} for name in known["tiles"]}
     # The plan's number of each of the model's materials.
     numbers = [known["material_keys"].index(key) for key in model.material_keys]
     for one in _with_components(objects, spans, splitter):
         for tile, mesh in _tile_meshes(one, spans, splitter, numbers, model):
-            tiles[tile].append(mesh)
-    warnings += _losses(model, shows_emissive=known["shows_emissive"])
-    warnings += _shared_warnings(model, objects, spans)
+            owner = owners[tile].setdefault(one.key, len(owners[tile]))
+            tiles[tile].append(replace(mesh, owner=owner))
+    warnings += _losses(model, known)
+    warnings += _shared_warnings(model, objects, known["shared"])
     return {
         **{tile: pack_meshes(meshes) for tile, meshes in tiles.items()},
         **_materials(model, known["materials"], numbers),
@@ -103,25 +110,41 @@ def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
     return found
 
 
-def _losses(model: Model, *, shows_emissive: bool) -> list[str]:
+def _import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
+    """Apply the options on import; also return warnings."""
+    warnings: list[str] = []
+    # A skin stands in its rest pose, so joints mean nothing here and need not be turned.
+    mesh = replace(model.mesh, joints=None, weights=None)
+    mesh = import_mesh(mesh, known, model.source, warnings.append)
+    mesh = flip_v(mesh) if known.get("flip_v") else mesh
+    return replace(model, mesh=mesh), warnings
+
+
+def _losses(model: Model, known: Any) -> list[str]:
     used = sorted(set(model.mesh.material.tolist()) - {-1})
     return [
         text
         for number in used
-        for text in describe_losses(model.mesh.materials[number], shows_emissive=shows_emissive)
+        for text in describe_losses(
+            model.mesh.materials[number],
+            shows_emissive=known["shows_emissive"],
+            asks_for_sides=known.get("asks_for_sides", False),
+        )
     ]
 
 
-def _shared_warnings(model: Model, objects: Sequence[ObjectMesh], spans: Spans) -> list[str]:
+def _shared_warnings(
+    model: Model, objects: Sequence[ObjectMesh], advice: dict[str, str]
+) -> list[str]:
     """Return a warning for each object in the shared bucket."""
-    names = {one.key: one.name for one in objects if spans.get(one.key) is None}
+    names = {one.key: one.name for one in objects if one.key in advice}
     return [
         grouped(
             "budget",
-            f'{model.source}: "{name}" spans too much for tiles, or its bounds are not known; it '
-            "went to the shared bucket, which the engine does not stream from a server",
+            f'{model.source}: "{name}" went to the shared bucket, which has no levels and is not '
+            f"streamed from a server: it {advice[key]}",
         )
-        for name in names.values()
+        for key, name in names.items()
     ]
 
 

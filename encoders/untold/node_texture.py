@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
+from encoders.kit.image.import_image import import_image
+from encoders.kit.image.lanczos import resize_lanczos
 from encoders.kit.image.pixel import Rgba8
-from encoders.kit.image.resize import resize_colour
+from encoders.kit.image.resize import resize_colour, resize_normals
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.content import content_warning, image_format
 from encoders.kit.source.image import open_image
@@ -27,22 +29,14 @@ from encoders.kit.warning import grouped
 from encoders.untold.format import (
     ASTC_4X4,
     ASTC_6X6,
-    EMISSIVE,
     IMAGE_FILE,
-    NORMAL_MAP,
-    OCCLUSION,
-    SRGB,
 )
 from encoders.untold.texture_request import GREY
 from encoders.untold.utex import encode_utex
 
 HASH_DIGITS = 16
-FLAGS = {
-    "base_color": SRGB,
-    "normal": NORMAL_MAP,
-    "emissive": EMISSIVE | SRGB,
-    "occlusion": OCCLUSION,
-}
+# How images are scaled that hold no colours.
+RESIZE = {**dict.fromkeys(GREY, resize_colour), "normal": resize_normals}
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
@@ -65,7 +59,6 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         "name": name,
         "uri": f"Textures/{name}",
         "format": form,
-        "flags": FLAGS.get(known["kind"], 0),
         "width": width,
         "height": height,
         "mip_count": levels,
@@ -99,13 +92,16 @@ def _image_file(inputs: Inputs, known: Any, warnings: list[str]) -> tuple[str, b
     """Return suffix, bytes and pixels of the texture as an image file."""
     image, alpha, kind = known["image"], known["alpha"], known["kind"]
     if alpha:
-        pixels = _with_alpha(inputs, image, alpha, warnings)
+        pixels = import_image(_with_alpha(inputs, image, alpha, warnings), known)
         return "png", _png(pixels), pixels
-    pixels = open_image(inputs[image], image, warnings.append)
+    original = open_image(inputs[image], image, warnings.append)
+    pixels = import_image(original, known, RESIZE.get(kind, resize_lanczos))
     # The first engines read the red channel of these slots, so the channel becomes an image.
     if kind in GREY:
         grey = np.ascontiguousarray(pixels[..., known["channel"]])
         return "png", _png(grey), _grey_pixels(grey)
+    if pixels is not original:
+        return "png", _png(pixels), pixels
     # Encoding a JPEG again would lose quality.
     form = image_format(inputs[image], image).name
     if form == "JPEG":

@@ -43,7 +43,12 @@ class ObjectMesh:
         """Return the whole, uncut mesh with a material number of the plan."""
         border = np.zeros(len(self.vertices["position"]), np.bool_)
         return TileMesh(
-            self.name, material, **self.vertices, is_border=border, triangles=self.triangles
+            self.name,
+            material,
+            **self.vertices,
+            is_border=border,
+            triangles=self.triangles,
+            owner=0,
         )
 
 

@@ -13,23 +13,37 @@ from itertools import pairwise
 from typing import Any
 
 from encoders.kit.error import EncodeError
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
+from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.grid import (
+    MAX_TILE_NUMBER,
     SHARED,
     Box,
     Grid,
+    Point,
     Span,
     assign_tiles,
     auto_size,
     count_tiles,
+    float32_step,
+    furthest_coordinate,
     is_too_far,
     max_scene_cuts,
+    size_that_cuts,
     tile_name,
     tiles_in,
 )
+from encoders.untold.import_object import import_objects
 from encoders.untold.scene_source import SceneObject, SceneSource, describe_source
-from encoders.untold.texture_request import TextureRequest, embedded_name, image_stem
+from encoders.untold.texture_request import (
+    TextureRequest,
+    embedded_name,
+    name_textures,
+    share_textures,
+)
 
 # The numbers of `format`, which is not imported here because it needs numpy.
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
@@ -57,12 +71,13 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     _check_lods(asset)
     sources = [describe_source(number, path, surveys) for number, path in enumerate(asset.sources)]
     objects = [one for source in sources for one in source.objects]
-    boxes = [one.box for one in objects if one.box is not None]
     if not objects:
         facts = {"asset": ", ".join(asset.sources)}
         raise EncodeError("the scene has no triangles", facts, "Put a mesh into a source.")
+    objects, pivot = import_objects(objects, asset)
+    boxes = [one.box for one in objects if one.box is not None]
     planner = _Planner(asset, settings.source_root, sources, _grid(asset, boxes), surveys)
-    planner.place_all(objects)
+    planner.place_all(objects, pivot)
     yield from planner.source_nodes()
     yield from planner.texture_nodes()
     yield from planner.tile_nodes()
@@ -93,19 +108,36 @@ class _Planner:
         self, asset: Asset, root: str, sources: list[SceneSource], grid: Grid, surveys: Surveys
     ) -> None:
         self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
-        self.options, self.scene, self.existing = asset.options, asset.place, set(surveys)
+        self.options, self.scene, self.surveys = asset.options, asset.place, surveys
+        # A set, because asking a mapping of surveys for a damaged file raises its error.
+        self.existing = set(surveys)
+        # Source and number of each image inside of a source.
+        self.embedded = {
+            embedded_name(source.path, index): (number, index)
+            for number, source in enumerate(sources)
+            for index in source.embedded
+        }
         self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
             [] for _ in sources
         ]
+        self.pivot: Point | None = None
         self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
-        self.requests = sorted(
-            {one for source in sources for slots in source.materials for one in slots.values()}
-        )
-        self.texture_names = _distinct_stems(self.requests)
+        requests = {
+            one for source in sources for slots in source.materials for one in slots.values()
+        }
+        self.image_import = chosen(asset.options, IMAGE_IMPORT)
+        by_slot = asset.options["textures"] == "astc" or bool(self.image_import)
+        # For each request the one whose texture it gets.
+        self.owners = share_textures(requests, self._picture_content, by_slot=by_slot)
+        self.texture_names = name_textures(self.owners, self._picture_label)
 
-    def place_all(self, objects: list[SceneObject]) -> None:
-        """Assign each object to its tiles, unless there are more of them than a scene may have."""
+    def place_all(self, objects: list[SceneObject], pivot: Point | None) -> None:
+        """Assign each object to its tiles, unless there are more of them than a scene may have.
+
+        The objects have been moved so that `pivot` is the origin.
+        """
+        self.pivot = pivot
         placed = [(one, self._spans(one)) for one in objects]
         cuts = [0 if spans is None else count_tiles(spans) for _, spans in placed]
         allowed = max_scene_cuts(len(objects), sum(one.triangles for one in objects))
@@ -122,12 +154,26 @@ class _Planner:
     def _spans(self, one: SceneObject) -> tuple[Span, Span, Span] | None:
         if one.box is None:
             return None
-        spans = assign_tiles(one.box, self.grid, clip=bool(self.options["clip"]))
+        clip = bool(self.options["clip"])
+        spans = assign_tiles(one.box, self.grid, clip=clip, triangles=one.triangles)
         if spans is not None and is_too_far(spans):
-            facts = {**self._object_facts(one), "tile size": self.grid.size}
-            hint = "Take a larger `tile_size`, or correct the bounds of the object in its file."
-            raise EncodeError("an object is too far from the origin", facts, hint)
+            raise self._too_far(one)
         return spans
+
+    def _too_far(self, one: SceneObject) -> EncodeError:
+        """Say which coordinate of an object is too large, and for what."""
+        assert one.box is not None
+        axis, value = furthest_coordinate(one.box, self.grid)
+        limit = MAX_TILE_NUMBER * self.grid.size[axis]
+        facts = {
+            **self._object_facts(one),
+            "tile size": list(self.grid.size),
+            "found": f"{'xyz'[axis]} = {value:.6g}",
+            "allowed": f"-{limit:.6g} to {limit:.6g} with these tiles",
+            "precision": f"float32 positions have steps of {float32_step(value):.6g} m there",
+        }
+        hint = 'Move the scene with `pivot = "center"`, or correct the transform in the file.'
+        return EncodeError("an object is too far from the origin", facts, hint)
 
     def _object_facts(self, one: SceneObject) -> dict[str, object]:
         """Name an object and the bounds that its file declares."""
@@ -169,18 +215,44 @@ class _Planner:
                 "floor": self.grid.floor,
                 "clip": self.options["clip"],
                 "objects": [[one.key, _flat(spans)] for one, spans in placed],
+                "shared": {one.key: self._advice(one) for one, spans in placed if spans is None},
                 "tiles": list(tiles),
                 "materials": len(source.materials),
                 "material_keys": list(source.material_keys),
                 "images": sorted(source.embedded),
                 # Newer engines ignore the emissive factor of version 1.
                 "shows_emissive": self.options["format_version"] != 1,
+                **self._mesh_import(),
             }
             files = plan_inputs(self.asset.name, source.files)
             yield from files.nodes
             name = self._source_node(number)
             encoder = "encoders.untold.node_source:encode_source"
             yield Node(name, encoder, files.inputs, params, outputs)
+
+    def _mesh_import(self) -> dict[str, Any]:
+        """Return the options that change a mesh on import, where they are not the defaults."""
+        found: dict[str, Any] = chosen(self.options, {**MESH_IMPORT, **FLIP_V})
+        if self.pivot is not None:
+            found["pivot"] = list(self.pivot)
+        if self.options["double_sided"] != "source":
+            found["asks_for_sides"] = True
+        return found
+
+    def _advice(self, one: SceneObject) -> str:
+        """Say why an object is in the shared bucket, and what would put it into tiles."""
+        if one.box is None:
+            return (
+                "is in no tile because its bounds are not known: a skin has none, and other "
+                "positions need `min` and `max` in the file"
+            )
+        if not self.options["clip"]:
+            return "is too wide for one tile; `clip = true` cuts it into tiles"
+        size = size_that_cuts(one.box, self.grid)
+        wide = "spans too many tiles for its triangles"
+        if size is None:
+            return f"{wide}; split it, or correct its bounds in the file"
+        return f"{wide}; `tile_size = [{', '.join(f'{side:.15g}' for side in size)}]` cuts it"
 
     def _tiles(self) -> list[tuple[str, list[SceneObject]]]:
         return sorted(self.tiles.items())
@@ -190,7 +262,7 @@ class _Planner:
 
     def texture_nodes(self) -> Iterable[Node]:
         """Plan a node for each texture; embedded images come from the node of their source."""
-        for request in self.requests:
+        for request in sorted(self.texture_names):
             inputs: dict[str, Source | Product] = {}
             params: dict[str, Any] = {
                 "kind": request.kind,
@@ -199,6 +271,7 @@ class _Planner:
                 "alpha": request.alpha,
                 "stem": self.texture_names[request],
                 "textures": self.options["textures"],
+                **self.image_import,
             }
             for image in filter(None, (request.image, request.alpha)):
                 inputs[image] = self._image(image)
@@ -216,11 +289,28 @@ class _Planner:
             yield Node(self._texture_node(request), encoder, inputs, params, outputs)
 
     def _image(self, image: str) -> Source | Product:
-        for number, source in enumerate(self.sources):
-            for index in source.embedded:
-                if embedded_name(source.path, index) == image:
-                    return Product(self._source_node(number), f"image_{index}")
-        return Source(image)
+        if image not in self.embedded:
+            return Source(image)
+        number, index = self.embedded[image]
+        return Product(self._source_node(number), f"image_{index}")
+
+    def _picture_content(self, image: str) -> str:
+        """Return the digest of an image's content, or its name where that is not known."""
+        try:
+            survey = self._inner_image(image) if image in self.embedded else self.surveys[image]
+        # A file that is missing or damaged has no survey; its node says what is wrong.
+        except (KeyError, EncodeError):
+            return image
+        return str(survey.get("digest", image))
+
+    def _inner_image(self, image: str) -> Any:
+        """Return what the survey of its source says of an embedded image."""
+        number, index = self.embedded[image]
+        images: Any = self.surveys[self.sources[number].path]["images"]
+        return images[index]
+
+    def _picture_label(self, image: str) -> str:
+        return str(self._inner_image(image)["name"] or "")
 
     def _named_in(self, image: str) -> tuple[str, str, str, str]:
         for source in self.sources:
@@ -264,7 +354,16 @@ class _Planner:
                     role = f"material_{material}"
                     inputs[f"material/{one.source:06}/{material:06}"] = Product(source, role)
         name = f"{self.asset.name}/{self._stem(tile)}{MERGE_SUFFIX}"
-        params = {"tile": self._stem(tile)}
+        shared = {
+            request.key: self.owners[request].key
+            for request in self._requests_of(objects)
+            if self.owners[request] != request
+        }
+        params: dict[str, Any] = {
+            "tile": self._stem(tile),
+            "textures": shared,
+            "sources": {f"{one.source:06}": self.sources[one.source].path for one in objects},
+        }
         return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
 
     def _level_node(self, tile: str, level: Level, objects: list[SceneObject]) -> Node:
@@ -274,7 +373,7 @@ class _Planner:
         }
         if level.previous:
             inputs["previous"] = Product(f"{self.asset.name}/{stem}{level.previous}", "tile")
-        for request in self._requests_of(objects):
+        for request in sorted({self.owners[one] for one in self._requests_of(objects)}):
             inputs[f"texture/{request.key}"] = Product(self._texture_node(request), "facts")
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[level.kind],
@@ -284,6 +383,7 @@ class _Planner:
             "name": stem,
             "file": stem + level.suffix,
             "compression": self.options["compression"],
+            "has_backs": self.options["double_sided"] is True,
             "format_version": self.options["format_version"],
             "hashed": self.options["hashed_names"],
         }
@@ -294,7 +394,9 @@ class _Planner:
         outputs: dict[str, Place] = {"file": family, "facts": None}
         if level.feeds_next:
             outputs["tile"] = None
-        return Node(name, "encoders.untold.node_level:encode_level", inputs, params, outputs)
+        is_zstd = self.options["compression"] == "zstd"
+        encoder = "node_level_zstd:encode_level_zstd" if is_zstd else "node_level:encode_level"
+        return Node(name, f"encoders.untold.{encoder}", inputs, params, outputs)
 
     def _requests_of(self, objects: list[SceneObject]) -> list[TextureRequest]:
         found = {
@@ -324,6 +426,7 @@ class _Planner:
             },
             "lods": len(self._levels("tile")) - 1 - bool(self.options["hlod"]),
             "hlod": bool(self.options["hlod"]),
+            "compression": self.options["compression"],
             "hashed": self.options["hashed_names"],
         }
         outputs: dict[str, Place] = {"manifest": f"{self.scene}.json"}
@@ -335,21 +438,3 @@ class _Planner:
 
 def _flat(spans: tuple[Span, Span, Span] | None) -> list[int] | None:
     return None if spans is None else [number for span in spans for number in span]
-
-
-def _distinct_stems(requests: list[TextureRequest]) -> dict[TextureRequest, str]:
-    """Name textures after their images; further ones of the same name get a number."""
-    names: dict[TextureRequest, str] = {}
-    taken: set[str] = set()
-    # Requests are sorted, so that the numbers depend on the images alone.
-    for request in requests:
-        path = request.image or request.alpha
-        stem = image_stem(path) + request.suffix
-        chosen, count = stem, 1
-        # Not every file system tells upper from lower case.
-        while chosen.casefold() in taken:
-            count += 1
-            chosen = f"{stem}-{count}"
-        taken.add(chosen.casefold())
-        names[request] = chosen
-    return names

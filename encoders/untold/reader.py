@@ -12,7 +12,8 @@ import numpy as np
 
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout
-from encoders.untold.chunk import Chunk, chunk_data, content_hash, unpack_chunks
+from encoders.untold.chunk import Chunk, content_hash
+from encoders.untold.chunk_reader import chunk_data, unpack_chunks
 from encoders.untold.format import (
     CHUNKS,
     COUNTS,

@@ -33,8 +33,17 @@ class TileSplitter:
     Its `spans` are six numbers: the first and the last tile of an object along each axis.
     """
 
-    def __init__(self, tile_size: Sequence[float], floor: float, *, clips: bool) -> None:
+    def __init__(
+        self,
+        tile_size: Sequence[float],
+        floor: float,
+        *,
+        clips: bool,
+        pivot: Sequence[float] = (),
+    ) -> None:
         self.clips = clips
+        # Positions were rounded where the source has them, before they were moved.
+        self.reach = max(map(abs, pivot), default=0.0)
         self.sizes = [float(size) for size in tile_size]
         self.origins = (0.0, floor, 0.0)
 
@@ -63,7 +72,7 @@ class TileSplitter:
             ends = sorted(
                 (self.plane(axis, spans[2 * axis]), self.plane(axis, spans[2 * axis + 1] + 1))
             )
-            spare = TOLERANCE + RELATIVE_TOLERANCE * max(map(abs, ends))
+            spare = TOLERANCE + RELATIVE_TOLERANCE * max(self.reach, *map(abs, ends))
             if low[axis] < ends[0] - spare or high[axis] > ends[1] + spare:
                 facts = {"asset": source, "object": mesh.object, "axis": name}
                 found = f"{low[axis]:.6g} to {high[axis]:.6g}"
@@ -120,10 +129,14 @@ def _tile_meshes(
     is_border: npt.NDArray[np.bool_],
     tiles: npt.NDArray[np.int64],
 ) -> Iterable[tuple[TileCoord, TileMesh]]:
-    distinct, number = np.unique(tiles, axis=0, return_inverse=True)
-    for index, tile in enumerate(distinct.tolist()):
-        chosen = cut.indices[number.reshape(-1) == index]
-        used, triangles = prune_vertices(chosen, len(is_border))
+    distinct, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(number.reshape(-1), kind="stable")
+    groups = np.split(cut.indices[order], np.cumsum(counts)[:-1])
+    for tile, chosen in zip(distinct.tolist(), groups, strict=True):
+        # Numbered within the tile first: a terrain has many more vertices than each of its tiles.
+        own, corners = np.unique(chosen, return_inverse=True)
+        used, triangles = prune_vertices(corners.reshape(-1, 3), len(own))
+        used = own[used]
         columns: dict[str, Any] = {
             name: column[used] for name, column in zip(names, cut.attributes, strict=True)
         }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
-from encoders.kit.source.registry import model_suffixes
+from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
 from encoders.untold.plan import plan_scene
 
 OPTIONS = {
@@ -28,7 +30,9 @@ OPTIONS = {
         "middle lies has all of it",
     ),
     "compression": Option(
-        Choice(("none", "lz4")), "none", "whether vertices and indices are compressed"
+        Choice(("none", "lz4", "zstd")),
+        "none",
+        "how vertices and indices are compressed; no engine released so far reads zstd",
     ),
     "format_version": Option(
         Choice((1, 4)), 1, "1 loads everywhere; 4 is for newer engines, which show emissive light"
@@ -43,11 +47,34 @@ OPTIONS = {
         False,
         "whether file names hold a digest of the content, for servers whose answers are cached",
     ),
+    "double_sided": Option(
+        Either((Choice(("source",)), Flag())),
+        "source",
+        "true gives every triangle a back; the format cannot say that a material is double-sided",
+    ),
+    **MESH_IMPORT,
+    **FLIP_V,
+    **IMAGE_IMPORT,
 }
+
+PICTURE_SURVEY = "encoders.untold.picture_survey"
+
+
+def _survey_function(suffix: str) -> str:
+    """Name the survey that tells equal pictures in files of this suffix."""
+    form = format_of(f"x{suffix}")
+    if form is not None and form.convert:
+        return f"{PICTURE_SURVEY}:survey_converted_pictures"
+    return f"{PICTURE_SURVEY}:survey_gltf_pictures"
+
 
 TARGET = Target(
     kinds={"scene": Kind(model_suffixes(), OPTIONS, table="scene")},
     plan=plan_scene,
+    surveys={
+        **dict.fromkeys(image_suffixes(), f"{PICTURE_SURVEY}:survey_picture"),
+        **{suffix: _survey_function(suffix) for suffix in gltf_suffixes()},
+    },
     readers=(
         Reader(
             ".untold",

@@ -1,4 +1,4 @@
-"""The textures that a scene needs: one for every image and every use of it.
+"""The textures that a scene needs, and which of them are one because their images are.
 
 Materials refer to a texture by the key of its request, which is the same in the plan and in the
 encoders. This is imported whenever a build is loaded, so it must not import numpy.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from encoders.kit.source.registry import is_model
+from encoders.kit.source.registry import image_suffixes, is_model
 
 # The channel of the image that becomes a grey texture.
 RED, GREEN, BLUE = 0, 1, 2
 GREY = ("metallic", "roughness", "occlusion")
+# Labels can be of any length, and file names cannot.
+LONGEST_LABEL = 64
 
 
 @dataclass(frozen=True, order=True)
@@ -67,16 +69,90 @@ def embedded_name(source: str, image: int) -> str:
     return f"{source}#{image}"
 
 
+def share_textures(
+    requests: Iterable[TextureRequest], content: Callable[[str], str], *, by_slot: bool
+) -> dict[TextureRequest, TextureRequest]:
+    """Return for each request the one whose texture it gets.
+
+    `content` gives equal texts for equal images. `by_slot` tells that normals are encoded in
+    another way than colours; otherwise an image is copied, whatever its slot.
+    """
+    groups: dict[tuple[str, int, str, str], list[TextureRequest]] = {}
+    for request in requests:
+        way = "grey" if request.kind in GREY else "color"
+        if by_slot and request.kind == "normal":
+            way = "normal"
+        key = (way, request.channel, content(request.image), content(request.alpha))
+        groups.setdefault(key, []).append(request)
+    # A file's own name says more than the number of an image inside of a model.
+    owners = [min(group, key=lambda one: (_is_embedded(one), one)) for group in groups.values()]
+    return {
+        request: owner
+        for owner, group in zip(owners, groups.values(), strict=True)
+        for request in group
+    }
+
+
+def name_textures(
+    owners: Mapping[TextureRequest, TextureRequest], label: Callable[[str], str]
+) -> dict[TextureRequest, str]:
+    """Name textures after their images; further ones of the same name get a number.
+
+    `owners` are the result of `share_textures`. `label` gives the name that a model has for an
+    image inside of it: several models that share one do not rename it when one of them goes.
+    """
+    images: dict[TextureRequest, set[str]] = {}
+    for request, owner in owners.items():
+        images.setdefault(owner, set()).add(request.image or request.alpha)
+    names: dict[TextureRequest, str] = {}
+    taken: set[str] = set()
+    # Sorted, so that the numbers depend on the images alone.
+    for request in sorted(images):
+        stem = _shared_label(images[request], label) or image_stem(request.image or request.alpha)
+        stem += request.suffix
+        chosen, count = stem, 1
+        # Not every file system tells upper from lower case.
+        while chosen.casefold() in taken:
+            count += 1
+            chosen = f"{stem}-{count}"
+        taken.add(chosen.casefold())
+        names[request] = chosen
+    return names
+
+
+def _shared_label(images: Collection[str], label: Callable[[str], str]) -> str:
+    """Return the name that several models have for one image; nothing if they do not agree."""
+    if len(images) < 2 or not all(map(_embedded, images)):
+        return ""
+    labels = {label(image) for image in images}
+    if len(labels) > 1:
+        return ""
+    stem, suffix = posixpath.splitext(labels.pop())
+    whole = stem if suffix.lower() in image_suffixes() else stem + suffix
+    return _without_escapes(whole)[:LONGEST_LABEL]
+
+
+def _is_embedded(request: TextureRequest) -> bool:
+    return _embedded(request.image or request.alpha) is not None
+
+
+def _embedded(name: str) -> re.Match[str] | None:
+    """Match source and number of an image that is inside of a source."""
+    found = re.fullmatch(r"(.*)#(\d+)", name, re.DOTALL)
+    return found if found and is_model(found[1]) else None
+
+
 def image_stem(name: str) -> str:
     """Return the name of a texture: its image file's stem, and the number of an embedded image.
 
     It becomes part of a URL, so it has only characters that need no escape there.
     """
-    embedded = re.fullmatch(r"(.*)#(\d+)", name)
-    # A file may be called `a#1.png`; only `model#1` is an image inside.
-    if embedded and not is_model(embedded[1]):
-        embedded = None
+    embedded = _embedded(name)
     path = embedded[1] if embedded else name
     stem = posixpath.splitext(posixpath.basename(path))[0]
-    stem = re.sub(r"[^A-Za-z0-9.-]", "_", stem)
+    stem = _without_escapes(stem)
     return f"{stem}_image{embedded[2]}" if embedded else stem
+
+
+def _without_escapes(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]", "_", name)

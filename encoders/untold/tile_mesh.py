@@ -36,6 +36,8 @@ NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE = range(4)
 class TileMesh:
     """Triangles of one object and one material, in world space and with v upwards.
 
+    `owner` tells objects of the same name apart: it is the object's number among those of a source
+    in the tile or, in a merged tile, among its unmerged objects.
     `uv1`, `color` and `tangent` have no rows where the source has none. `component` describes, for
     each vertex, the connected component of the uncut object that it belongs to: its number, its
     size in metres, the share of triangles below which every level drops it, and whether it
@@ -54,6 +56,7 @@ class TileMesh:
     component: Floats
     is_border: npt.NDArray[np.bool_]
     triangles: Triangles
+    owner: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,21 @@ def weld_tile_mesh(mesh: TileMesh) -> TileMesh:
     used, triangles = prune_vertices(weld.number[mesh.triangles], len(weld.first))
     columns = {name: getattr(mesh, name)[weld.first[used]] for name in names}
     return replace(mesh, **columns, is_border=border[used], triangles=triangles)
+
+
+def with_back_faces(mesh: TileMesh) -> TileMesh:
+    """Give every triangle a second one that faces the other way, with vertices of its own."""
+    columns = {name: getattr(mesh, name) for name in ATTRIBUTE_WIDTHS}
+    both: dict[str, Any] = {
+        name: np.concatenate([column, column]) for name, column in columns.items()
+    }
+    count = len(mesh.position)
+    both["normal"][count:] *= np.float32(-1)
+    # The bitangent is normal x tangent times w, and must stay as it is.
+    both["tangent"][count:, 3] *= np.float32(-1)
+    triangles = np.concatenate([mesh.triangles, mesh.triangles[:, ::-1] + np.int32(count)])
+    border = np.concatenate([mesh.is_border, mesh.is_border])
+    return replace(mesh, **both, is_border=border, triangles=triangles)
 
 
 def pack_meshes(meshes: Sequence[TileMesh]) -> bytes:
@@ -129,11 +147,12 @@ def _to_data(mesh: TileMesh) -> list[Any]:
         *arrays,
         border,
         mesh.triangles.astype("<i4").tobytes(),
+        mesh.owner,
     ]
 
 
 def _from_data(data: Sequence[Any]) -> TileMesh:
-    name, material, count, *arrays, border, triangles = data
+    name, material, count, *arrays, border, triangles, owner = data
     columns = {
         key: np.frombuffer(one, "<f4").reshape(-1, width)
         for (key, width), one in zip(ATTRIBUTE_WIDTHS.items(), arrays, strict=True)
@@ -141,4 +160,4 @@ def _from_data(data: Sequence[Any]) -> TileMesh:
     # `count` is needed because packed bits are padded to whole bytes.
     is_border = np.unpackbits(np.frombuffer(border, np.uint8), count=count).astype(np.bool_)
     corners = np.frombuffer(triangles, "<i4").reshape(-1, 3)
-    return TileMesh(name, material, **columns, is_border=is_border, triangles=corners)
+    return TileMesh(name, material, **columns, is_border=is_border, triangles=corners, owner=owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,8 @@ from encoders.untold.utex import unpack_utex
 from encoders.untold.vertex import PLUS, unpack_direction
 
 LEVELS = ("lod_levels", "hlod_levels")
+# Names in an OBJ file end with their line, and a backslash there would join the next one to it.
+BREAKS_LINE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]|\\(?=\s*$)")
 # The keys of a tile without which the engine rejects the manifest.
 REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds", "center")
 
@@ -146,14 +149,20 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
 
 def _obj_lines(file: UntoldFile, mesh: MeshRecord, number: int, start: int) -> Iterable[str]:
     stored = VERTEX.unpack(mesh.vertices, mesh.vertex_count)
-    yield f"o {mesh.name or f'mesh_{number}'}"
+    yield f"o {_obj_name(mesh.name) or f'mesh_{number}'}"
     yield from _rows("v", stored["position"])
     yield from _rows("vt", stored["uv0"])
     yield from _rows("vn", _direction(stored, "normal"))
     if mesh.material != NONE:
-        yield f"usemtl {file.materials[mesh.material].name or f'material_{mesh.material}'}"
+        material = _obj_name(file.materials[mesh.material].name)
+        yield f"usemtl {material or f'material_{mesh.material}'}"
     for corners in (mesh.indices.astype(np.int64).reshape(-1, 3) + start).tolist():
         yield " ".join(["f", *(f"{corner}/{corner}/{corner}" for corner in corners)])
+
+
+def _obj_name(name: str | None) -> str:
+    """Return a name that fits on one line, whatever the source called it."""
+    return BREAKS_LINE.sub("_", name or "").strip()
 
 
 def _rows(keyword: str, values: npt.NDArray[Any]) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from encoders.untold.chunk import Chunk, content_hash, pack_chunks, store_chunk
+from encoders.untold.chunk import Chunk, Compressor, content_hash, pack_chunks, store_chunk
 from encoders.untold.format import (
     COUNTS,
     ENTITY,
@@ -30,7 +30,7 @@ from encoders.untold.validate import validate_file
 INDEX_ALIGNMENT = 4
 
 
-def pack_untold(file: UntoldFile, name: str, *, compress: bool = False) -> bytes:
+def pack_untold(file: UntoldFile, name: str, compressor: Compressor | None = None) -> bytes:
     """Encode a file; refuse one that a loader could not use."""
     validate_file(file, name)
     strings = collect_strings(file)
@@ -46,8 +46,7 @@ def pack_untold(file: UntoldFile, name: str, *, compress: bool = False) -> bytes
         INDEX_DATA: (index_data, 0),
     }
     chunks = [
-        store_chunk(chunk_type, *payload, compress=compress)
-        for chunk_type, payload in payloads.items()
+        store_chunk(chunk_type, *payload, compressor) for chunk_type, payload in payloads.items()
     ]
     return _pack_header(file, chunks) + pack_chunks(chunks)
 

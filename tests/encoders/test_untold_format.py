@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
+from encoders.untold.chunk import LZ4_COMPRESSOR
 from encoders.untold.format import (
     CHUNK,
     ENTITY,
@@ -40,6 +41,7 @@ from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
 from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction
 from encoders.untold.writer import pack_untold
+from encoders.untold.zstd import ZSTD_COMPRESSOR
 from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
 from tests.kit.mutation import mutated
@@ -185,7 +187,7 @@ def test_vector_is_written_again_byte_for_byte(path):
 
 def test_compressed_geometry_is_smaller_and_reads_the_same():
     plain = (DATA / "golden_grid_v1.untold").read_bytes()
-    packed = pack_untold(unpack_untold(plain, "a"), "a", compress=True)
+    packed = pack_untold(unpack_untold(plain, "a"), "a", compressor=LZ4_COMPRESSOR)
     assert len(packed) <= (DATA / "golden_grid_v1_lz4.untold").stat().st_size
     assert set(read(packed)["compressed"]) <= {6, 7}
     assert 6 in read(packed)["compressed"]
@@ -193,7 +195,7 @@ def test_compressed_geometry_is_smaller_and_reads_the_same():
 
 
 def test_geometry_that_does_not_shrink_stays_raw():
-    packed = pack_untold(unpack_untold(TRIANGLE, "a"), "a", compress=True)
+    packed = pack_untold(unpack_untold(TRIANGLE, "a"), "a", compressor=LZ4_COMPRESSOR)
     found = read(packed)["compressed"]
     assert 7 not in found
 
@@ -318,10 +320,12 @@ def test_strings_are_stored_once():
 
 
 @pytest.mark.parametrize("version", [1, 4])
-@pytest.mark.parametrize("compress", [False, True])
-def test_what_is_written_is_read_back(version, compress):
-    data = pack_untold(content(version=version), "a", compress=compress)
-    assert pack_untold(unpack_untold(data, "a"), "a", compress=compress) == data
+@pytest.mark.parametrize("compressor", [None, LZ4_COMPRESSOR, ZSTD_COMPRESSOR])
+def test_what_is_written_is_read_back(version, compressor):
+    if compressor is ZSTD_COMPRESSOR:
+        pytest.importorskip("zstandard")
+    data = pack_untold(content(version=version), "a", compressor)
+    assert pack_untold(unpack_untold(data, "a"), "a", compressor) == data
     found = read(data)
     assert [one["meshes"] for one in found["entities"]] == [(0, 2), (2, 1)]
     assert found["materials"][0]["textures"] == {"base_color": 0, "emissive": 0}
@@ -389,7 +393,11 @@ REJECTED = {
     "root transform": (patched(76, "f", 2.0), "root transform"),
     "chunk type": (patched(ENTRY, "I", 8), "unknown chunk type"),
     "compression 3": (patched(ENTRY + 4, "I", 3), "unknown compression"),
-    "zstd": (patched(ENTRY + 5 * 40 + 4, "I", 2), "no loader takes this compression"),
+    "zstd that saves nothing": (
+        patched(ENTRY + 5 * 40 + 4, "I", 2),
+        "a size that compression does not give",
+    ),
+    "zstd metadata": (patched(ENTRY + 4, "I", 2), "no loader takes this compression"),
     "lz4 metadata": (patched(ENTRY + 4, "I", 1), "no loader takes this compression"),
     "unaligned": (patched(ENTRY + 8, "Q", 497), "not aligned"),
     "past the end": (patched(ENTRY + 6 * 40 + 8, "Q", 1056), "past the end"),
@@ -537,7 +545,7 @@ def test_every_bit_of_the_padding_between_chunks_is_refused():
 
 
 @QUICK
-@given(mutated([TRIANGLE, pack_untold(content(), "a", compress=True)]))
+@given(mutated([TRIANGLE, pack_untold(content(), "a", compressor=LZ4_COMPRESSOR)]))
 def test_damaged_file_is_read_or_refused_by_name(data):
     with suppress(EncodeError):
         assert unpack_untold(data, "a.untold").entities
@@ -566,6 +574,58 @@ def test_lz4_block_that_lies_about_its_size_is_refused():
         problem_of(bytes(data))
 
 
+@pytest.mark.parametrize("size", [14111, 14113, 1 << 40])
+def test_zstd_frame_that_lies_about_its_size_is_refused(size):
+    data = bytearray(zstd_grid())
+    struct.pack_into("<Q", data, ENTRY + 5 * 40 + 24, size)
+    data[140:172] = bytes(32)
+    assert "size" in problem_of(bytes(data))
+
+
+def test_damaged_zstd_frame_is_refused():
+    data = bytearray(zstd_grid())
+    (start,) = struct.unpack_from("<Q", data, ENTRY + 5 * 40 + 8)
+    data[140:172] = bytes(32)
+    for offset in (0, 6, 40):
+        broken = bytearray(data)
+        broken[start + offset] ^= 0xFF
+        problem_of(bytes(broken))
+
+
+def test_zstd_geometry_is_one_frame_of_the_same_bytes():
+    zstandard = pytest.importorskip("zstandard")
+    data, plain = zstd_grid(), (DATA / "golden_grid_v1.untold").read_bytes()
+    found = read(data)
+    assert found["compressed"] == [6, 7]
+    assert pack_untold(unpack_untold(data, "a"), "a") == plain
+    assert len(data) < len(plain)
+    assert data.count(zstandard.FRAME_HEADER) == 2
+    _, kind, start, size, full, _, _ = struct.unpack_from("<IIQQQII", data, ENTRY + 5 * 40)
+    assert kind == 2
+    frame = zstandard.get_frame_parameters(data[start : start + size])
+    assert frame.content_size == full
+
+
+def test_zstd_without_its_library_is_refused_with_a_hint(monkeypatch):
+    data = zstd_grid()
+    monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
+    file = unpack_untold(TRIANGLE, "a")
+    for act in (
+        lambda: unpack_untold(data, "a.untold"),
+        lambda: pack_untold(file, "a", ZSTD_COMPRESSOR),
+    ):
+        with pytest.raises(EncodeError) as caught:
+            act()
+        assert caught.value.facts["library"] == "zstandard"
+        assert "pip install zstandard" in caught.value.hint
+
+
+def zstd_grid() -> bytes:
+    pytest.importorskip("zstandard")
+    plain = (DATA / "golden_grid_v1.untold").read_bytes()
+    return pack_untold(unpack_untold(plain, "a"), "a", ZSTD_COMPRESSOR)
+
+
 def test_documentation_has_the_tables_as_they_are():
     for layout in TABLES:
         assert layout.table() in DOCUMENT
@@ -579,6 +639,6 @@ def test_documentation_has_every_option_as_it_is():
 
 def test_nothing_is_opened_while_packing_and_reading():
     with pure():
-        data = pack_untold(content(), "a", compress=True)
+        data = pack_untold(content(), "a", compressor=LZ4_COMPRESSOR)
         found = unpack_untold(data, "a")
     assert found.triangle_count == 3

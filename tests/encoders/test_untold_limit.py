@@ -53,6 +53,52 @@ def test_object_out_of_reach_of_float32_names_file_object_and_bounds():
     assert caught.value.problem == "an object is too far from the origin"
     assert caught.value.facts["object"] == "house 0"
     assert caught.value.facts["bounds"] == "4e+12 2 -5 to 4e+12 6 -1"
+    assert caught.value.facts["found"] == "x = 4e+12"
+    assert caught.value.facts["allowed"] == "-4.1943e+08 to 4.1943e+08 with these tiles"
+    assert caught.value.facts["precision"] == "float32 positions have steps of 262144 m there"
+    assert "pivot" in caught.value.hint
+
+
+def test_coordinate_that_is_named_is_the_one_that_is_too_far():
+    with pytest.raises(EncodeError) as caught:
+        build({GLB: house_with_bounds([1e9, 1e10, 0], [1e9, 1e10, 1])})
+    assert caught.value.facts["found"] == "x = 4e+09"
+
+
+@pytest.mark.parametrize("position", ["1e39 0 0", "0 -1e400 0"])
+def test_position_beyond_float32_in_an_obj_says_what_is_allowed(position: str):
+    with pytest.raises(EncodeError, match="a position is out of range") as caught:
+        build({"assets/a.obj": f"v {position}\nv 0 1 0\nv 0 0 1\nf 1 2 3\n"})
+    assert caught.value.facts["file"] == "assets/a.obj"
+    assert caught.value.facts["found"] == f"v {position}"
+    assert "float32" in caught.value.facts["allowed"]
+
+
+@pytest.mark.parametrize("transform", [{"translation": [1e39, 0, 0]}, {"scale": [1e39, 1, 1]}])
+def test_node_that_puts_positions_beyond_float32_is_named_with_its_value(transform: dict):
+    scene = houses([(5, -5)])
+    scene.json["nodes"][0] |= transform
+    with pytest.raises(EncodeError, match="not finite") as caught:
+        build({GLB: scene.glb()})
+    assert caught.value.facts["file"] == GLB
+    assert caught.value.facts["at"] == "nodes[0]"
+    assert "1e+39" in caught.value.facts["found"]
+    assert "float32" in caught.value.facts["allowed"]
+
+
+@pytest.mark.parametrize("field", ["uv0", "uv1"])
+def test_texture_coordinate_beyond_half_floats_names_file_object_and_value(field: str):
+    scene = houses([(5, -5)])
+    position, normal, uv, triangles = cube_arrays()
+    more = {"TEXCOORD_1": uv * 1e6} if field == "uv1" else {}
+    scene.shape("sign", (position, normal, uv * (1e6 if field == "uv0" else 1), triangles), **more)
+    scene.put("sign", "sign", translation=[9, 0, -9])
+    with pytest.raises(EncodeError, match="does not fit half floats") as caught:
+        build({GLB: scene.glb()})
+    assert caught.value.facts["file"] == GLB
+    assert caught.value.facts["object"] == "sign"
+    assert caught.value.facts["field"] == field
+    assert "65504" in caught.value.facts["allowed"]
 
 
 @pytest.mark.parametrize("number", ["1e38", "-3e38"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from encoders.kit.error import EncodeError
 from encoders.untold.grid import Box, Grid, assign_tiles, auto_size, classify
 from encoders.untold.simplify_tile import simplify_tile
 from encoders.untold.streaming_distance import (
+    Radii,
     half_diagonal,
     hlod_distance,
     lod_distances,
@@ -387,6 +387,14 @@ def test_tile_that_misses_shares_is_one_warning_with_all_of_them():
     ]
 
 
+def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene():
+    built = build({GLB: sheet(75, 20, 1.0).glb()})
+    (warning,) = built.warnings
+    assert warning.startswith("levels of 9 of 9 tiles keep more triangles than asked for")
+    assert "make tiles larger" in warning
+    assert build({GLB: sheet(75, 20, 1.0).glb()}, tile_size=[80, 10000, 80]).warnings == []
+
+
 def test_level_that_could_not_come_down_is_that_of_before():
     scene = Scene()
     scene.shape("cube", cube_arrays())
@@ -571,6 +579,48 @@ def test_spanning_object_is_cut_where_tiles_are_few_and_shared_otherwise():
     assert any("shared bucket" in one for one in built.warnings)
 
 
+def test_dense_object_is_cut_into_as_many_tiles_as_its_triangles_are_worth():
+    box = Box((0, 0, -1000), (1000, 50, 0))
+    assert assign_tiles(box, GRID, clip=True, triangles=64 * 1600) == ((0, 39), (0, 0), (0, 39))
+    assert assign_tiles(box, GRID, clip=True, triangles=64 * 1600 - 1) is None
+    huge = Box((0, 0, -10000), (10000, 50, 0))
+    assert assign_tiles(huge, GRID, clip=True, triangles=1 << 40) is None
+
+
+def test_dense_terrain_is_cut_without_loss_into_more_tiles_than_others(monkeypatch):
+    monkeypatch.setattr("encoders.untold.grid.MAX_CUT_TILES", 4)
+    terrain = sheet(70, 20, 3.0).glb()
+    built = build({GLB: terrain}, lods=[], hlod=0)
+    assert len(built.manifest["tiles"]) == 9
+    assert built.manifest["shared_bucket"] is None
+    assert built.warnings == []
+    whole = area(np.concatenate([corners_of(one) for one in built.tiles().values()]))
+    uncut = build({GLB: terrain}, tile_size=[100, 10000, 100], lods=[], hlod=0)
+    assert whole == pytest.approx(area(corners_of(uncut.read("tile_0_0_0"))), rel=1e-4)
+    sparse = build({GLB: sheet(70, 6, 3.0).glb()}, lods=[], hlod=0)
+    assert sparse.manifest["tiles"] == []
+
+
+def test_warning_of_the_shared_bucket_names_a_tile_size_that_cuts_the_object():
+    built = build({GLB: sheet(1200).glb()}, lods=[], hlod=0)
+    (warning,) = (one for one in built.warnings if "shared bucket" in one)
+    assert '"ground"' in warning
+    assert "`tile_size = [75, 10000, 75]`" in warning
+    built = build({GLB: sheet(1200).glb()}, tile_size=[75, 10000, 75], lods=[], hlod=0)
+    assert built.manifest["shared_bucket"] is None
+    assert not any("shared bucket" in one for one in built.warnings)
+    uncut = build({GLB: sheet(1200).glb()}, clip=False, lods=[], hlod=0)
+    assert any("`clip = true`" in one for one in uncut.warnings)
+
+
+def test_too_many_vertices_in_the_shared_bucket_do_not_advise_smaller_tiles(monkeypatch):
+    monkeypatch.setattr("encoders.untold.node_level.VERTEX_LIMIT", 40)
+    built = build({GLB: sheet(1200).glb()}, lods=[], hlod=0)
+    (warning,) = (one for one in built.warnings if "vertices" in one)
+    assert "get its objects into tiles" in warning
+    assert "smaller" not in warning
+
+
 def test_spanning_object_is_shared_where_nothing_is_cut():
     built = build({GLB: sheet(120).glb()}, clip=False, lods=[], hlod=0)
     assert built.manifest["tiles"] == []
@@ -644,16 +694,42 @@ def test_distances_are_those_of_a_real_scene():
     assert [round(one, 2) for one in lod_distances(radii, 2, hlod)] == [44.15, 48.15]
 
 
-@given(st.floats(1, 2000), st.floats(5, 100), st.integers(0, 5))
-def test_levels_are_a_gap_apart_and_before_the_hlod(half, tile, count):
-    radii = tile_radii(tile, half)
-    hlod = hlod_distance(radii)
+def normalised(radii: Radii, hlod: float | None, lods: list[float]) -> tuple:
+    """What the runtime makes of distances: it moves what is too near and drops what is left."""
+    unload = max(radii.unload, radii.streaming + 4)
+    if hlod is not None:
+        hlod = min(max(hlod, radii.streaming + 4), unload - 1)
+    limit = unload - 4 if hlod is None else hlod - 4
+    least, found = max(1.0, 0.35 * radii.streaming), []
+    for one in sorted(lods):
+        # Decimal fractions are not exact in binary.
+        found.append(one if one >= least - 1e-9 else least)
+        least = found[-1] + 4
+    return unload, hlod, [one for one in found if one <= limit + 1e-9]
+
+
+@given(st.floats(0, 5000), st.floats(0.01, 1e6), st.integers(0, 8), st.booleans())
+def test_runtime_takes_every_distance_as_it_is_written(half, tile, count, has_hlod):
+    radii = tile_radii(tile, half, count, has_hlod=has_hlod)
+    hlod = hlod_distance(radii, count) if has_hlod else None
     found = lod_distances(radii, count, hlod)
     assert len(found) == count
-    assert all(one >= 1 for one in found)
-    assert all(b - a >= 4 - 1e-9 for a, b in pairwise(found))
-    if found and hlod - 4 * count >= 1:
-        assert found[-1] <= hlod - 4 + 1e-9
+    assert normalised(radii, hlod, found) == (radii.unload, hlod, found)
+    assert [round(one, 2) for one in found] == found
+    assert radii.unload <= 500
+    assert radii.streaming >= 0
+
+
+def test_small_and_large_scenes_have_levels_that_the_runtime_keeps():
+    for size, tile_size in ((4.0, [25, 10000, 25]), (600.0, [600, 10000, 600])):
+        scene = houses([(0, 0), (size, -size)], 1.0)
+        document = build({GLB: scene.glb()}, tile_size=tile_size).manifest
+        defaults = document["streaming_defaults"]
+        radii = Radii(defaults["streaming_radius"], defaults["unload_radius"])
+        for tile in document["tiles"]:
+            lods = [one["switch_distance"] for one in tile["lod_levels"]]
+            (hlod,) = (one["switch_distance"] for one in tile["hlod_levels"])
+            assert normalised(radii, hlod, lods) == (radii.unload, hlod, lods)
 
 
 def test_radii_of_shared_and_small_scenes():
@@ -661,6 +737,7 @@ def test_radii_of_shared_and_small_scenes():
     assert shared_radii(100.0).unload == 150
     assert tile_radii(25.0, 1000.0).streaming == 50
     assert tile_radii(25.0, 1000.0).unload == 75
+    assert shared_radii(2.0).unload == 6
 
 
 @pytest.mark.parametrize(
@@ -720,14 +797,19 @@ def test_hashed_names_are_the_same_everywhere():
     assert len({built.files[name] for name in manifests}) == 1
 
 
-def test_compressed_tiles_hold_the_same():
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_tiles_hold_the_same(compression):
+    if compression == "zstd":
+        pytest.importorskip("zstandard")
     scene = sheet(24, 20, 1.0).glb()
-    plain, packed = build({GLB: scene}), build({GLB: scene}, compression="lz4")
+    plain, packed = build({GLB: scene}), build({GLB: scene}, compression=compression)
     one, other = plain.read("tile_0_0_0"), packed.read("tile_0_0_0")
     assert set(other["compressed"]) == {6, 7}
     assert np.array_equal(corners_of(one), corners_of(other))
     (tile,) = packed.manifest["tiles"]
     assert tile["file_size_bytes"] < plain.manifest["tiles"][0]["file_size_bytes"]
+    refused = [one for one in packed.warnings if "engines released so far refuse" in one]
+    assert len(refused) == (compression == "zstd")
 
 
 def test_order_of_nodes_changes_only_what_is_in_their_tile():

@@ -13,6 +13,15 @@ MATERIAL = {1: "<II12f6I2I", 4: "<II12f7I4f2I"}
 SLOTS = ("base_color", "normal", "metallic", "roughness", "emissive", "occlusion")
 
 
+def decompressed(compression: int, payload: bytes, size: int) -> bytes:
+    if compression == 1:
+        return lz4.block.decompress(payload, uncompressed_size=size)
+    assert compression == 2
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj().decompress(payload)
+
+
 def read(data: bytes) -> dict:
     """Read a file by the letter; whatever is wrong fails an assertion."""
     head = struct.unpack_from("<8s11I6f16f32s32s", data)
@@ -30,8 +39,7 @@ def read(data: bytes) -> dict:
         assert len(payload) == stored
         hashed.update(payload)
         if compression:
-            assert compression == 1
-            payload = lz4.block.decompress(payload, uncompressed_size=full)
+            payload = decompressed(compression, payload, full)
         assert len(payload) == full
         chunks[chunk] = (payload, count)
     assert head[34] == hashed.digest()

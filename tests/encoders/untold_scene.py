@@ -48,7 +48,7 @@ def build(files: dict[str, bytes | str], sources: list[str] | None = None, **opt
     """Survey, plan and encode a scene called `city` without the engine, and without the disk."""
     data = {name: one if isinstance(one, bytes) else one.encode() for name, one in files.items()}
     chosen = sources or [one for one in data if one.endswith((".obj", ".gltf", ".glb"))]
-    functions = survey_functions()
+    functions = {**survey_functions(), **TARGET.surveys}
     surveys = {
         name: _load(functions[f".{name.rpartition('.')[2]}"])(one, name)
         for name, one in data.items()

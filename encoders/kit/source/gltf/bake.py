@@ -20,6 +20,8 @@ from encoders.kit.source.gltf.skin import decode_skin
 from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.warning import grouped
 
+FLOAT32_RANGE = "positions within 3.40282e+38, which float32 holds"
+
 
 def bake(gltf: Gltf, placed: PlacedPrimitive) -> Primitive:
     """Return the primitive in world space."""
@@ -34,7 +36,9 @@ def bake(gltf: Gltf, placed: PlacedPrimitive) -> Primitive:
     gltf.charge(primitive.position.nbytes * 4, where)
     moved = _move(primitive, matrices)
     if not np.isfinite(moved.position).all():
-        raise fault("placed position is not finite", gltf.name, where)
+        found = f"numbers up to {np.abs(matrices).max():.6g} in its matrix"
+        hint = "Correct the transform of the node or of those above it."
+        raise fault("placed position is not finite", gltf.name, where, found, FLOAT32_RANGE, hint)
     return moved
 
 

@@ -138,8 +138,12 @@ def _position(line: bytes, row: int, name: str) -> list[float]:
         numbers = [float(word) for word in line.partition(b"#")[0].split()[1:4]]
     except ValueError:
         numbers = []
-    if len(numbers) != 3 or not _are_float32(numbers):
+    if len(numbers) != 3 or any(map(math.isnan, numbers)):
         raise _refuse(name, row, "not a position", line)
+    if not _are_float32(numbers):
+        error = _refuse(name, row, "a position is out of range", line)
+        allowed = "-3.40282e+38 to 3.40282e+38, which float32 holds"
+        raise EncodeError(error.problem, {**error.facts, "allowed": allowed})
     return numbers
 
 
