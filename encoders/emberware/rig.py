@@ -19,9 +19,9 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.gltf.matrix import Doubles, invert, multiply
 from encoders.kit.source.gltf.node import local_matrix
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.scene import place_primitives
 from encoders.kit.source.gltf.skin import Skin, decode_skin
-from encoders.kit.source.gltf.source import Gltf
 
 # The input that lists the joints to keep.
 KEPT = "joints"

@@ -131,7 +131,6 @@ def test_sampler_says_wrap_and_filter(record, sampler):
         ({"texture": {"source": 0, "sampler": 0}, "samplers": [{"wrapS": 1}]}, "wrap is unknown"),
         ({"texture": {"source": 3}}, "points at nothing"),
         ({"info": {"index": 2}}, "points at nothing"),
-        ({"texture": {"extensions": {"KHR_texture_basisu": {"source": 0}}}}, "no PNG or JPEG"),
         ({"info": {"extensions": {"KHR_texture_transform": {"scale": 2}}}}, "not valid"),
     ],
 )
@@ -145,6 +144,22 @@ def test_texture_of_a_basis_image_uses_its_fallback():
     images = [{"uri": "a.png"}, {"uri": "a.ktx2"}]
     texture, _ = textured(texture={"source": 0, "extensions": extension}, images=images)
     assert texture.uri == "a.png"
+
+
+@pytest.mark.parametrize(
+    "key", ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu", "MSFT_texture_dds"]
+)
+def test_texture_without_an_image_of_its_own_shows_that_of_an_extension(key):
+    images = [{"uri": "a.png"}, {"uri": "a.other"}]
+    texture, _ = textured(texture={"extensions": {key: {"source": 1}}}, images=images)
+    assert (texture.uri, texture.image) == ("a.other", 1)
+
+
+def test_of_several_images_one_that_can_be_read_is_shown():
+    extensions = {"KHR_texture_basisu": {"source": 0}, "EXT_texture_webp": {"source": 1}}
+    images = [{"uri": "a.ktx2"}, {"uri": "a.webp"}]
+    texture, _ = textured(texture={"extensions": extensions}, images=images)
+    assert texture.uri == "a.webp"
 
 
 def test_texture_without_an_image_is_left_out_with_a_warning():
