@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Flag, Number, Option
 from encoders.kit.plan import (
     Asset,
@@ -38,11 +39,7 @@ OPTIONS = {
         None,
         "how textures are read beyond their edges; the source says it where this does not",
     ),
-    "shading": Option(
-        Choice(("auto", "smooth", "flat")),
-        "auto",
-        "the source's normals, or new ones that are smooth or flat everywhere",
-    ),
+    **SHADING,
     "mirror": Option(
         Flag(), False, "turn z around, because Kelpo's view is left-handed and sources are not"
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Flag, Number, Option
 from encoders.kit.plan import (
     Asset,
@@ -62,8 +63,9 @@ MESH = Kind(
         "strip": Option(Flag(), True, "whether triangles are joined to strips"),
         "flip_v": Option(Flag(), False, "whether v is stored as 1 - v, for UVs with v upwards"),
         "generate_normals": Option(
-            Flag(), False, "whether corners without a normal get a computed one instead of zeros"
+            Flag(), True, "whether corners without a normal get a computed one instead of zeros"
         ),
+        **SHADING,
     },
 )
 

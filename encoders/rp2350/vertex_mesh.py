@@ -8,13 +8,14 @@ become zeros, with a warning.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, weld
-from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.normal import Shading, shade_mesh
 from encoders.kit.mesh.triangle import Indices, has_distinct_corners
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
@@ -43,8 +44,9 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     source = str(params["source"])
     model = open_model(inputs, source, with_materials=False)
     mesh, warnings = model.mesh, list(model.warnings)
-    if params["generate_normals"]:
-        mesh = fill_normals(mesh)
+    shading = cast(Shading, params.get("shading", "auto"))
+    if params["generate_normals"] or shading != "auto":
+        mesh = shade_mesh(mesh, shading)
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
     warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)
     welded = weld(mesh, across_parts=False)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Mesh
-from encoders.kit.mesh.normal import fill_normals, normalise
+from encoders.kit.mesh.normal import normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import Model
@@ -84,7 +84,7 @@ def gather_corners(
 ) -> Corners:
     """Return all triangles, front and back, in the order in which they are written."""
     model = decoded.model
-    mesh = fill_normals(model.mesh)
+    mesh = model.mesh
     materials = [*mesh.materials, Material()]
     for number in np.unique(mesh.material).tolist():
         warnings += describe_losses(materials[number])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Flag, Number, Option, Several, Text
 from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
 from encoders.kit.source.registry import model_suffixes
@@ -22,6 +23,7 @@ SCENE = Kind(
         "scale": Option(
             Number(0.001, 1_000_000), 100, "how many units of the source make 1.0 on the console"
         ),
+        **SHADING,
         "tile_limit": Option(
             Number(1, 4096, whole=True),
             64,

@@ -32,7 +32,7 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of each tile, each material, and the images embedded in the source."""
     known: Any = params
     model = open_model(inputs, known["source"])
-    objects, warnings = build_object_meshes(model)
+    objects, warnings = build_object_meshes(model, known.get("shading", "auto"))
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(known["tile_size"], known["floor"], clips=known["clip"])
     tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}

@@ -168,6 +168,7 @@ class _Planner:
                 "tile_size": list(self.grid.size),
                 "floor": self.grid.floor,
                 "clip": self.options["clip"],
+                "shading": self.options["shading"],
                 "objects": [[one.key, _flat(spans)] for one, spans in placed],
                 "tiles": list(tiles),
                 "materials": len(source.materials),

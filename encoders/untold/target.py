@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
 from encoders.kit.source.registry import model_suffixes
@@ -27,6 +28,7 @@ OPTIONS = {
         "whether objects are cut at the borders of tiles; otherwise the tile in which an object's "
         "middle lies has all of it",
     ),
+    **SHADING,
     "compression": Option(
         Choice(("none", "lz4")), "none", "whether vertices and indices are compressed"
     ),

@@ -417,7 +417,8 @@ def test_options_have_the_names_and_defaults_of_the_contract():
             "entry_limit": 48,
             "strip": True,
             "flip_v": False,
-            "generate_normals": False,
+            "generate_normals": True,
+            "shading": "auto",
         },
     }
 

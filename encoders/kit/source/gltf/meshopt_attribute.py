@@ -77,13 +77,15 @@ def _channel(codes: Bytes, baseline: Bytes, channel: int) -> Bytes:
     if kind == 1:
         words = np.ascontiguousarray(codes).view("<u2")
         sums = np.cumsum(_unzigzag(words), axis=0, dtype=np.uint16)
-        return (sums + baseline.copy().view("<u2")).astype("<u2").view(np.uint8)
+        added: Bytes = (sums + baseline.copy().view("<u2")).astype("<u2").view(np.uint8)
+        return added
     if kind != 2:
         raise ValueError(f"channel {channel}")
     words = np.ascontiguousarray(codes).view("<u4")
     turned = (words >> np.uint32(rotation)) | (words << np.uint32((32 - rotation) & 31))
     mixed = np.bitwise_xor.accumulate(turned, axis=0) ^ baseline.copy().view("<u4")
-    return mixed.astype("<u4").view(np.uint8)
+    result: Bytes = mixed.astype("<u4").view(np.uint8)
+    return result
 
 
 def _block_sizes(count: int, stride: int) -> list[int]:

@@ -42,9 +42,10 @@ def apply_morph(
     assert position is not None
     if not np.isfinite(position).all():
         raise fault("morphed position is not finite", gltf.name, where)
+    normal = None if moved["NORMAL"] is None else _unit(moved["NORMAL"])
     if tangent is not None and primitive.tangent is not None:
         tangent = np.column_stack((_unit(tangent), primitive.tangent[:, 3]))
-    return replace(primitive, position=position, normal=_unit(moved["NORMAL"]), tangent=tangent)
+    return replace(primitive, position=position, normal=normal, tangent=tangent)
 
 
 def _moved(
@@ -68,10 +69,8 @@ def _moved(
         return np.ascontiguousarray(total.astype(np.float32))
 
 
-def _unit(vectors: Floats | None) -> Floats | None:
+def _unit(vectors: Floats) -> Floats:
     """Give directions unit length; one without a length stays zero."""
-    if vectors is None:
-        return None
     exact = np.where(np.isfinite(vectors), vectors, 0).astype(np.float64)
     x, y, z = exact.T
     length = np.sqrt(x * x + y * y + z * z)

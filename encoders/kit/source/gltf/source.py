@@ -48,7 +48,8 @@ def open_gltf(inputs: Inputs, source: str, *, with_materials: bool = True) -> Gl
 
 def _paths_beside(document: Document, source: str) -> dict[str, str]:
     """Return the project's path of every file that the model names, by its URI."""
-    uris = [record.uri for record in (*document.buffers, *document.images)]
+    uris = [record.uri for record in document.buffers]
+    uris += [record.uri for record in document.images]
     return {uri: resolve_reference(source, uri) for uri in uris if uri and not is_data_uri(uri)}
 
 
