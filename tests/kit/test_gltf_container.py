@@ -100,12 +100,11 @@ def test_unknown_keys_are_skipped():
 def test_unknown_required_extension_is_refused_by_name():
     text = {
         "asset": {"version": "2.0"},
-        "extensionsRequired": ["KHR_materials_pbrSpecularGlossiness"],
+        "extensionsRequired": ["ACME_materials_rust"],
     }
     with pytest.raises(EncodeError) as error:
         decode_gltf(json.dumps(text).encode(), "x.gltf")
-    assert error.value.facts["found"] == "KHR_materials_pbrSpecularGlossiness"
-    assert "metallic" in error.value.hint
+    assert error.value.facts["found"] == "ACME_materials_rust"
 
 
 def test_all_unknown_required_extensions_are_named_at_once():
@@ -123,7 +122,7 @@ def test_required_extension_that_changes_nothing_shown_is_no_reason_to_refuse(ex
 
 
 def test_extension_of_materials_is_nothing_to_a_reader_of_shapes():
-    keys = ["KHR_materials_pbrSpecularGlossiness", "KHR_materials_sheen"]
+    keys = ["ACME_materials_rust", "KHR_materials_sheen"]
     text = {"asset": {"version": "2.0"}, "extensionsRequired": keys, "extensionsUsed": keys}
     data = json.dumps(text).encode()
     assert decode_gltf(data, "x.gltf", with_materials=False).warnings == ()

@@ -90,7 +90,9 @@ def test_part_of_a_file_keeps_its_instances():
 def test_skinned_mesh_has_no_instances():
     builder = grove(skin=0)
     builder.json["skins"] = [{"joints": [0]}]
-    assert len(scene_nodes(decode_gltf(builder.glb(), "a").document, "a")) == 1
+    gltf = decode_gltf(builder.glb(), "a")
+    assert len(scene_nodes(gltf.document, "a")) == 1
+    assert gltf.warnings[0].startswith('"place" (nodes[0]) is skinned')
 
 
 def test_attributes_of_different_counts_are_refused_by_the_name_of_the_node():

@@ -13,6 +13,7 @@ from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.gltf.image import image_source
 from encoders.kit.source.gltf.material import decode_materials
 from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.material import Material, Sampler, Texture
 from tests.kit.glb_builder import Builder
 
@@ -231,3 +232,20 @@ def test_the_specification_s_example_reads_the_lower_left_quarter_turned():
 def test_the_specification_s_example_of_a_turned_axis():
     texture = Texture(offset=(0, 1), scale=(1, -1))
     assert transform_uv(texture, CORNERS).tolist() == [[0, 1], [1, 1], [0, 0], [1, 0]]
+
+
+def test_diffuse_colour_and_texture_of_the_older_surface_are_the_base_colour():
+    older = {
+        "diffuseFactor": [0.5, 0.25, 1, 0.75],
+        "diffuseTexture": {"index": 0},
+        "glossinessFactor": 0.25,
+    }
+    record = {"extensions": {"KHR_materials_pbrSpecularGlossiness": older}}
+    images = {"textures": [{"source": 0}], "images": [{"uri": "a.png"}]}
+    (material,), _ = materials(record, **images)
+    assert material.base_color == (0.5, 0.25, 1, 0.75)
+    assert (material.metallic, material.roughness) == (0, 0.75)
+    assert material.textures["base_color"].uri == "a.png"
+    document = {"asset": {"version": "2.0"}, "materials": [record], **images}
+    (surface,) = survey_gltf(json.dumps(document).encode(), "m.gltf")["surfaces"]
+    assert (surface["alpha"], surface["images"]) == (0.75, {"base_color": {"image": 0}})

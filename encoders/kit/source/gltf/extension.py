@@ -28,13 +28,14 @@ WEBP = "EXT_texture_webp"
 AVIF = "EXT_texture_avif"
 BASISU = "KHR_texture_basisu"
 DDS = "MSFT_texture_dds"
+SPECULAR_GLOSSINESS = "KHR_materials_pbrSpecularGlossiness"
 
 # Extensions that give a texture an image of another format, those that can be read first.
 IMAGE_SOURCES = (WEBP, AVIF, BASISU, DDS)
 KNOWN = frozenset(
     (
         *(DRACO, MESHOPT, KHR_MESHOPT, QUANTIZATION, INSTANCING, VISIBILITY),
-        *(TEXTURE_TRANSFORM, UNLIT, EMISSIVE_STRENGTH, *IMAGE_SOURCES),
+        *(TEXTURE_TRANSFORM, UNLIT, EMISSIVE_STRENGTH, SPECULAR_GLOSSINESS, *IMAGE_SOURCES),
     )
 )
 # Lights, sounds, physics, metadata, finer surfaces and alternatives to what the file shows first:
@@ -105,12 +106,6 @@ HARMLESS = frozenset(
 )
 # Extensions that change colours only: nothing to a target that takes shapes alone.
 MATERIALS = "_materials_"
-HINTS = {
-    BASISU: "KTX2 textures cannot be read: export the model with PNG, JPEG or WebP textures.",
-    DDS: "DDS textures cannot be read: export the model with PNG, JPEG or WebP textures.",
-    "KHR_materials_pbrSpecularGlossiness": "Convert the materials to metallic-roughness.",
-}
-
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
@@ -133,9 +128,8 @@ def check_extensions(document: Document, name: str, *, with_materials: bool = Tr
 
 
 def _unsupported(names: list[str], file: str) -> Exception:
-    hints = [HINTS[one] for one in names if one in HINTS]
     several = len(names) > 1
-    hint = " ".join(hints) or f"Export the model without {'them' if several else 'it'}."
+    hint = f"Export the model without {'them' if several else 'it'}."
     problem = f"required extension{'s are' if several else ' is'} not supported"
     return fault(problem, file, "extensionsRequired", ", ".join(names), None, hint)
 

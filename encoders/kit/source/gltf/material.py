@@ -17,6 +17,7 @@ from encoders.kit.source.gltf.extension import (
 )
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.surface import metallic_roughness
 from encoders.kit.source.gltf.texture import texture_image
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.material import AlphaMode, Filter, Material, Sampler, Slot, Texture, Wrap
@@ -51,7 +52,7 @@ def decode_materials(gltf: Gltf) -> tuple[Material, ...]:
 
 
 def _material(gltf: Gltf, record: spec.Material, where: str) -> Material:
-    pbr = record.pbr_metallic_roughness
+    pbr = metallic_roughness(record, gltf.name, where)
     glow = extension(record, EMISSIVE_STRENGTH, EmissiveStrength, gltf.name, where)
     strength = 1.0 if glow is None else glow.emissive_strength
     red, green, blue = record.emissive_factor
@@ -72,7 +73,7 @@ def _material(gltf: Gltf, record: spec.Material, where: str) -> Material:
 
 
 def _textures(gltf: Gltf, record: spec.Material, where: str) -> dict[Slot, Texture]:
-    pbr = record.pbr_metallic_roughness
+    pbr = metallic_roughness(record, gltf.name, where)
     slots: dict[Slot, spec.TextureInfo | None] = {
         "base_color": pbr.base_color_texture,
         "normal": record.normal_texture,

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.document import Document, decode_document
-from encoders.kit.source.gltf.extension import check_extensions
+from encoders.kit.source.gltf.document import Document, decode_document, node_place
+from encoders.kit.source.gltf.extension import INSTANCING, check_extensions
 from encoders.kit.source.gltf.instance import expand_instances
 from encoders.kit.source.gltf.instance_data import decode_instances
 from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.reference import resolve_reference
+from encoders.kit.warning import grouped
 
 
 def decode_gltf(
@@ -57,6 +58,10 @@ def _checked(gltf: Gltf, with_materials: bool) -> Gltf:
     """Refuse extensions that cannot be left out, and give every instance a node."""
     for warning in check_extensions(gltf.document, gltf.name, with_materials=with_materials):
         gltf.warn(warning)
+    for index, node in enumerate(gltf.document.nodes):
+        if node.skin is not None and INSTANCING in node.extensions:
+            where = node_place(gltf.document, index)
+            gltf.warn(grouped("ignored", f"{where} is skinned, so its instances were ignored"))
     gltf.document = expand_instances(
         gltf.document, gltf.name, lambda *found: decode_instances(gltf, *found)
     ).document

@@ -28,6 +28,7 @@ from encoders.kit.source.gltf.document import (
 from encoders.kit.source.gltf.extension import INSTANCING, KHR_MESHOPT, MESHOPT, extension
 from encoders.kit.source.gltf.instance import Expanded
 from encoders.kit.source.gltf.node import Matrix, parents, scene_nodes, world_matrices
+from encoders.kit.source.gltf.surface import metallic_roughness
 from encoders.kit.source.gltf.texture import texture_image
 from encoders.kit.source.gltf.uri import is_data_uri
 
@@ -135,7 +136,7 @@ def _surface(document: Document, material: Material, name: str) -> dict[str, Any
 
     An image that is not there is left out: the decoder refuses it.
     """
-    pbr = material.pbr_metallic_roughness
+    pbr = metallic_roughness(material, name, "materials[]")
     slots = {
         "base_color": pbr.base_color_texture,
         "emissive": material.emissive_texture,
