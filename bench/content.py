@@ -1,6 +1,6 @@
 """Build a folder of models, images and sounds for every target, and say what was refused and why.
 
-`python -m bench.content FOLDER [--target NAME ...] [--verbose]`. Each file is built alone, in a
+`python bench/content.py FOLDER [--target NAME ...] [--verbose]`. Each file is built alone, in a
 project of its own with the files that it refers to, by a `doit` of its own. Prints a table with a
 row for each target: files, how many were built, seconds in all, the largest peak of memory; below
 it, for each reason, how many files were refused and the first of them. Needs a system with `wait4`.
