@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Game, Ran]:
 def run_tool(name: str, *arguments: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(ROOT / "tools" / name), *arguments]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=280)
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

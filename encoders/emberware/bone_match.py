@@ -15,9 +15,9 @@ from difflib import get_close_matches
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.animation import Clip
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.pose import rest_parts
 from encoders.kit.source.gltf.skin import Skin
-from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.warning import grouped
 
 SHOWN = 8

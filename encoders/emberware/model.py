@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from encoders.kit.option import Value
 from encoders.kit.plan import Inputs, Params
-from encoders.kit.source.gltf.source import Gltf, decode_gltf
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.source import decode_gltf
 
 # Keeps the URIs of buffers apart from the node's other inputs.
 REFERENCE = "ref/"
@@ -17,7 +18,7 @@ def open_part(inputs: Inputs, params: Params) -> Gltf:
         for name, data in inputs.items()
         if name.startswith(REFERENCE)
     }
-    return decode_gltf(inputs["model"], str(params["source"]), resources)
+    return decode_gltf(inputs["model"], str(params["source"]), resources, with_materials=False)
 
 
 def whole_numbers(value: Value) -> list[int] | None:

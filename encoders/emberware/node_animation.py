@@ -22,9 +22,10 @@ from encoders.emberware.rig import check_bone_count, skin_of_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_pose
 from encoders.kit.source.gltf.skin import Skin
-from encoders.kit.source.gltf.source import Gltf, decode_gltf
+from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.warning import grouped
 
 # The input that holds the skin of another file.
@@ -63,7 +64,7 @@ def encode_animation(inputs: Inputs, params: Params) -> Outputs:
 
 def open_skeleton(inputs: Inputs, params: Params) -> Gltf:
     """Parse the part of another file that holds the skin."""
-    return decode_gltf(inputs[SKELETON], str(params["skeleton"]), {})
+    return decode_gltf(inputs[SKELETON], str(params["skeleton"]), {}, with_materials=False)
 
 
 def moves_bones(gltf: Gltf, clip: Clip, skin: Skin) -> bool:

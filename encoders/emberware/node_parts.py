@@ -14,7 +14,7 @@ from encoders.emberware.profile import BONE_LIMIT
 from encoders.emberware.rig import used_joints
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.subset import write_subset
 from encoders.kit.warning import grouped
 

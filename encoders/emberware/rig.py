@@ -17,11 +17,12 @@ from encoders.emberware.model import whole_numbers
 from encoders.emberware.profile import BONE_LIMIT
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs, Params
+from encoders.kit.source.gltf.document import node_place
 from encoders.kit.source.gltf.matrix import Doubles, invert, multiply
 from encoders.kit.source.gltf.node import local_matrix
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.scene import place_primitives
 from encoders.kit.source.gltf.skin import Skin, decode_skin
-from encoders.kit.source.gltf.source import Gltf
 
 # The input that lists the joints to keep.
 KEPT = "joints"
@@ -89,7 +90,7 @@ def bone_above(gltf: Gltf, skin: Skin, node: int) -> tuple[int, Doubles] | None:
     bones = {joint: number for number, joint in enumerate(skin.joints)}
     matrix: Doubles = np.eye(4)
     while node >= 0 and node not in bones:
-        local = local_matrix(gltf.document.nodes[node], gltf.name, f"nodes[{node}]")
+        local = local_matrix(gltf.document.nodes[node], gltf.name, node_place(gltf.document, node))
         matrix = multiply(np.array(local).reshape(4, 4), matrix)
         node = gltf.parents[node]
     return (bones[node], matrix) if node >= 0 else None

@@ -18,9 +18,10 @@ from encoders.emberware.rig import Rig, bone_above, check_bone_count
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.bake import bake
 from encoders.kit.source.gltf.matrix import invert, multiply
-from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
+from encoders.kit.source.gltf.mesh import decode_primitive
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.primitive import Primitive
 from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
-from encoders.kit.source.gltf.source import Gltf
 
 # Joint numbers are bytes.
 JOINT_LIMIT = 256

@@ -16,7 +16,7 @@ from encoders.kac.material import texture_slot
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.back_side import add_backs
 from encoders.kit.mesh.mesh import Attribute, Mesh, compact
-from encoders.kit.mesh.normal import Shading, drop_degenerate, fill_normals, normalise
+from encoders.kit.mesh.normal import Shading, drop_degenerate, normalise, shade_mesh
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.option import Value
 from encoders.kit.source.material import Material, Texture
@@ -44,6 +44,8 @@ def build_geometry(
     """Build arrays in which every corner has a normal and a UV and every triangle a material."""
     # Degenerate triangles have no normal, and Kelpo culls by normals.
     mesh, flat_count = drop_degenerate(mesh)
+    # A KAC material is flat unless a smoothing group says otherwise.
+    mesh = replace(mesh, smoothing=np.maximum(mesh.smoothing, 0))
     if not mesh.triangle_count:
         facts = {"asset": source, "triangles without an area": flat_count}
         raise EncodeError("no triangle has an area", facts, "Check the scale of the model.")
@@ -92,9 +94,7 @@ def _loss_warnings(mesh: Mesh, flat_count: int, source: str) -> list[str]:
 
 def _with_normals(mesh: Mesh, shading: Shading) -> Mesh:
     """Give every corner a unit normal: the source's with "auto" shading, else a computed one."""
-    if shading != "auto":
-        mesh = replace(mesh, normal=None)
-    mesh = fill_normals(mesh, shading)
+    mesh = shade_mesh(mesh, shading)
     assert mesh.normal is not None
     unit = normalise(mesh.normal.values).astype(np.float32)
     return replace(mesh, normal=Attribute(unit, mesh.normal.corner))
@@ -109,7 +109,7 @@ def _is_smooth(mesh: Mesh, normal: Array, shading: Shading) -> npt.NDArray[np.bo
     """
     count = mesh.triangle_count
     if shading != "auto":
-        return np.full(count, shading == "smooth")
+        return np.full(count, shading != "flat")
     is_smooth: npt.NDArray[np.bool_] = mesh.smoothing != 0
     if mesh.has_v_up:
         return is_smooth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, double_sided
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Flag, Number, Option, chosen
 from encoders.kit.plan import (
     Asset,
@@ -40,11 +40,7 @@ OPTIONS = {
         None,
         "how textures are read beyond their edges; the source says it where this does not",
     ),
-    "shading": Option(
-        Choice(("auto", "smooth", "flat")),
-        "auto",
-        "the source's normals, or new ones that are smooth or flat everywhere",
-    ),
+    **SHADING,
     "mirror": Option(
         Flag(), False, "turn z around, because Kelpo's view is left-handed and sources are not"
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, double_sided
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Flag, Number, Option, Value, chosen
 from encoders.kit.plan import (
     Asset,
@@ -68,8 +68,9 @@ MESH = Kind(
         "strip": Option(Flag(), True, "whether triangles are joined to strips"),
         "flip_v": Option(Flag(), False, "whether v is stored as 1 - v, for UVs with v upwards"),
         "generate_normals": Option(
-            Flag(), False, "whether corners without a normal get a computed one instead of zeros"
+            Flag(), True, "whether corners without a normal get a computed one instead of zeros"
         ),
+        **SHADING,
         **MESH_IMPORT_OPTIONS,
     },
 )

@@ -8,6 +8,7 @@ become zeros, with a warning.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.back_side import add_backs
 from encoders.kit.mesh.import_mesh import import_mesh
 from encoders.kit.mesh.mesh import Attribute, weld
-from encoders.kit.mesh.normal import fill_normals
+from encoders.kit.mesh.normal import Shading, shade_mesh
 from encoders.kit.mesh.triangle import Indices, has_distinct_corners
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
@@ -48,8 +49,9 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     # Patches hold no skinning, so nothing keeps a skinned mesh where its joints are.
     mesh = replace(model.mesh, joints=None, weights=None)
     mesh = import_mesh(mesh, params, source, warnings.append)
-    if params["generate_normals"]:
-        mesh = fill_normals(mesh)
+    shading = cast(Shading, params.get("shading", "auto"))
+    if params["generate_normals"] or shading != "auto":
+        mesh = shade_mesh(mesh, shading)
     mesh = add_backs(mesh, params.get("double_sided"))
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
     warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)

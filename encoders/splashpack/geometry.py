@@ -16,7 +16,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.back_side import REVERSED, has_back
 from encoders.kit.mesh.import_option import SOURCE
 from encoders.kit.mesh.mesh import Mesh
-from encoders.kit.mesh.normal import fill_normals, normalise
+from encoders.kit.mesh.normal import normalise
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.plan import Params
 from encoders.kit.source.material import Material
@@ -85,7 +85,7 @@ def gather_corners(
 ) -> Corners:
     """Return all triangles, front and back, in the order in which they are written."""
     model, tile_limit = decoded.model, int(str(params["tile_limit"]))
-    mesh = fill_normals(model.mesh)
+    mesh = model.mesh
     materials = [*mesh.materials, Material()]
     for number in np.unique(mesh.material).tolist():
         warnings += describe_losses(materials[number])

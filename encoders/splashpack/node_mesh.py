@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.normal import Shading
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
@@ -32,7 +33,8 @@ AXES = np.array([-1.0, -1.0, 1.0])
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     """Encode a source as `objects`, `triangles` and the textures that it `uses`."""
     source, scale = str(params["source"]), float(str(params["scale"]))
-    decoded = decode_objects(inputs, source)
+    shading = cast(Shading, params.get("shading", "auto"))
+    decoded = decode_objects(inputs, source, shading)
     warnings = [*decoded.model.warnings]
     decoded = import_objects(decoded, params, warnings)
     textures = find_textures(decoded.model, cast(list[str], params["missing"]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from encoders.kit.mesh.normal import Shading, shade_mesh
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.matrix import compose, decompose, determinant
 from encoders.kit.source.gltf.rotation import to_matrix
@@ -43,14 +44,15 @@ class DecodedObjects:
     object_of_part: npt.NDArray[np.int64]
 
 
-def decode_objects(inputs: Inputs, source: str) -> DecodedObjects:
-    """Decode a source into objects."""
+def decode_objects(inputs: Inputs, source: str, shading: Shading = "auto") -> DecodedObjects:
+    """Decode a source into objects; every corner gets a normal."""
     model = open_model(inputs, source, split=_split)
     objects = tuple(
         SceneObject(one.name, one.transform[:3, 3], one.transform[:3, :3]) for one in model.objects
     )
+    mesh = shade_mesh(model.mesh, shading)
     # Frees the bytes of the sources: the mesh is all that is needed from here on.
-    return DecodedObjects(replace(model, inputs={}), objects, model.part_object)
+    return DecodedObjects(replace(model, inputs={}, mesh=mesh), objects, model.part_object)
 
 
 def _split(world: Doubles) -> tuple[Doubles, Doubles]:

@@ -12,6 +12,7 @@ from typing import cast
 
 from encoders.kit.error import EncodeError
 from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
 from encoders.kit.source.registry import model_suffixes
@@ -25,6 +26,7 @@ SCENE = Kind(
         "scale": Option(
             Number(0.001, 1_000_000), 100, "how many units of the source make 1.0 on the console"
         ),
+        **SHADING,
         "tile_limit": Option(
             Number(1, 4096, whole=True),
             64,

@@ -33,7 +33,7 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of each tile, each material, and the images embedded in the source."""
     known: Any = params
     model, lost = _import_model(open_model(inputs, known["source"]), known)
-    objects, warnings = build_object_meshes(model)
+    objects, warnings = build_object_meshes(model, known.get("shading", "auto"))
     warnings += lost
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Attribute, Floats, Mesh, Part, first_use, select, weld
-from encoders.kit.mesh.normal import drop_degenerate, fill_normals
+from encoders.kit.mesh.normal import Shading, drop_degenerate, shade_mesh
 from encoders.kit.mesh.texcoord import place_uv
 from encoders.kit.source.material import Material, Texture
 from encoders.kit.source.model import Model
@@ -52,7 +52,9 @@ class ObjectMesh:
         )
 
 
-def build_object_meshes(model: Model) -> tuple[list[ObjectMesh], list[str]]:
+def build_object_meshes(
+    model: Model, shading: Shading = "auto"
+) -> tuple[list[ObjectMesh], list[str]]:
     """Split a model by object and material, in the source's order; also return warnings."""
     mesh, flat = drop_degenerate(model.mesh)
     if not mesh.triangle_count:
@@ -66,7 +68,7 @@ def build_object_meshes(model: Model) -> tuple[list[ObjectMesh], list[str]]:
             )
         )
     # After degenerate triangles are gone: they have no direction to contribute.
-    mesh = fill_normals(mesh)
+    mesh = shade_mesh(mesh, shading)
     keys = [_key(part) for part in mesh.parts]
     objects = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     owner = np.array([objects[key] for key in keys], np.int64)[mesh.part]

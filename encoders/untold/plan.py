@@ -214,6 +214,7 @@ class _Planner:
                 "tile_size": list(self.grid.size),
                 "floor": self.grid.floor,
                 "clip": self.options["clip"],
+                "shading": self.options["shading"],
                 "objects": [[one.key, _flat(spans)] for one, spans in placed],
                 "shared": {one.key: self._advice(one) for one, spans in placed if spans is None},
                 "tiles": list(tiles),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import Kind, Reader, Target
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
@@ -29,6 +29,7 @@ OPTIONS = {
         "whether objects are cut at the borders of tiles; otherwise the tile in which an object's "
         "middle lies has all of it",
     ),
+    **SHADING,
     "compression": Option(
         Choice(("none", "lz4", "zstd")),
         "none",

@@ -13,6 +13,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.buffer import buffer_bytes
 from encoders.kit.source.gltf.container import decode_container
 from encoders.kit.source.gltf.document import decode_document
+from encoders.kit.source.gltf.extension import HARMLESS, KNOWN
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.uri import decode_data_uri, decode_percent, decode_uri
 from tests.kit.glb_builder import glb, quad
@@ -99,12 +100,32 @@ def test_unknown_keys_are_skipped():
 def test_unknown_required_extension_is_refused_by_name():
     text = {
         "asset": {"version": "2.0"},
-        "extensionsRequired": ["KHR_materials_pbrSpecularGlossiness"],
+        "extensionsRequired": ["ACME_materials_rust"],
     }
     with pytest.raises(EncodeError) as error:
         decode_gltf(json.dumps(text).encode(), "x.gltf")
-    assert error.value.facts["found"] == "KHR_materials_pbrSpecularGlossiness"
-    assert "metallic" in error.value.hint
+    assert error.value.facts["found"] == "ACME_materials_rust"
+
+
+def test_all_unknown_required_extensions_are_named_at_once():
+    required = ["ACME_fog", "KHR_lights_punctual", "ACME_rain"]
+    text = {"asset": {"version": "2.0"}, "extensionsRequired": required}
+    with pytest.raises(EncodeError, match="required extensions are not supported") as error:
+        decode_gltf(json.dumps(text).encode(), "x.gltf")
+    assert error.value.facts["found"] == "ACME_fog, ACME_rain"
+
+
+@pytest.mark.parametrize("extension", sorted(HARMLESS | KNOWN))
+def test_required_extension_that_changes_nothing_shown_is_no_reason_to_refuse(extension):
+    text = {"asset": {"version": "2.0"}, "extensionsRequired": [extension]}
+    assert decode_gltf(json.dumps(text).encode(), "x.gltf").warnings == ()
+
+
+def test_extension_of_materials_is_nothing_to_a_reader_of_shapes():
+    keys = ["ACME_materials_rust", "KHR_materials_sheen"]
+    text = {"asset": {"version": "2.0"}, "extensionsRequired": keys, "extensionsUsed": keys}
+    data = json.dumps(text).encode()
+    assert decode_gltf(data, "x.gltf", with_materials=False).warnings == ()
 
 
 def test_unknown_used_extension_is_a_warning():

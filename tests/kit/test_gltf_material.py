@@ -13,6 +13,7 @@ from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.gltf.image import image_source
 from encoders.kit.source.gltf.material import decode_materials
 from encoders.kit.source.gltf.source import decode_gltf
+from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.material import Material, Sampler, Texture
 from tests.kit.glb_builder import Builder
 
@@ -131,7 +132,6 @@ def test_sampler_says_wrap_and_filter(record, sampler):
         ({"texture": {"source": 0, "sampler": 0}, "samplers": [{"wrapS": 1}]}, "wrap is unknown"),
         ({"texture": {"source": 3}}, "points at nothing"),
         ({"info": {"index": 2}}, "points at nothing"),
-        ({"texture": {"extensions": {"KHR_texture_basisu": {"source": 0}}}}, "no PNG or JPEG"),
         ({"info": {"extensions": {"KHR_texture_transform": {"scale": 2}}}}, "not valid"),
     ],
 )
@@ -145,6 +145,22 @@ def test_texture_of_a_basis_image_uses_its_fallback():
     images = [{"uri": "a.png"}, {"uri": "a.ktx2"}]
     texture, _ = textured(texture={"source": 0, "extensions": extension}, images=images)
     assert texture.uri == "a.png"
+
+
+@pytest.mark.parametrize(
+    "key", ["EXT_texture_webp", "EXT_texture_avif", "KHR_texture_basisu", "MSFT_texture_dds"]
+)
+def test_texture_without_an_image_of_its_own_shows_that_of_an_extension(key):
+    images = [{"uri": "a.png"}, {"uri": "a.other"}]
+    texture, _ = textured(texture={"extensions": {key: {"source": 1}}}, images=images)
+    assert (texture.uri, texture.image) == ("a.other", 1)
+
+
+def test_of_several_images_one_that_can_be_read_is_shown():
+    extensions = {"KHR_texture_basisu": {"source": 0}, "EXT_texture_webp": {"source": 1}}
+    images = [{"uri": "a.ktx2"}, {"uri": "a.webp"}]
+    texture, _ = textured(texture={"extensions": extensions}, images=images)
+    assert texture.uri == "a.webp"
 
 
 def test_texture_without_an_image_is_left_out_with_a_warning():
@@ -216,3 +232,20 @@ def test_the_specification_s_example_reads_the_lower_left_quarter_turned():
 def test_the_specification_s_example_of_a_turned_axis():
     texture = Texture(offset=(0, 1), scale=(1, -1))
     assert transform_uv(texture, CORNERS).tolist() == [[0, 1], [1, 1], [0, 0], [1, 0]]
+
+
+def test_diffuse_colour_and_texture_of_the_older_surface_are_the_base_colour():
+    older = {
+        "diffuseFactor": [0.5, 0.25, 1, 0.75],
+        "diffuseTexture": {"index": 0},
+        "glossinessFactor": 0.25,
+    }
+    record = {"extensions": {"KHR_materials_pbrSpecularGlossiness": older}}
+    images = {"textures": [{"source": 0}], "images": [{"uri": "a.png"}]}
+    (material,), _ = materials(record, **images)
+    assert material.base_color == (0.5, 0.25, 1, 0.75)
+    assert (material.metallic, material.roughness) == (0, 0.75)
+    assert material.textures["base_color"].uri == "a.png"
+    document = {"asset": {"version": "2.0"}, "materials": [record], **images}
+    (surface,) = survey_gltf(json.dumps(document).encode(), "m.gltf")["surfaces"]
+    assert (surface["alpha"], surface["images"]) == (0.75, {"base_color": {"image": 0}})

@@ -64,7 +64,7 @@ def test_points_and_lines_are_left_out_with_a_warning(mode):
     gltf = opened(builder)
     assert place_primitives(gltf) == []
     assert gltf.warnings == (
-        "meshes[0].primitives[0] has points or lines and was ignored [ignored]",
+        '"square" (meshes[0].primitives[0]) has points or lines and was ignored [ignored]',
     )
 
 
@@ -111,7 +111,9 @@ def test_every_attribute_is_read_with_its_type():
     np.testing.assert_allclose(primitive.color[0], [1, 0, 0.2, 1])
     assert primitive.joints[0].tolist() == list(range(8))
     assert primitive.weights[0].tolist() == [1, 0, 0, 0, 0.5, 0, 0, 0]
-    assert gltf.warnings == ("meshes[0].primitives[0]: attribute COLOR_1 was ignored [ignored]",)
+    assert gltf.warnings == (
+        '"mesh" (meshes[0].primitives[0]): attribute COLOR_1 was ignored [ignored]',
+    )
 
 
 def test_morph_targets_are_reported():
@@ -269,7 +271,7 @@ def test_skinned_primitive_is_baked_where_its_joints_rest():
     (placed,) = place_primitives(gltf)
     baked = bake(gltf, placed)
     np.testing.assert_array_equal(baked.position, np.add(POSITIONS, (0, 2, 1)))
-    assert gltf.warnings == ("nodes[0] is skinned: its rest pose was taken [ignored]",)
+    assert gltf.warnings == ('"place" (nodes[0]) is skinned: its rest pose was taken [ignored]',)
 
 
 def test_joint_outside_the_skin_is_refused_unless_it_has_no_weight():

@@ -120,3 +120,83 @@ def test_view_outside_the_extension_s_limits_is_refused(change):
     fields = {"buffer": 0, "byte_length": 0, "byte_stride": 12, "count": 3, "mode": "ATTRIBUTES"}
     with pytest.raises(EncodeError, match="meshopt"):
         decode_meshopt(memoryview(b"\xa0" + bytes(60)), MeshoptView(**(fields | change)), "a", "w")
+
+
+def version_1(control: int, columns: bytes, baseline: bytes, channel: int) -> bytes:
+    """A stream of one block of four-byte elements: control, columns, padding, tail."""
+    tail = bytes(24 - 5) + baseline + bytes((channel,))
+    return bytes((0xA1, control)) + columns + tail
+
+
+def decode_version_1(data: bytes, count: int) -> np.ndarray:
+    view = MeshoptView(buffer=0, byte_length=0, byte_stride=4, count=count, mode="ATTRIBUTES")
+    return np.frombuffer(decode_meshopt(memoryview(data), view, "a", "w"), np.uint8).reshape(-1, 4)
+
+
+def test_columns_of_version_1_are_groups_zeros_or_literals():
+    # Column 0: single bits, least significant first, where a one stands for a byte further on;
+    # column 1: raw groups; column 2: nothing; column 3: a byte for each element, not padded.
+    single = b"\x01" + bytes((0b00000101, 0)) + b"\x02\x04"
+    raw = b"\x03" + bytes(range(0, 20, 2)) + bytes(6)
+    literal = bytes((2, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+    data = version_1(0b11_10_01_00, single + raw + literal, bytes((10, 20, 30, 40)), 0)
+    found = decode_version_1(data, 10)
+    assert found[:, 0].tolist() == [11, 11, *[13] * 8]
+    assert found[:, 1].tolist() == (20 + np.cumsum(np.arange(10))).tolist()
+    assert found[:, 2].tolist() == [30] * 10
+    assert found[:, 3].tolist() == [*[41] * 9, 40]
+
+
+def test_channel_of_version_1_adds_numbers_of_16_bits():
+    zigzag = np.array([(0, 0), (600, 3), (1, 0)], "<u2").view(np.uint8)
+    baseline = np.array((1000, 7), "<u2").tobytes()
+    found = decode_version_1(version_1(0xFF, zigzag.T.tobytes(), baseline, 1), 3).copy()
+    assert found.view("<u2").tolist() == [[1000, 7], [1300, 5], [1299, 5]]
+
+
+def test_channel_of_version_1_mixes_rotated_numbers_of_32_bits():
+    codes = np.array([0, 0x1234, 0xF000000F], "<u4")
+    baseline = np.array([0xAAAA0000], "<u4").tobytes()
+    columns = codes.view(np.uint8).reshape(-1, 4).T.tobytes()
+    found = decode_version_1(version_1(0xFF, columns, baseline, 4 << 4 | 2), 3).copy()
+    first = 0xAAAA0000 ^ 0x40000123
+    assert found.view("<u4").reshape(-1).tolist() == [0xAAAA0000, first, first ^ 0xFF000000]
+
+
+def test_every_truncated_stream_of_version_1_is_refused():
+    data = version_1(0xFF, bytes(range(16)), bytes(4), 0)
+    decode_version_1(data, 4)
+    for length in range(len(data)):
+        with pytest.raises(EncodeError, match="damaged"):
+            decode_version_1(data[:length], 4)
+
+
+@pytest.mark.parametrize(
+    ("stored", "colour"),
+    [((255, 0, 0, 128), (255, 255, 255, 0)), ((127, 0, 0, 127), (255, 255, 255, 255))],
+)
+def test_colour_filter_takes_its_scale_from_alpha(stored, colour):
+    view = MeshoptView(
+        buffer=0, byte_length=0, byte_stride=4, count=1, mode="ATTRIBUTES", filter="COLOR"
+    )
+    data = version_1(0b10101010, b"", bytes(stored), 0)
+    found = decode_meshopt(memoryview(data), view, "a", "w")
+    assert tuple(found) == colour
+
+
+def test_the_khronos_extension_has_the_same_fields():
+    view, encoded, decoded = case("attributes")
+    builder = Builder()
+    place = builder.view(encoded)
+    packed = builder.json["bufferViews"][place]
+    extension = packed | {"byteStride": view.byte_stride, "count": view.count, "mode": view.mode}
+    builder.json["bufferViews"][place] = {
+        "buffer": 0,
+        "byteLength": len(decoded),
+        "extensions": {"KHR_meshopt_compression": extension},
+    }
+    builder.add(
+        "accessors", bufferView=place, componentType=5121, count=len(decoded), type="SCALAR"
+    )
+    gltf = decode_gltf(builder.glb(), "a")
+    assert decode_accessor(gltf, 0).tobytes() == decoded

@@ -7,6 +7,7 @@ import pytest
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.model import open_model
+from encoders.kit.warning import group_of
 from tests.kit.glb_builder import quad
 
 OBJ = b"mtllib ../mat/a.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl wood\nf 1 2 3\n"
@@ -34,11 +35,13 @@ def test_missing_image_is_named_with_its_material_and_line() -> None:
     assert caught.value.hint == "Add the image, or take `map_Kd` out of the material."
 
 
-def test_missing_library_is_named_with_its_line() -> None:
-    with pytest.raises(EncodeError) as caught:
-        open_model({"a/m/a.obj": b"# note\n" + OBJ}, "a/m/a.obj")
-    assert caught.value.facts["file"] == "a/mat/a.mtl"
-    assert caught.value.facts["named in"] == "a/m/a.obj, line 2"
+def test_missing_library_is_a_warning_with_its_line_and_leaves_plain_materials() -> None:
+    model = open_model({"a/m/a.obj": b"# note\n" + OBJ}, "a/m/a.obj")
+    (warning,) = model.warnings
+    assert warning.startswith("a/m/a.obj, line 2: a/mat/a.mtl was not found")
+    assert group_of(warning) == "missing"
+    assert model.mesh.materials[0].name == "wood"
+    assert not model.mesh.materials[0].textures
 
 
 def test_missing_library_does_no_harm_where_no_material_is_used() -> None:

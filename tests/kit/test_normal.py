@@ -12,6 +12,7 @@ from encoders.kit.mesh.normal import (
     fill_normals,
     find_degenerate,
     normalise,
+    shade_mesh,
     transform_normals,
 )
 from encoders.kit.source.obj.decode import decode_obj
@@ -120,3 +121,53 @@ def test_transform_is_the_inverse_transpose_where_there_is_one(values: list[floa
     expected = np.linalg.inv(matrix).T @ normal[0]
     turned = transform_normals(normal, matrix.tolist())[0]
     assert np.allclose(turned, expected / np.linalg.norm(expected), atol=1e-4)
+
+
+def column(sides: int, smoothing: bytes = b"") -> Mesh:
+    """The sides of a column without lids, two triangles each."""
+    angles = 2 * np.pi * np.arange(sides) / sides
+    lines = [f"v {np.cos(a)} {y} {np.sin(a)}" for y in (0, 1) for a in angles]
+    for k in range(sides):
+        a, b = k + 1, (k + 1) % sides + 1
+        lines += [f"f {a} {a + sides} {b}", f"f {b} {a + sides} {b + sides}"]
+    return mesh_of(smoothing + "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(("sides", "is_smooth"), [(4, False), (6, False), (8, True), (12, True)])
+def test_without_groups_small_angles_are_smooth_and_large_ones_are_edges(
+    sides: int, is_smooth: bool
+) -> None:
+    found = normals(fill_normals(column(sides)))
+    wanted = normals(fill_normals(column(sides), "smooth" if is_smooth else "flat"))
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_groups_that_the_source_tells_count_more_than_angles() -> None:
+    flat = normals(fill_normals(column(12, b"s off\n")))
+    assert np.array_equal(flat, normals(fill_normals(column(12), "flat")))
+    smooth = fill_normals(column(4, b"s 1\n"))
+    assert np.array_equal(normals(smooth), normals(fill_normals(column(4), "smooth")))
+
+
+def test_angle_divides_a_position_between_edges() -> None:
+    """Of three sides at one corner, two that are nearly level share a normal."""
+    text = b"v 0 0 0\nv 1 0 0\nv 1 1 0.1\nv 0 1 0\nv 0 0 -1\nf 1 2 3\nf 1 3 4\nf 2 1 5\n"
+    found = normals(fill_normals(mesh_of(text)))
+    assert np.array_equal(found[0, 0], found[1, 0])
+    assert abs(found[2, 1] @ found[0, 0]) < 0.2
+
+
+def test_shading_replaces_normals_unless_it_is_auto() -> None:
+    text = BEND + b"vn 0 1 0\nf 1//1 2//1 3//1\nf 1//1 4//1 2//1\n"
+    assert normals(shade_mesh(mesh_of(text), "auto")).tolist() == [[[0, 1, 0]] * 3] * 2
+    assert normals(shade_mesh(mesh_of(text), "flat"))[0, 0].tolist() == [0, 0, -1]
+    assert normals(shade_mesh(mesh_of(text), "angle"))[1, 0].tolist() == [-1, 0, 0]
+
+
+def test_fan_of_many_triangles_is_shaded_quickly() -> None:
+    count = 5000
+    angles = 2 * np.pi * np.arange(count) / count
+    lines = ["v 0 0.1 0", *(f"v {np.cos(a)} 0 {np.sin(a)}" for a in angles)]
+    lines += [f"f 1 {(k + 1) % count + 2} {k + 2}" for k in range(count)]
+    found = normals(fill_normals(mesh_of("\n".join(lines).encode())))
+    assert np.allclose(found[:, 0], (0, 1, 0), atol=1e-3)

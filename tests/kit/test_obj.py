@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Part
+from encoders.kit.mesh.mesh import NOT_TOLD, Attribute, Part
 from encoders.kit.source.material import Material
 from encoders.kit.source.obj import block as obj_block
 from encoders.kit.source.obj.block import sort_lines
@@ -144,7 +144,7 @@ f 1 2 4
     ]
     assert [material.name for material in mesh.materials] == ["dark oak", "iron"]
     assert mesh.material.tolist() == [-1, 0, 1, 1, 0]
-    assert mesh.smoothing.tolist() == [0, 1, 0, 0, 7]
+    assert mesh.smoothing.tolist() == [NOT_TOLD, 1, 0, 0, 7]
     assert (mesh.materials[1].file, mesh.materials[1].place) == ("a.obj", "line 12")
 
 

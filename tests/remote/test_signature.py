@@ -35,7 +35,7 @@ from tests.remote.test_build import clone, new_game, remote_warnings, share
 NODE = hashlib.sha256(b"node").hexdigest()
 SECRET, OTHER = "a-key-of-many-letters", "another-key-of-letters"
 OUTPUTS: dict[str, Place] = {"data": "build/toy/a.bin", "note": None}
-NOT_USED = "7 results without a valid signature were not used"
+NOT_USED = "7 results without a valid signature were not used [shared-cache]"
 
 
 def sha(data: bytes) -> str:
@@ -202,7 +202,7 @@ def test_unsigned_results_are_not_used_however_many_there_are(
     ran = clone(game, tmp_path / "second").doit()
     assert len(ran.built) == 44
     (warning,) = remote_warnings(ran)
-    assert warning.endswith(": 44 results without a valid signature were not used")
+    assert warning.endswith(": 44 results without a valid signature were not used [shared-cache]")
 
 
 def test_a_key_comes_from_a_file_as_well(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_option import KEEP
 from encoders.kit.mesh.mesh import Attribute, Mesh
+from encoders.kit.mesh.normal import Shading, shade_mesh
 from encoders.kit.mesh.reduce import reduce_mesh
 from encoders.kit.option import Value
 from encoders.kit.plan import Params
@@ -21,7 +23,7 @@ Warn = Callable[[str], object]
 
 
 def import_mesh(mesh: Mesh, params: Params, name: str, warn: Warn) -> Mesh:
-    """Turn, move and simplify a mesh as the params ask; missing params ask for nothing.
+    """Turn, move, simplify and shade a mesh as the params ask; missing params ask for nothing.
 
     Only a mesh that cannot be simplified as far as asked gives a warning.
     """
@@ -33,8 +35,13 @@ def import_mesh(mesh: Mesh, params: Params, name: str, warn: Warn) -> Mesh:
     mesh = turn_z_up(mesh) if is_turned else mesh
     mesh = mesh if pivot == KEEP else _moved(mesh, pivot)
     wanted = wanted_triangles(mesh.triangle_count, params, name)
-    if wanted is None:
-        return mesh
+    mesh = mesh if wanted is None else _reduced(mesh, wanted, warn)
+    shading = cast(Shading, params.get("shading", "auto"))
+    # With "auto" the target decides whether missing normals are needed at all.
+    return mesh if shading == "auto" else shade_mesh(mesh, shading)
+
+
+def _reduced(mesh: Mesh, wanted: int, warn: Warn) -> Mesh:
     reduced = reduce_mesh(mesh, wanted)
     if reduced.triangle_count > wanted:
         least = f"the shape permits no less than {reduced.triangle_count}"

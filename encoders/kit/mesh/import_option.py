@@ -3,7 +3,8 @@
 A target adds `MESH_IMPORT` to the options of a kind, gives its node the params
 `chosen(asset.options, MESH_IMPORT)`, and its encoder calls `import_mesh` on the decoded mesh. A
 target without a `flip_v` of its own adds `FLIP_V` as well and calls `flip_v`. A target that can
-show back sides adds `double_sided(default)` and calls `add_backs` of `back_side`.
+show back sides adds `double_sided(default)` and calls `add_backs` of `back_side`. One that stores
+normals adds `SHADING`.
 Imported while planning, so it must not import numpy.
 """
 
@@ -23,6 +24,14 @@ MESH_IMPORT = {
         Number(1, 1 << 30, whole=True), None, "simplify the mesh to at most so many triangles"
     ),
     "simplify": Option(Number(0, 1), None, "simplify the mesh to this part of its triangles"),
+}
+SHADING = {
+    "shading": Option(
+        Choice(("auto", "angle", "smooth", "flat")),
+        "auto",
+        "the source's normals, or new ones: smooth where triangles meet at less than 50 degrees, "
+        "smooth everywhere, or flat",
+    )
 }
 FLIP_V = {"flip_v": Option(Flag(), False, "whether v is turned over")}
 # The value of `double_sided` that follows the materials.

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float32]
 Corners = npt.NDArray[np.int32]
 # Keys of rows are products of ranges; below this they cannot overflow 64 bits.
 KEY_LIMIT = 2**62
+# The smoothing of triangles about which the source says nothing.
+NOT_TOLD = -1
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -65,9 +67,10 @@ class Mesh:
     """Triangles with separately indexed attributes, in the order of the source.
 
     `part`, `material` (-1: none) and `smoothing` have one entry for each triangle. Smoothing is
-    the OBJ group number, 0 for flat; a glTF reader writes 1. `has_v_up` tells whether v = 0 is the
-    bottom of the image (OBJ) or its top (glTF), `has_linear_color` whether vertex and material
-    colours are linear (glTF) or to be used as they are (OBJ).
+    the OBJ group number, 0 for flat, NOT_TOLD where the file has none; a glTF reader writes 1.
+    `has_v_up` tells whether v = 0 is the bottom of the image (OBJ) or its top (glTF),
+    `has_linear_color` whether vertex and material colours are linear (glTF) or to be used as they
+    are (OBJ).
     """
 
     position: Attribute[np.float32]

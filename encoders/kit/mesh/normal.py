@@ -13,25 +13,50 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.mesh.mesh import Attribute, Floats, Mesh, compact, first_use, select
+from encoders.kit.mesh.mesh import (
+    NOT_TOLD,
+    Attribute,
+    Corners,
+    Floats,
+    Mesh,
+    compact,
+    first_use,
+    select,
+)
 from encoders.kit.mesh.polygon import area_vectors
+from encoders.kit.mesh.triangle import edges_of, join_along_edges, paired_edges
 
 Doubles = npt.NDArray[np.float64]
-Shading = Literal["auto", "smooth", "flat"]
+Shading = Literal["auto", "angle", "smooth", "flat"]
+# Triangles that meet at a smaller angle than 50 degrees share a normal: eight-sided columns are
+# round, six-sided ones and boxes have edges. This is the cosine, written out because libraries
+# round theirs differently.
+SMOOTH_COSINE = 0.6427876096865394
+
+
+def shade_mesh(mesh: Mesh, shading: Shading = "auto") -> Mesh:
+    """Return the mesh with all normals: the source's with "auto" where it has any, else new ones.
+
+    New normals do not fit the source's tangents, so these are left out.
+    """
+    if shading != "auto":
+        mesh = replace(mesh, normal=None, tangent=None)
+    return fill_normals(mesh, shading)
 
 
 def fill_normals(mesh: Mesh, shading: Shading = "auto") -> Mesh:
     """Give each corner without a normal, or with one of length zero, a computed one.
 
-    A smooth normal is the sum of the area vectors around a position within a smoothing group: with
-    "auto" the source's groups, where group 0 is flat, with "smooth" one group for all triangles. A
-    flat normal is the triangle's. Corners of degenerate triangles may keep zeros.
+    A smooth normal is the sum of the area vectors around a position, within a smoothing group or
+    where triangles meet at small angles; a flat one is the triangle's. With "auto" the source's
+    groups count, where group 0 is flat, and the angle where the source says nothing. Corners of
+    degenerate triangles may keep zeros.
     """
     missing = np.flatnonzero(_lacks_normal(mesh))
     if mesh.normal is not None and not len(missing):
         return mesh
     areas = _areas(mesh)
-    ids, count = _group_corners(mesh, shading)
+    ids, count = _group_corners(mesh, shading, areas)
     sums = np.stack([_sum(ids, areas[:, axis], count) for axis in range(3)], axis=1)
     found = normalise(sums[ids[missing]])
     # Opposite triangles can cancel out; then the corner gets its own triangle's normal.
@@ -53,20 +78,33 @@ def _lacks_normal(mesh: Mesh) -> npt.NDArray[np.bool_]:
     return lacks
 
 
-def _group_corners(mesh: Mesh, shading: Shading) -> tuple[npt.NDArray[np.intp], int]:
+def _group_corners(
+    mesh: Mesh, shading: Shading, areas: Doubles
+) -> tuple[npt.NDArray[np.intp], int]:
     """Return a group for each flat corner, the same for corners that share a normal."""
-    triangle = np.repeat(np.arange(mesh.triangle_count), 3)
-    groups = {
-        "auto": np.repeat(mesh.smoothing, 3),
-        "smooth": np.ones(len(triangle), np.int32),
-        "flat": np.zeros(len(triangle), np.int32),
-    }[shading]
-    is_flat = groups == 0
+    told = {"angle": NOT_TOLD, "smooth": 1, "flat": 0}
+    smoothing = mesh.smoothing if shading == "auto" else np.full_like(mesh.part, told[shading])
     # By value, not by row: a UV seam duplicates positions, but it is not a hard edge.
-    position = compact(mesh.position).corner.reshape(-1)
+    position = compact(mesh.position).corner
     # Flat corners are grouped by triangle, smooth ones by position and smoothing group.
-    first, ids = first_use([np.where(is_flat, triangle, position), groups])
+    key = np.where(smoothing[:, None] == 0, np.arange(len(smoothing))[:, None], position)
+    by_angle = smoothing == NOT_TOLD
+    if by_angle.any():
+        key = np.where(by_angle[:, None], _angle_groups(position, areas, by_angle), key)
+    first, ids = first_use([key.reshape(-1), np.repeat(smoothing, 3)])
     return ids, len(first)
+
+
+def _angle_groups(
+    position: Corners, areas: Doubles, by_angle: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Join corners across edges at which these triangles meet at a small angle."""
+    normal = normalise(areas)
+    one, other = paired_edges(edges_of(position))
+    a, b = normal[one // 3], normal[other // 3]
+    cosine = a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1] + a[:, 2] * b[:, 2]
+    is_smooth = (cosine >= SMOOTH_COSINE) & by_angle[one // 3] & by_angle[other // 3]
+    return join_along_edges(one[is_smooth], other[is_smooth], len(position)).reshape(-1, 3)
 
 
 def _sum(ids: npt.NDArray[np.intp], values: Doubles, count: int) -> Doubles:

@@ -19,6 +19,7 @@ from encoders.kit.mesh.triangle import (
     checked_triangles,
     edges_of,
     has_distinct_corners,
+    join_along_edges,
     paired_edges,
 )
 from encoders.kit.mesh.vector import Float64, dot, unit
@@ -129,20 +130,7 @@ def _groups(
 ) -> NDArray[np.int64]:
     """Return the first corner of each corner's group: connected by edges, equally oriented."""
     is_linked = orientation[one // 3] == orientation[other // 3]
-    one, other = one[is_linked], other[is_linked]
-    # Opposite edges: the start of one is the end of the other.
-    after_one, after_other = (edge // 3 * 3 + (edge + 1) % 3 for edge in (one, other))
-    here, near = np.concatenate([one, after_one]), np.concatenate([after_other, other])
-    group = np.arange(3 * len(orientation))
-    # Label propagation with path compression, until neighbours agree.
-    while True:
-        low = np.minimum(group[here], group[near])
-        if np.array_equal(group[here], low) and np.array_equal(group[near], low):
-            return group
-        np.minimum.at(group, group[here], low)
-        np.minimum.at(group, group[near], low)
-        while not np.array_equal(group, group[group]):
-            group = group[group]
+    return join_along_edges(one[is_linked], other[is_linked], len(orientation))
 
 
 def _weighted(mesh: TangentMesh, triangles: Indices, slope: Float64) -> tuple[Float64, Float64]:

@@ -57,6 +57,25 @@ def paired_edges(ends: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np
     return one[is_pair], other[is_pair]
 
 
+def join_along_edges(
+    one: NDArray[np.int64], other: NDArray[np.int64], triangles: int
+) -> NDArray[np.int64]:
+    """Return for each corner the first corner that pairs of opposite edges join it with."""
+    # Opposite edges: the start of one is the end of the other.
+    after_one, after_other = (edge // 3 * 3 + (edge + 1) % 3 for edge in (one, other))
+    here, near = np.concatenate([one, after_one]), np.concatenate([after_other, other])
+    group = np.arange(3 * triangles)
+    # Label propagation with path compression, until neighbours agree.
+    while True:
+        low = np.minimum(group[here], group[near])
+        if np.array_equal(group[here], low) and np.array_equal(group[near], low):
+            return group
+        np.minimum.at(group, group[here], low)
+        np.minimum.at(group, group[near], low)
+        while not np.array_equal(group, group[group]):
+            group = group[group]
+
+
 def edges_of(triangles: Indices) -> NDArray[np.int32]:
     """Return the edges (start, end) of all triangles, three for each."""
     return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)

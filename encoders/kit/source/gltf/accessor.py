@@ -14,7 +14,7 @@ import numpy.typing as npt
 from encoders.kit.source.gltf.buffer import view_bytes
 from encoders.kit.source.gltf.document import Accessor, Sparse, element
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 
 Array = npt.NDArray[Any]
 

@@ -13,10 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gltf.accessor import decode_floats
-from encoders.kit.source.gltf.document import Animation, AnimationSampler, Interpolation, element
+from encoders.kit.source.gltf.document import (
+    Animation,
+    AnimationSampler,
+    Interpolation,
+    element,
+    node_place,
+)
 from encoders.kit.source.gltf.fault import fault
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.rotation import normalise, slerp
-from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
@@ -61,7 +67,11 @@ def decode_clip(gltf: Gltf, index: int) -> Clip:
         element(gltf.document.nodes, node, where, gltf.name)
         if (node, path) in channels:
             gltf.warn(
-                grouped("ignored", f'clip "{record.name}": node {node} has two channels for {path}')
+                grouped(
+                    "ignored",
+                    f'clip "{record.name}": {node_place(gltf.document, node)} has two channels '
+                    f"for {path}",
+                )
             )
         sampler = record.samplers[channel.sampler]
         values = _values(gltf, sampler, len(times[sampler.input]), path, where)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from encoders.kit.source.gltf import document as spec
 from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats, to_floats
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]

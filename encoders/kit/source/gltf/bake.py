@@ -12,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from encoders.kit.source.gltf.document import node_place
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.matrix import Doubles, cofactor, determinant, multiply, transform
-from encoders.kit.source.gltf.mesh import Floats, Primitive
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.primitive import Floats, Primitive
 from encoders.kit.source.gltf.scene import PlacedPrimitive
 from encoders.kit.source.gltf.skin import decode_skin
-from encoders.kit.source.gltf.source import Gltf
 from encoders.kit.warning import grouped
 
 FLOAT32_RANGE = "positions within 3.40282e+38, which float32 holds"
@@ -25,7 +26,7 @@ FLOAT32_RANGE = "positions within 3.40282e+38, which float32 holds"
 
 def bake(gltf: Gltf, placed: PlacedPrimitive) -> Primitive:
     """Return the primitive in world space."""
-    primitive, where = placed.primitive, f"nodes[{placed.node}]"
+    primitive, where = placed.primitive, node_place(gltf.document, placed.node)
     matrices = placed.matrix
     # Many nodes may show one mesh, and each of them copies it.
     gltf.charge(primitive.position.nbytes + primitive.triangles.nbytes, where)

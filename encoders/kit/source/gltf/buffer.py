@@ -7,10 +7,10 @@ first needs it, so a fallback buffer that compression makes useless is never ask
 from __future__ import annotations
 
 from encoders.kit.source.gltf.document import Buffer, BufferView, element
-from encoders.kit.source.gltf.extension import MESHOPT, extension
+from encoders.kit.source.gltf.extension import KHR_MESHOPT, MESHOPT, extension
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.meshopt import MeshoptView, decode_meshopt
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.uri import decode_data_uri, decode_uri, is_data_uri
 
 # Decompressing costs much more time than copying, and the limit bounds time as well.
@@ -63,7 +63,7 @@ def view_bytes(gltf: Gltf, index: int) -> memoryview:
 
 def _view(gltf: Gltf, index: int, record: BufferView) -> memoryview:
     where = f"bufferViews[{index}]"
-    packed = extension(record, MESHOPT, MeshoptView, gltf.name, where)
+    packed = _compressed(gltf, record, where)
     if packed is None:
         return _slice(gltf, where, record.buffer, record.byte_offset, record.byte_length)
     data = _slice(gltf, where, packed.buffer, packed.byte_offset, packed.byte_length)
@@ -74,6 +74,15 @@ def _view(gltf: Gltf, index: int, record: BufferView) -> memoryview:
         found, allowed = f"{len(decoded)} bytes", f"{record.byte_length} bytes"
         raise fault("compressed view is shorter than declared", gltf.name, where, found, allowed)
     return memoryview(decoded)
+
+
+def _compressed(gltf: Gltf, record: BufferView, where: str) -> MeshoptView | None:
+    """Return the compressed form of a view; both extensions have the same fields."""
+    for key in (KHR_MESHOPT, MESHOPT):
+        packed = extension(record, key, MeshoptView, gltf.name, where)
+        if packed is not None:
+            return packed
+    return None
 
 
 def _slice(gltf: Gltf, where: str, buffer: int, offset: int, length: int) -> memoryview:

@@ -24,6 +24,9 @@ ElementType = Literal["SCALAR", "VEC2", "VEC3", "VEC4", "MAT2", "MAT3", "MAT4"]
 Interpolation = Literal["LINEAR", "STEP", "CUBICSPLINE"]
 AlphaMode = Literal["OPAQUE", "MASK", "BLEND"]
 
+# The first primitive mode that has triangles; strips and fans follow.
+TRIANGLES = 4
+
 Item = TypeVar("Item")
 Shape = TypeVar("Shape")
 
@@ -187,6 +190,7 @@ class Node(Named, frozen=True, kw_only=True):
     translation: Vec3 = (0.0, 0.0, 0.0)
     rotation: Vec4 = (0.0, 0.0, 0.0, 1.0)
     scale: Vec3 = (1.0, 1.0, 1.0)
+    weights: tuple[float, ...] = ()
 
 
 class Scene(Named, frozen=True, kw_only=True):
@@ -282,3 +286,25 @@ def element(items: Sequence[Item], index: int, kind: str, name: str) -> Item:
         return items[index]
     allowed = f"0 to {len(items) - 1}" if items else "none, the file has no such list"
     raise fault("index points at nothing", name, kind, index, allowed)
+
+
+def place(label: str, path: str) -> str:
+    """Say where something is: by its name, if it has one, then by its JSON path."""
+    return f'"{label}" ({path})' if label else path
+
+
+def node_place(document: Document, index: int, field: str = "") -> str:
+    """Say which node it is, or which field of it."""
+    label = document.nodes[index].name if 0 <= index < len(document.nodes) else ""
+    return place(label, f"nodes[{index}]{field}")
+
+
+def triangle_count(document: Document, primitive: Primitive, name: str) -> int:
+    """Count triangles by the declared counts; joining triangles of strips are counted too."""
+    source = (
+        primitive.attributes.get("POSITION") if primitive.indices is None else primitive.indices
+    )
+    if source is None or primitive.mode < TRIANGLES:
+        return 0
+    corners = element(document.accessors, source, "meshes[].primitives[]", name).count
+    return corners // 3 if primitive.mode == TRIANGLES else max(corners - 2, 0)

@@ -18,7 +18,7 @@ from encoders.kit.source.gltf.buffer import view_bytes
 from encoders.kit.source.gltf.document import Count, Record
 from encoders.kit.source.gltf.extension import DRACO
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 
 INSTALL_HINT = "Install it with `pip install cartwright[draco]`, or export without compression."
 MAGIC = b"DRACO"

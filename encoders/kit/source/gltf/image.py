@@ -10,7 +10,7 @@ from encoders.kit.source.content import find_image_format
 from encoders.kit.source.gltf.buffer import resource_bytes, view_bytes
 from encoders.kit.source.gltf.document import element
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.registry import IMAGE_FORMATS
 from encoders.kit.source.signature import describe_beginning, describe_content

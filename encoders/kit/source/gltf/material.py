@@ -10,15 +10,15 @@ import msgspec
 
 from encoders.kit.source.gltf import document as spec
 from encoders.kit.source.gltf.extension import (
-    BASISU,
     EMISSIVE_STRENGTH,
-    HINTS,
     TEXTURE_TRANSFORM,
     UNLIT,
     extension,
 )
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.surface import metallic_roughness
+from encoders.kit.source.gltf.texture import texture_image
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.material import AlphaMode, Filter, Material, Sampler, Slot, Texture, Wrap
 from encoders.kit.warning import grouped
@@ -52,7 +52,7 @@ def decode_materials(gltf: Gltf) -> tuple[Material, ...]:
 
 
 def _material(gltf: Gltf, record: spec.Material, where: str) -> Material:
-    pbr = record.pbr_metallic_roughness
+    pbr = metallic_roughness(record, gltf.name, where)
     glow = extension(record, EMISSIVE_STRENGTH, EmissiveStrength, gltf.name, where)
     strength = 1.0 if glow is None else glow.emissive_strength
     red, green, blue = record.emissive_factor
@@ -73,7 +73,7 @@ def _material(gltf: Gltf, record: spec.Material, where: str) -> Material:
 
 
 def _textures(gltf: Gltf, record: spec.Material, where: str) -> dict[Slot, Texture]:
-    pbr = record.pbr_metallic_roughness
+    pbr = metallic_roughness(record, gltf.name, where)
     slots: dict[Slot, spec.TextureInfo | None] = {
         "base_color": pbr.base_color_texture,
         "normal": record.normal_texture,
@@ -92,16 +92,18 @@ def _textures(gltf: Gltf, record: spec.Material, where: str) -> dict[Slot, Textu
 def _texture(gltf: Gltf, info: spec.TextureInfo, slot: Slot, where: str) -> Texture | None:
     document = gltf.document
     record = spec.element(document.textures, info.index, f"{where}, {slot} texture", gltf.name)
-    if record.source is None:
-        _check_empty(gltf, record, f"textures[{info.index}]")
+    place = spec.place(record.name, f"textures[{info.index}]")
+    number = texture_image(record, gltf.name, place)
+    if number is None:
+        gltf.warn(grouped("missing", f"{place} has no image and was ignored"))
         return None
-    image = spec.element(document.images, record.source, f"textures[{info.index}]", gltf.name)
+    image = spec.element(document.images, number, place, gltf.name)
     moved = extension(info, TEXTURE_TRANSFORM, TextureTransform, gltf.name, where)
     transform = moved or TextureTransform()
     uri = image.uri or ""
     return Texture(
         uri="" if is_data_uri(uri) else uri,
-        image=record.source,
+        image=number,
         uv_set=info.tex_coord if transform.tex_coord is None else transform.tex_coord,
         scale=transform.scale,
         rotation=transform.rotation,
@@ -111,14 +113,6 @@ def _texture(gltf: Gltf, info: spec.TextureInfo, slot: Slot, where: str) -> Text
         file=gltf.name,
         place=f"{where}, {slot} texture",
     )
-
-
-def _check_empty(gltf: Gltf, record: spec.Texture, where: str) -> None:
-    """Refuse a texture whose only image is of an unknown extension; warn about an empty one."""
-    for key in sorted(record.extensions):
-        hint = HINTS.get(key, HINTS[BASISU])
-        raise fault("texture has no PNG or JPEG image", gltf.name, where, key, hint=hint)
-    gltf.warn(grouped("missing", f"{where} has no image and was ignored"))
 
 
 def _sampler(gltf: Gltf, texture: spec.Texture) -> Sampler:

@@ -7,7 +7,6 @@ here once, so nothing later can read past an array. Points and lines are left ou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,54 +18,36 @@ from encoders.kit.source.gltf.attribute import JOINT_SETS, UV_SETS, AttributeRea
 from encoders.kit.source.gltf.draco import DracoPrimitive, decode_draco
 from encoders.kit.source.gltf.extension import DRACO, extension
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.morph import apply_morph
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.primitive import Floats, Primitive, Triangles
 from encoders.kit.warning import grouped
-
-Floats = npt.NDArray[np.float32]
-Triangles = npt.NDArray[np.int32]
 
 TRIANGLES, STRIP, FAN = 4, 5, 6
 # Triangles index vertices with signed 32-bit numbers.
 VERTEX_LIMIT = 1 << 31
 
 
-@dataclass(frozen=True, eq=False)
-class Primitive:
-    """Arrays with one row a vertex, and triangles (n, 3) that index them.
+def decode_primitive(
+    gltf: Gltf, mesh: int, number: int, weights: tuple[float, ...] = ()
+) -> Primitive | None:
+    """Read one primitive of a mesh, or None with a warning when it has no triangles to give.
 
-    `uv` is indexed by set, None where a set is missing; v = 0 is the top. `color` is linear RGBA.
-    `joints` and `weights` have four columns for each set. `material` is -1 for none.
+    `weights` of morph targets are those of a node; without any, those of the mesh count.
     """
-
-    triangles: Triangles
-    position: Floats
-    normal: Floats | None = None
-    tangent: Floats | None = None
-    uv: tuple[Floats | None, ...] = ()
-    color: Floats | None = None
-    joints: npt.NDArray[np.uint16] | None = None
-    weights: Floats | None = None
-    material: int = -1
-
-
-def decode_primitive(gltf: Gltf, mesh: int, number: int) -> Primitive | None:
-    """Read one primitive of a mesh, or None with a warning when it has no triangles to give."""
     mesh_record = spec.element(gltf.document.meshes, mesh, "meshes", gltf.name)
-    where = f"meshes[{mesh}].primitives[{number}]"
+    where = spec.place(mesh_record.name, f"meshes[{mesh}].primitives[{number}]")
     record = spec.element(mesh_record.primitives, number, where, gltf.name)
     if record.mode < TRIANGLES or "POSITION" not in record.attributes:
         kind = "points or lines" if record.mode < TRIANGLES else "no positions"
         gltf.warn(grouped("ignored", f"{where} has {kind} and was ignored"))
         return None
-    if record.targets:
-        gltf.warn(
-            grouped(
-                "ignored", f"{where} has {len(record.targets)} morph targets, which were ignored"
-            )
-        )
     if record.material is not None:
         spec.element(gltf.document.materials, record.material, where, gltf.name)
-    return _primitive(gltf, record, where)
+    primitive = _primitive(gltf, record, where)
+    if not record.targets:
+        return primitive
+    return apply_morph(gltf, primitive, record, weights or mesh_record.weights, where)
 
 
 def _primitive(gltf: Gltf, record: spec.Primitive, where: str) -> Primitive:

@@ -1,4 +1,4 @@
-"""EXT_meshopt_compression: which codec and filter a compressed buffer view needs.
+"""EXT_ and KHR_meshopt_compression: which codec and filter a compressed buffer view needs.
 
 The extension's own limits on stride, count and filter are checked here, and the count against
 the bytes that it needs at the least, so the codecs may allocate what they are asked for.
@@ -14,13 +14,12 @@ from encoders.kit.source.gltf.meshopt_attribute import decode_attributes
 from encoders.kit.source.gltf.meshopt_filter import apply_filter
 from encoders.kit.source.gltf.meshopt_index import decode_indices, decode_triangles
 
-Filter = Literal["NONE", "OCTAHEDRAL", "QUATERNION", "EXPONENTIAL"]
-# EXPONENTIAL works on 32-bit words, so any valid stride suits it.
-_FILTER_STRIDES = {"OCTAHEDRAL": (4, 8), "QUATERNION": (8,)}
+Filter = Literal["NONE", "OCTAHEDRAL", "QUATERNION", "EXPONENTIAL", "COLOR"]
+_FILTER_STRIDES = {"OCTAHEDRAL": (4, 8), "QUATERNION": (8,), "COLOR": (4, 8)}
 
 
 class MeshoptView(Record, frozen=True, kw_only=True):
-    """`bufferView.extensions.EXT_meshopt_compression`."""
+    """`bufferView.extensions.EXT_meshopt_compression`, and KHR_meshopt_compression alike."""
 
     buffer: Count
     byte_length: Count

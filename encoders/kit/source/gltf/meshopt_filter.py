@@ -1,4 +1,4 @@
-"""The meshopt filters: octahedral unit vectors, quaternions and shared-exponent floats.
+"""The meshopt filters: octahedral unit vectors, quaternions, shared-exponent floats and colours.
 
 All arithmetic is float32 with exactly rounded operations only, so every machine gets the same
 integers.
@@ -25,7 +25,7 @@ def apply_filter(elements: Bytes, name: str) -> Bytes:
         return _quaternion(elements)
     if name == "EXPONENTIAL":
         return _exponential(elements)
-    return elements
+    return _color(elements) if name == "COLOR" else elements
 
 
 def _octahedral(elements: Bytes) -> Bytes:
@@ -70,6 +70,25 @@ def _exponential(elements: Bytes) -> Bytes:
     with np.errstate(all="ignore"):
         floats: Floats = np.ldexp(mantissa, stored >> 24)
     return floats.astype("<f4").view(np.uint8)
+
+
+def _color(elements: Bytes) -> Bytes:
+    """Turn luma, two chroma differences and alpha into RGBA; alpha's highest bit is the scale."""
+    width = elements.shape[1] // 4
+    unsigned = np.ascontiguousarray(elements).view(np.dtype(f"<u{width}"))
+    signed = unsigned.view(np.dtype(f"<i{width}")).astype(np.int32)
+    luma, alpha = unsigned[:, 0].astype(np.int32), unsigned[:, 3].astype(np.int32)
+    orange, green = signed[:, 1], signed[:, 2]
+    scale = alpha
+    for shift in (1, 2, 4, 8):  # all ones below the highest bit
+        scale = scale | (scale >> shift)
+    stored = (luma + orange - green, luma + green, luma - orange - green)
+    columns = np.stack((*stored, ((alpha << 1) & scale) | (alpha & 1)), axis=1)
+    largest = np.float32((1 << (8 * width)) - 1)
+    factor = largest / np.maximum(scale, 1).astype(np.float32)
+    scaled = columns.astype(np.float32) * factor[:, None] + _HALF
+    # A damaged colour may lie outside; as an integer it wraps, as it does in other decoders.
+    return np.trunc(scaled).astype(np.int64).astype(unsigned.dtype).view(np.uint8)
 
 
 def _round(unit: Floats, largest: np.float32) -> npt.NDArray[np.int32]:

@@ -13,8 +13,9 @@ from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.bake import bake
 from encoders.kit.source.gltf.image import image_source, warn_of_wrong_types
 from encoders.kit.source.gltf.node import scene_nodes
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
-from encoders.kit.source.gltf.source import Gltf, open_gltf
+from encoders.kit.source.gltf.source import open_gltf
 from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import IDENTITY, Doubles, Model, ModelObject, Split
 from encoders.kit.warning import grouped
@@ -25,7 +26,7 @@ def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: b
 
     Without materials nobody wants its images, and nothing is said of them.
     """
-    gltf = open_gltf(inputs, source)
+    gltf = open_gltf(inputs, source, with_materials=with_materials)
     placed = place_primitives(gltf)
     objects, taken = _objects(gltf, placed, split)
     baked = [

@@ -7,12 +7,22 @@ row by row; the bottom row is always 0 0 0 1. No node has two parents or is its 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
-from encoders.kit.source.gltf.document import Document, Node, element
+import msgspec
+
+from encoders.kit.source.gltf.document import Document, Node, element, node_place
+from encoders.kit.source.gltf.extension import VISIBILITY, extension
 from encoders.kit.source.gltf.fault import fault
 
 Matrix = tuple[float, ...]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+class Visibility(msgspec.Struct, frozen=True):
+    """`node.extensions.KHR_node_visibility`."""
+
+    visible: bool = True
 
 
 def parents(document: Document, name: str) -> list[int]:
@@ -20,23 +30,25 @@ def parents(document: Document, name: str) -> list[int]:
     found = [-1] * len(document.nodes)
     for index, node in enumerate(document.nodes):
         for child in node.children:
-            element(document.nodes, child, f"nodes[{index}].children", name)
+            element(document.nodes, child, node_place(document, index, ".children"), name)
             if found[child] >= 0:
-                both = f"nodes {found[child]} and {index}"
-                raise fault("node has two parents", name, f"nodes[{child}]", both, "one parent")
+                both = f"{node_place(document, found[child])} and {node_place(document, index)}"
+                where = node_place(document, child)
+                raise fault("node has two parents", name, where, both, "one parent")
             found[child] = index
     # Each node has at most one parent, so nodes that no root reaches are on or below a cycle.
     reached = _descend(document, [i for i, parent in enumerate(found) if parent < 0])
     if len(reached) < len(found):
         lost = min(set(range(len(found))) - set(reached))
-        raise fault("node is its own ancestor", name, f"nodes[{lost}]", document.nodes[lost].name)
+        raise fault("node is its own ancestor", name, node_place(document, lost))
     return found
 
 
 def scene_nodes(document: Document, name: str) -> list[int]:
     """Return the nodes of the default scene, each before its children, in document order.
 
-    Without a default scene it is the first one, and without any scene all nodes belong.
+    Without a default scene it is the first one, and without any scene all nodes belong. Nodes that
+    are invisible are left out, with all below them.
     """
     roots = [index for index, parent in enumerate(parents(document, name)) if parent < 0]
     if document.scenes:
@@ -45,17 +57,29 @@ def scene_nodes(document: Document, name: str) -> list[int]:
         roots = list(scene.nodes)
         for root in roots:
             element(document.nodes, root, "scenes[].nodes", name)
-    return _descend(document, roots)
+    return _descend(document, roots, _invisible(document, name))
 
 
-def _descend(document: Document, roots: list[int]) -> list[int]:
+def _invisible(document: Document, name: str) -> set[int]:
+    """Return the nodes that say that they and all below them are not shown."""
+    found = set()
+    for index, node in enumerate(document.nodes):
+        shown = extension(node, VISIBILITY, Visibility, name, node_place(document, index))
+        if shown is not None and not shown.visible:
+            found.add(index)
+    return found
+
+
+def _descend(
+    document: Document, roots: list[int], left_out: Collection[int] = ()
+) -> list[int]:  # fmt: skip
     """Walk depth first without recursion, meeting each node once."""
     order: dict[int, None] = {}
     # Deep hierarchies exceed Python's recursion limit. Reversed, so that the first is popped first.
     stack = roots[::-1]
     while stack:
         index = stack.pop()
-        if index not in order:
+        if index not in order and index not in left_out:
             order[index] = None
             stack.extend(reversed(document.nodes[index].children))
     return list(order)
@@ -67,12 +91,13 @@ def world_matrices(document: Document, name: str) -> list[Matrix]:
     world = [IDENTITY] * len(above)
     # Parents come before children, so a parent's world matrix is complete when it is needed.
     for index in _descend(document, [i for i, parent in enumerate(above) if parent < 0]):
-        local = local_matrix(document.nodes[index], name, f"nodes[{index}]")
+        where = node_place(document, index)
+        local = local_matrix(document.nodes[index], name, where)
         parent = above[index]
         world[index] = local if parent < 0 else multiply(world[parent], local)
         # The product of two finite matrices can overflow.
         if not all(map(math.isfinite, world[index])):
-            raise fault("node transform is not finite", name, f"nodes[{index}]")
+            raise fault("node transform is not finite", name, where)
     return world
 
 

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gltf.animation import WIDTHS, Channel, Clip, Track
-from encoders.kit.source.gltf.document import Node, element
+from encoders.kit.source.gltf.document import Node, element, node_place
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.matrix import compose, decompose, multiply
 from encoders.kit.source.gltf.node import local_matrix, unit_rotation
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ class Pose:
 def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
     """Return a node's own translation, rotation and scale, taking a matrix apart."""
     node = element(gltf.document.nodes, index, "nodes", gltf.name)
-    where = f"nodes[{index}]"
+    where = node_place(gltf.document, index)
     values: tuple[npt.ArrayLike, ...]
     with np.errstate(all="ignore"):  # `sample_local` checks that all is finite
         if node.matrix is None:
@@ -130,7 +130,7 @@ def _keep_exact(gltf: Gltf, clip: Clip, chain: list[int], matrices: Doubles) -> 
     for column, index in enumerate(chain):
         node: Node = gltf.document.nodes[index]
         if node.matrix is not None and index not in moved:
-            exact = local_matrix(node, gltf.name, f"nodes[{index}]")
+            exact = local_matrix(node, gltf.name, node_place(gltf.document, index))
             matrices[:, column] = np.array(exact).reshape(4, 4)
 
 

@@ -1,6 +1,6 @@
 """The default scene as a flat list of placed primitives, in the order of its nodes.
 
-A mesh that several nodes show is decoded once: its placements share their arrays.
+A mesh that several nodes show in one shape is decoded once: its placements share their arrays.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.kit.source.gltf.document import element
+from encoders.kit.source.gltf.document import element, node_place
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.matrix import Doubles
-from encoders.kit.source.gltf.mesh import Primitive, decode_primitive
+from encoders.kit.source.gltf.mesh import decode_primitive
 from encoders.kit.source.gltf.node import scene_nodes
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.primitive import Primitive
 
+# Weights of morph targets; none means those of the mesh.
+Weights = tuple[float, ...]
 # Placements share arrays, so only their number needs a limit.
 PLACEMENT_LIMIT = 1 << 18
 
@@ -38,29 +41,31 @@ class PlacedPrimitive:
 
 def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
     """Return every primitive of the default scene, in the order of its nodes."""
-    decoded: dict[int, list[Primitive]] = {}
+    decoded: dict[tuple[int, Weights], list[Primitive]] = {}
     checked: set[tuple[int, int]] = set()
     placed: list[PlacedPrimitive] = []
     for index in scene_nodes(gltf.document, gltf.name):
-        mesh = gltf.document.nodes[index].mesh
+        node, where = gltf.document.nodes[index], node_place(gltf.document, index)
+        mesh, skin = node.mesh, node.skin
         if mesh is None:
             continue
-        if mesh not in decoded:
-            decoded[mesh] = _primitives(gltf, mesh, f"nodes[{index}].mesh")
-        skin = gltf.document.nodes[index].skin
+        shape = (mesh, node.weights)
+        if shape not in decoded:
+            decoded[shape] = _primitives(gltf, mesh, node.weights, where)
         # Once a pair: many nodes can show one mesh, and the check goes over all its vertices.
         if skin is not None and (mesh, skin) not in checked:
             checked.add((mesh, skin))
-            _check_skin(gltf, decoded[mesh], skin, f"nodes[{index}]")
-        placed += _place(gltf, index, gltf.world[index], decoded[mesh])
+            _check_skin(gltf, decoded[shape], skin, where)
+        placed += _place(gltf, index, gltf.world[index], decoded[shape])
         if len(placed) > PLACEMENT_LIMIT:
             raise fault("scene has too many meshes", gltf.name, "nodes", None, PLACEMENT_LIMIT)
     return placed
 
 
-def _primitives(gltf: Gltf, mesh: int, where: str) -> list[Primitive]:
+def _primitives(gltf: Gltf, mesh: int, weights: Weights, where: str) -> list[Primitive]:
     record = element(gltf.document.meshes, mesh, where, gltf.name)
-    found = (decode_primitive(gltf, mesh, number) for number in range(len(record.primitives)))
+    numbers = range(len(record.primitives))
+    found = (decode_primitive(gltf, mesh, number, weights) for number in numbers)
     return [primitive for primitive in found if primitive is not None]
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from encoders.kit.source.gltf.accessor import decode_floats
 from encoders.kit.source.gltf.document import element
 from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.opened import Gltf
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,129 +1,68 @@
-"""A glTF file that has been opened: its document, its bytes, and what there is to warn about.
-
-Everything that decodes takes a `Gltf` and asks it before it makes memory: `charge` keeps all that
-one file may expand to under one limit, whatever the file claims. Decoded values are cached here.
-"""
+"""Open a glTF file: decode its JSON, check its extensions, and build its instances."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.document import Document, decode_document
-from encoders.kit.source.gltf.extension import check_extensions
-from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.node import Matrix, parents, world_matrices
+from encoders.kit.source.gltf.document import Document, decode_document, node_place
+from encoders.kit.source.gltf.extension import INSTANCING, check_extensions
+from encoders.kit.source.gltf.instance import expand_instances
+from encoders.kit.source.gltf.instance_data import decode_instances
+from encoders.kit.source.gltf.opened import Gltf
 from encoders.kit.source.gltf.uri import is_data_uri
 from encoders.kit.source.reference import resolve_reference
-
-# All arrays that one file decodes to, together. A small file may have so many bytes and so many
-# more for each of its own (Draco makes a flat grid nearly this small); a large one, a few times
-# its own size, and never less than a gigabyte.
-SMALL_LIMIT_BYTES, SMALL_RATIO = 1 << 25, 8192
-LARGE_LIMIT_BYTES, LARGE_RATIO = 1 << 30, 8
-# How often, on average, the bytes of a file may be those of another image.
-IMAGE_RATIO = 4
+from encoders.kit.warning import grouped
 
 
-@dataclass
-class Gltf:
-    """An opened file. `resources` maps the URIs that it names to their bytes."""
+def decode_gltf(
+    data: bytes,
+    name: str,
+    resources: Mapping[str, bytes] | None = None,
+    *,
+    with_materials: bool = True,
+) -> Gltf:
+    """Open a .gltf or .glb file; `resources` holds the files beside it, by URI as written.
 
-    name: str
-    document: Document
-    binary: memoryview | None = None
-    resources: Mapping[str, bytes] = field(default_factory=dict)
-    limit_bytes: int = LARGE_LIMIT_BYTES
-    decoded_bytes: int = 0
-    # The bytes of the file and of those beside it.
-    size_bytes: int = 0
-    image_bytes: dict[int, int] = field(default_factory=dict)
-    # What has been decoded so far, by index: buffers, views, accessors, accessors as floats, skins.
-    buffers: dict[int, memoryview] = field(default_factory=dict)
-    views: dict[int, memoryview] = field(default_factory=dict)
-    arrays: dict[int, npt.NDArray[Any]] = field(default_factory=dict)
-    floats: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
-    bones: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
-    # A dict as an ordered set.
-    _warnings: dict[str, None] = field(default_factory=dict)
-
-    @cached_property
-    def parents(self) -> list[int]:
-        """The parent of every node, -1 for roots."""
-        return parents(self.document, self.name)
-
-    @cached_property
-    def world(self) -> list[Matrix]:
-        """The world matrix of every node."""
-        return world_matrices(self.document, self.name)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know, in the order it was met, each once."""
-        return tuple(self._warnings)
-
-    def warn(self, text: str) -> None:
-        """Remember a warning."""
-        self._warnings[text] = None
-
-    def set_size(self, size_bytes: int) -> None:
-        """Set the limits for a file that has so many bytes, with the files beside it."""
-        self.size_bytes, self.limit_bytes = size_bytes, decoded_limit(size_bytes)
-
-    def charge_image(self, index: int, size_bytes: int, where: str) -> None:
-        """Count the bytes of an image, refusing many images that are made of the same bytes."""
-        self.image_bytes[index] = size_bytes
-        found, allowed = sum(self.image_bytes.values()), IMAGE_RATIO * self.size_bytes
-        if found > allowed:
-            hint = "Let textures share an image instead."
-            facts = (f"{found} bytes in images", f"{allowed} bytes")
-            raise fault("images are the same bytes too often", self.name, where, *facts, hint)
-
-    def charge(self, size_bytes: int, where: str) -> None:
-        """Count memory that is about to be allocated or read, and refuse more than the limit.
-
-        The count never falls, so that the limit bounds time as well as memory.
-        """
-        self.decoded_bytes += size_bytes
-        if self.decoded_bytes > self.limit_bytes:
-            allowed = f"{self.limit_bytes} bytes"
-            raise fault("glTF decodes to too much", self.name, where, self.decoded_bytes, allowed)
-
-
-def decoded_limit(size_bytes: int) -> int:
-    """Return how much a file of a size, with the files beside it, may decode to."""
-    small = SMALL_LIMIT_BYTES + SMALL_RATIO * size_bytes
-    return min(small, max(LARGE_LIMIT_BYTES, LARGE_RATIO * size_bytes))
-
-
-def decode_gltf(data: bytes, name: str, resources: Mapping[str, bytes] | None = None) -> Gltf:
-    """Open a .gltf or .glb file; `resources` holds the files beside it, by URI as written."""
+    Without materials, extensions that change only how a surface looks are not refused.
+    """
     container = decode_container(data, name)
     document = decode_document(container.json, name)
     gltf = Gltf(name, document, container.binary, resources or {})
     gltf.set_size(len(data) + sum(map(len, gltf.resources.values())))
-    for warning in check_extensions(document, name):
-        gltf.warn(warning)
-    return gltf
+    return _checked(gltf, with_materials)
 
 
-def open_gltf(inputs: Inputs, source: str) -> Gltf:
+def open_gltf(inputs: Inputs, source: str, *, with_materials: bool = True) -> Gltf:
     """Open the file among the inputs; these are called by their paths, `source` is its own."""
-    gltf = decode_gltf(inputs[source], source)
-    uris = [record.uri for record in gltf.document.buffers]
-    uris += [record.uri for record in gltf.document.images]
-    # A data URI is its own content.
-    files = [uri for uri in uris if uri and not is_data_uri(uri)]
-    paths = {uri: resolve_reference(source, uri) for uri in files}
-    # A file that is missing is left out here, and an error only when its bytes are needed.
-    gltf.resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
+    container = decode_container(inputs[source], source)
+    document = decode_document(container.json, source)
+    paths = _paths_beside(document, source)
+    resources = {uri: inputs[path] for uri, path in paths.items() if path in inputs}
+    gltf = Gltf(source, document, container.binary, resources)
+    # A file that several URIs name counts once.
     beside = {path: len(inputs[path]) for path in paths.values() if path in inputs}
     gltf.set_size(len(inputs[source]) + sum(beside.values()))
+    return _checked(gltf, with_materials)
+
+
+def _paths_beside(document: Document, source: str) -> dict[str, str]:
+    """Return the project's path of every file that the model names, by its URI."""
+    uris = [record.uri for record in document.buffers]
+    uris += [record.uri for record in document.images]
+    return {uri: resolve_reference(source, uri) for uri in uris if uri and not is_data_uri(uri)}
+
+
+def _checked(gltf: Gltf, with_materials: bool) -> Gltf:
+    """Refuse extensions that cannot be left out, and give every instance a node."""
+    for warning in check_extensions(gltf.document, gltf.name, with_materials=with_materials):
+        gltf.warn(warning)
+    for index, node in enumerate(gltf.document.nodes):
+        if node.skin is not None and INSTANCING in node.extensions:
+            where = node_place(gltf.document, index)
+            gltf.warn(grouped("ignored", f"{where} is skinned, so its instances were ignored"))
+    gltf.document = expand_instances(
+        gltf.document, gltf.name, lambda *found: decode_instances(gltf, *found)
+    ).document
     return gltf

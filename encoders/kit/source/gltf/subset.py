@@ -18,8 +18,8 @@ from encoders.kit.source.gltf.accessor import decode_accessor
 from encoders.kit.source.gltf.buffer import view_bytes
 from encoders.kit.source.gltf.builder import GlbBuilder
 from encoders.kit.source.gltf.draco import DracoPrimitive
-from encoders.kit.source.gltf.extension import DRACO, KNOWN, extension
-from encoders.kit.source.gltf.source import Gltf
+from encoders.kit.source.gltf.extension import DRACO, KNOWN, VISIBILITY, extension
+from encoders.kit.source.gltf.opened import Gltf
 
 
 @dataclass
@@ -81,7 +81,7 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
     return tuple(
         replace(
             node,
-            extensions={},
+            extensions={key: raw for key, raw in node.extensions.items() if key == VISIBILITY},
             mesh=None if node.mesh is None else places.get(node.mesh),
             skin=0 if skin is not None and node.skin == skin and node.mesh in places else None,
         )
@@ -92,11 +92,20 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
 def _mesh(store: _Store, index: int) -> spec.Mesh:
     where = f"meshes[{index}]"
     record = spec.element(store.gltf.document.meshes, index, where, store.gltf.name)
-    primitives = tuple(_primitive(store, one, where) for one in record.primitives)
+    is_morphed = _is_morphed(store.gltf.document, index)
+    primitives = tuple(_primitive(store, one, where, is_morphed) for one in record.primitives)
     return replace(record, primitives=primitives, extensions={})
 
 
-def _primitive(store: _Store, record: spec.Primitive, where: str) -> spec.Primitive:
+def _is_morphed(document: spec.Document, mesh: int) -> bool:
+    """Tell whether a mesh is shown in another shape than its own."""
+    nodes = [node.weights for node in document.nodes if node.mesh == mesh]
+    return any(any(weights) for weights in (document.meshes[mesh].weights, *nodes))
+
+
+def _primitive(
+    store: _Store, record: spec.Primitive, where: str, is_morphed: bool
+) -> spec.Primitive:
     name = store.gltf.name
     packed = extension(record, DRACO, DracoPrimitive, name, where)
     extensions: spec.Extensions = {}
@@ -110,8 +119,12 @@ def _primitive(store: _Store, record: spec.Primitive, where: str) -> spec.Primit
         for key, accessor in sorted(record.attributes.items())
     }
     indices = None if record.indices is None else store.accessor(record.indices, where)
+    targets = tuple(
+        {key: store.accessor(accessor, f"{where} {key}") for key, accessor in sorted(one.items())}
+        for one in (record.targets if is_morphed else ())
+    )
     return replace(
-        record, attributes=attributes, indices=indices, targets=(), extensions=extensions
+        record, attributes=attributes, indices=indices, targets=targets, extensions=extensions
     )
 
 

@@ -1,7 +1,7 @@
 """What must be known of a glTF file before planning: files it needs, names, bounds, clips.
 
-Only the JSON is read, never the bulk data, and no numpy is imported: bounds come from what the
-accessors declare. The result is plain JSON.
+Only the JSON is read and no numpy is imported: bounds come from what the accessors declare. The
+one exception are the places of instances, which are data. The result is plain JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from encoders.kit.source.gltf.container import decode_container
 from encoders.kit.source.gltf.document import (
+    TRIANGLES,
     Accessor,
     Animation,
     Document,
@@ -22,15 +23,18 @@ from encoders.kit.source.gltf.document import (
     Primitive,
     decode_document,
     element,
+    triangle_count,
 )
-from encoders.kit.source.gltf.extension import MESHOPT, extension
+from encoders.kit.source.gltf.extension import INSTANCING, KHR_MESHOPT, MESHOPT, extension
+from encoders.kit.source.gltf.instance import Expanded
 from encoders.kit.source.gltf.node import Matrix, parents, scene_nodes, world_matrices
+from encoders.kit.source.gltf.surface import metallic_roughness
+from encoders.kit.source.gltf.texture import texture_image
 from encoders.kit.source.gltf.uri import is_data_uri
 
 Box = tuple[list[float], list[float]]
 
 _STORED_MAX = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
-_TRIANGLES = 4
 FLOAT32_LIMIT = 2.0**128
 
 
@@ -48,7 +52,9 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
     alpha, and the image of each slot by its number.
     """
     document = decode_document(decode_container(data, name).json, name)
-    nodes = _survey_nodes(document, name)
+    expanded = _expanded(document, data, name)
+    document = expanded.document
+    nodes = _survey_nodes(expanded, name)
     boxes = [(node["bounds"]["min"], node["bounds"]["max"]) for node in nodes if node["bounds"]]
     meshes = _survey_meshes(document, name)
     buffers = _buffers(document, name)
@@ -61,7 +67,7 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
         "meshes": meshes,
         "parts": _parts(document, nodes, meshes, name),
         "materials": [material.name for material in document.materials],
-        "surfaces": [_surface(document, material) for material in document.materials],
+        "surfaces": [_surface(document, material, name) for material in document.materials],
         "skins": _survey_skins(document, name),
         "clips": [_survey_clip(document, clip, name) for clip in document.animations],
         "extensions": {
@@ -75,12 +81,22 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
     }
 
 
+def _expanded(document: Document, data: bytes, name: str) -> Expanded:
+    """Give each instance a node; only a file that has some costs the time to import numpy."""
+    if not any(INSTANCING in node.extensions for node in document.nodes):
+        return Expanded(document)
+    from encoders.kit.source.gltf.instance_data import survey_instances
+
+    return survey_instances(document, data, name)
+
+
 def _buffers(document: Document, name: str) -> set[str]:
     """Collect external buffers but those that only stand in for compressed data."""
     uris = set()
     for index, buffer in enumerate(document.buffers):
-        marked = extension(buffer, MESHOPT, _Fallback, name, f"buffers[{index}]")
-        is_fallback = marked is not None and marked.fallback
+        where = f"buffers[{index}]"
+        marks = [extension(buffer, key, _Fallback, name, where) for key in (MESHOPT, KHR_MESHOPT)]
+        is_fallback = any(one is not None and one.fallback for one in marks)
         if buffer.uri is not None and not is_data_uri(buffer.uri) and not is_fallback:
             uris.add(buffer.uri)
     return uris
@@ -108,19 +124,19 @@ def _parts(
 
 
 def _mesh_materials(document: Document, mesh: int, name: str) -> list[int]:
-    shown = [one for one in document.meshes[mesh].primitives if one.mode >= _TRIANGLES]
+    shown = [one for one in document.meshes[mesh].primitives if one.mode >= TRIANGLES]
     found = {-1 if one.material is None else one.material for one in shown}
     for number in found - {-1}:
         element(document.materials, number, f"meshes[{mesh}].primitives[].material", name)
     return sorted(found)
 
 
-def _surface(document: Document, material: Material) -> dict[str, Any]:
+def _surface(document: Document, material: Material, name: str) -> dict[str, Any]:
     """Say how a material treats alpha, and which image each slot has, by its number.
 
     An image that is not there is left out: the decoder refuses it.
     """
-    pbr = material.pbr_metallic_roughness
+    pbr = metallic_roughness(material, name, "materials[]")
     slots = {
         "base_color": pbr.base_color_texture,
         "emissive": material.emissive_texture,
@@ -128,7 +144,9 @@ def _surface(document: Document, material: Material) -> dict[str, Any]:
         "normal": material.normal_texture,
         "occlusion": material.occlusion_texture,
     }
-    found = {slot: _image_number(document, info.index) for slot, info in slots.items() if info}
+    found = {
+        slot: _image_number(document, info.index, name) for slot, info in slots.items() if info
+    }
     return {
         "images": {slot: {"image": image} for slot, image in found.items() if image is not None},
         "alpha_mode": material.alpha_mode.lower(),
@@ -137,10 +155,10 @@ def _surface(document: Document, material: Material) -> dict[str, Any]:
     }
 
 
-def _image_number(document: Document, texture: int) -> int | None:
+def _image_number(document: Document, texture: int, name: str) -> int | None:
     if texture >= len(document.textures):
         return None
-    image = document.textures[texture].source
+    image = texture_image(document.textures[texture], name, f"textures[{texture}]")
     return image if image is not None and image < len(document.images) else None
 
 
@@ -150,20 +168,24 @@ def _survey_image(image: Image) -> dict[str, Any]:
     return {"name": image.name, "uri": uri, "buffer_view": view, "mime": mime}
 
 
-def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
+def _survey_nodes(expanded: Expanded, name: str) -> list[dict[str, Any]]:
     """List the nodes of the default scene in its order, with world bounds where they are known.
 
     For a skinned node they are an estimate: where its joints rest is bulk data.
     """
+    document = expanded.document
     world, above = world_matrices(document, name), parents(document, name)
     skins = [set(skin.joints) for skin in document.skins]
-    boxes: dict[int, Box | None] = {}
+    boxes: dict[tuple[int, tuple[float, ...]], Box | None] = {}
     found = []
     for index in scene_nodes(document, name):
         node = document.nodes[index]
-        if node.mesh is not None and node.mesh not in boxes:
-            boxes[node.mesh] = _mesh_box(document, node.mesh, name)
-        box = None if node.mesh is None else boxes[node.mesh]
+        box = None
+        if node.mesh is not None:
+            shape = (node.mesh, node.weights)
+            if shape not in boxes:
+                boxes[shape] = _mesh_box(document, *shape, name)
+            box = None if index in expanded.unplaced else boxes[shape]
         bounds = None if box is None else _as_json(_transformed(box, world[index]))
         found.append(
             {
@@ -179,16 +201,39 @@ def _survey_nodes(document: Document, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def _mesh_box(document: Document, mesh: int, name: str) -> Box | None:
+def _mesh_box(
+    document: Document, mesh: int, weights: tuple[float, ...], name: str
+) -> Box | None:  # fmt: skip
     record = element(document.meshes, mesh, "nodes[].mesh", name)
     boxes = []
     for primitive in record.primitives:
         position = primitive.attributes.get("POSITION")
-        if position is not None and primitive.mode >= _TRIANGLES:
+        if position is not None and primitive.mode >= TRIANGLES:
             accessor = element(document.accessors, position, f"meshes[{mesh}]", name)
-            boxes.append(_accessor_box(accessor))
+            box = _accessor_box(accessor)
+            boxes.append(_morphed_box(document, primitive, weights or record.weights, box))
     known = [box for box in boxes if box is not None]
     return _union(known) if len(known) == len(boxes) else None
+
+
+def _morphed_box(
+    document: Document, primitive: Primitive, weights: tuple[float, ...], box: Box | None
+) -> Box | None:
+    """Widen a box by what the default weights of morph targets can move at most."""
+    for weight, target in zip(weights, primitive.targets, strict=False):
+        accessor = target.get("POSITION")
+        if not weight or accessor is None or box is None or accessor >= len(document.accessors):
+            continue
+        moved = _accessor_box(document.accessors[accessor])
+        if moved is None:
+            return None
+        ends = [sorted((weight * a, weight * b)) for a, b in zip(*moved, strict=True)]
+        low, high = box
+        box = (
+            [value + end[0] for value, end in zip(low, ends, strict=True)],
+            [value + end[1] for value, end in zip(high, ends, strict=True)],
+        )
+    return box
 
 
 def _accessor_box(accessor: Accessor) -> Box | None:
@@ -241,22 +286,11 @@ def _survey_meshes(document: Document, name: str) -> list[dict[str, Any]]:
         {
             "name": mesh.name,
             "primitives": len(mesh.primitives),
-            "triangles": sum(_triangle_count(document, item, name) for item in mesh.primitives),
+            "triangles": sum(triangle_count(document, item, name) for item in mesh.primitives),
             "morph_targets": max((len(item.targets) for item in mesh.primitives), default=0),
         }
         for mesh in document.meshes
     ]
-
-
-def _triangle_count(document: Document, primitive: Primitive, name: str) -> int:
-    """Count triangles by the declared counts; joining triangles of strips are counted too."""
-    source = (
-        primitive.attributes.get("POSITION") if primitive.indices is None else primitive.indices
-    )
-    if source is None or primitive.mode < _TRIANGLES:
-        return 0
-    corners = element(document.accessors, source, "meshes[].primitives[]", name).count
-    return corners // 3 if primitive.mode == _TRIANGLES else max(corners - 2, 0)
 
 
 def _survey_skins(document: Document, name: str) -> list[dict[str, Any]]:

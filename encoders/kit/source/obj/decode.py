@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Attribute, Corners, Floats, Mesh, Part
+from encoders.kit.mesh.mesh import NOT_TOLD, Attribute, Corners, Floats, Mesh, Part
 from encoders.kit.mesh.polygon import EarWorkError, triangulate
 from encoders.kit.source.material import Material
 from encoders.kit.source.obj.block import (
@@ -90,10 +90,13 @@ def decode_obj(data: bytes, name: str) -> Obj:
     return Obj(mesh, tuple(state.libraries), _warnings(blocks[b"f"], faces.sizes, state))
 
 
-def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
+def resolve_materials(
+    obj: Obj, materials: Iterable[Material], missing_files: Sequence[str] = ()
+) -> Obj:
     """Put the materials of the MTL files, in the order of `libraries`, in place of their names.
 
-    The first of a name holds. A material that no file has keeps its name alone, and is told.
+    The first of a name holds. A material that no file has keeps its name alone, and is told; where
+    files are missing, the warnings about these say enough.
     """
     known: dict[str, Material] = {}
     for material in materials:
@@ -104,11 +107,11 @@ def resolve_materials(obj: Obj, materials: Iterable[Material]) -> Obj:
             f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ",
         )
         for used in obj.mesh.materials
-        if used.name not in known
+        if used.name not in known and not missing_files
     ]
     found = tuple(known.get(used.name, used) for used in obj.mesh.materials)
     mesh = replace(obj.mesh, materials=found)
-    return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing))
+    return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing_files, *missing))
 
 
 class Track:
@@ -138,7 +141,7 @@ class State:
         self._material_numbers: dict[str, int] = {"": NONE}
         self.libraries: dict[str, None] = {}
         self.lost: Counter[str] = Counter()
-        self.part, self.material, self.smoothing = Track(0), Track(NONE), Track(0)
+        self.part, self.material, self.smoothing = Track(0), Track(NONE), Track(NOT_TOLD)
 
     def follow(self, statements: Iterable[Statement]) -> None:
         """Take in statements in the order of the file."""

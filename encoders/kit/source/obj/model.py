@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from encoders.kit.error import EncodeError
 from encoders.kit.plan import Inputs
 from encoders.kit.source.material import Material
 from encoders.kit.source.model import IDENTITY, Model, ModelObject, Split
@@ -12,6 +11,7 @@ from encoders.kit.source.mtl.decode import decode_mtl
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.wavefront import decode_libraries, normalise, statements
+from encoders.kit.warning import grouped
 
 
 def open_obj(inputs: Inputs, source: str, split: Split, with_materials: bool) -> Model:
@@ -35,29 +35,25 @@ def open_obj(inputs: Inputs, source: str, split: Split, with_materials: bool) ->
 
 def _with_libraries(obj: Obj, inputs: Inputs, source: str) -> Obj:
     materials: list[Material] = []
+    missing: list[str] = []
     for library in obj.libraries:
         path = resolve_reference(source, library)
         if path in inputs:
             materials += decode_mtl(inputs[path], path)
         # A missing library matters only if a face uses a material.
         elif obj.mesh.materials:
-            raise _no_library(inputs[source], source, library)
-    return resolve_materials(obj, materials)
+            missing.append(_no_library(inputs[source], source, library))
+    return resolve_materials(obj, materials, missing)
 
 
-def _no_library(data: bytes, source: str, library: str) -> EncodeError:
-    # The line is looked up only for the error; decoding does not keep it.
+def _no_library(data: bytes, source: str, library: str) -> str:
+    """Return the warning about a library that is not there."""
+    # The line is looked up only for the warning; decoding does not keep it.
     lines = [
         statement.line
         for statement in statements(normalise(data, source))
         if statement.keyword == b"mtllib" and library in decode_libraries(statement.rest)
     ]
-    return EncodeError(
-        "material library not found",
-        {
-            "asset": source,
-            "file": resolve_reference(source, library),
-            "named in": f"{source}, line {lines[0]}",
-        },
-        "Add the MTL file, or take `mtllib` and `usemtl` out of the model.",
-    )
+    path = resolve_reference(source, library)
+    text = f"{source}, line {lines[0]}: {path} was not found, so its materials are plain"
+    return grouped("missing", text)

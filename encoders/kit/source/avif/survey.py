@@ -1,0 +1,10 @@
+"""What must be known of an AVIF before it is decoded."""
+
+from __future__ import annotations
+
+from encoders.kit.source.avif.header import avif_header
+
+
+def survey_avif(data: bytes, name: str) -> dict[str, object]:
+    """Return `format`, `width`, `height` and `has_alpha` from the header."""
+    return {"format": "avif", **avif_header(data, name)._asdict()}

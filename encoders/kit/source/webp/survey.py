@@ -1,0 +1,10 @@
+"""What must be known of a WebP before it is decoded."""
+
+from __future__ import annotations
+
+from encoders.kit.source.webp.header import webp_header
+
+
+def survey_webp(data: bytes, name: str) -> dict[str, object]:
+    """Return `format`, `width`, `height` and `has_alpha` from the header."""
+    return {"format": "webp", **webp_header(data, name)._asdict()}
