@@ -15,6 +15,8 @@ from PIL import Image
 
 from tests.pipeline.game import ROOT, Game, Ran
 
+pytestmark = pytest.mark.timeout(300)  # whole builds of the sample, beside other work
+
 TARGETS = sorted(
     path.parent.name for path in ROOT.glob("encoders/*/__init__.py") if path.parent.name != "kit"
 )

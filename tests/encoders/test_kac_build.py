@@ -105,7 +105,7 @@ def test_defaults_of_the_kind_hold_where_an_entry_says_nothing(game):
         ("texture_size = 512", "a whole number from 2 to 256"),
         ('filter = "cubic"', '"linear", "nearest"'),
         ('wrap = "mirror"', '"repeat", "clamp"'),
-        ('shading = "phong"', '"auto", "smooth", "flat"'),
+        ('shading = "phong"', '"auto", "angle", "smooth", "flat"'),
         ("mirror = 1", "true or false"),
         ('overflow = "clip"', '"error", "split"'),
         ("texture_sise = 2", "texture_size"),

@@ -223,6 +223,7 @@ json.dump({"code": result, "loaded": loaded}, open("loaded.json", "w"))
 def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(game: Game) -> None:
     pytest.importorskip("ufbx")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG"), "b.jpg": picture("JPEG")}
+    sources |= {"f.webp": picture("WEBP"), "g.avif": picture("AVIF")}
     sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
