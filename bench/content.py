@@ -28,11 +28,14 @@ from pipeline.plan.target import load_target
 
 ROOT = Path(__file__).resolve().parent.parent
 GAME = '[game]\nid = "g"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
+# Pictures are scaled to what a console takes, as anybody does with content not made for it.
 MANIFESTS = {
     "emberware": GAME + "[[asset]]\nsource = {source}\n",
     "kac": '[[asset]]\nsource = {source}\noverflow = "split"\n',
-    "rp2350": "[[asset]]\nsource = {source}\n",
-    "splashpack": '[[scene]]\nname = "scene"\nsource = {source}\n',
+    "rp2350": "[[asset]]\nsource = {source}\n"
+    '[defaults.texture]\nmax_size = 1024\nscale_to = "power_of_two"\n',
+    "splashpack": '[[scene]]\nname = "scene"\nsource = {source}\n'
+    '[[texture]]\nmatch = "*"\nmax_size = 256\n',
     "untold": '[[scene]]\nname = "scene"\nsource = {source}\n',
 }
 # What tells one file's reason from another's of the same kind: numbers and names in quotes.

@@ -157,7 +157,7 @@ def test_missing_buffer_of_a_gltf_fails_by_name_until_it_is_there(game):
 def test_warnings_and_costs_are_told(game):
     game.write("assets/meshes/bare.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     ran = game.doit()
-    assert "rp2350:meshes/bare: no corner has a normal" in ran.out
+    assert "rp2350:meshes/bare: no corner has a UV" in ran.out
     assert "vertices stored per source vertex 1.000" in ran.out
 
 

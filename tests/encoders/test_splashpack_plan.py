@@ -50,7 +50,7 @@ def test_later_rows_win_where_they_say_something() -> None:
 
 
 def test_a_mesh_is_told_only_the_options_that_are_set() -> None:
-    usual = {"source": "a.obj", "missing": [], "scale": 100, "tile_limit": 64}
+    usual = {"source": "a.obj", "missing": [], "scale": 100, "tile_limit": 64, "shading": "auto"}
     assert planned([])["hall/mesh/a"].params == usual
     found = planned([], up="z", double_sided=False)["hall/mesh/a"].params
     assert found == usual | {"up": "z", "double_sided": False}

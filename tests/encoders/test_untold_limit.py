@@ -81,7 +81,7 @@ def test_node_that_puts_positions_beyond_float32_is_named_with_its_value(transfo
     with pytest.raises(EncodeError, match="not finite") as caught:
         build({GLB: scene.glb()})
     assert caught.value.facts["file"] == GLB
-    assert caught.value.facts["at"] == "nodes[0]"
+    assert caught.value.facts["at"] == '"house 0" (nodes[0])'
     assert "1e+39" in caught.value.facts["found"]
     assert "float32" in caught.value.facts["allowed"]
 
