@@ -198,12 +198,9 @@ def read_input(job: Job, one: Input, cache: Cache) -> bytes | None:
     data = read_if_there(f"{job.config.root}/{one.path}") if one.path is not None else None
     if data is not None and _sha(data) == one.sha:
         return data
-    receipt = cache.load_receipt_of_other(one.fingerprint)
     # The receipt has small outputs inside it, which are no objects of their own.
-    for output in receipt.made if receipt else ():
-        if receipt and output.sha == one.sha:
-            return cache.load_output(receipt, output)
-    return cache.load_object(one.sha or "")
+    data = cache.load_output_of_other(one.fingerprint, one.sha or "")
+    return cache.load_object(one.sha or "") if data is None else data
 
 
 def _read_source_if_there(root: str, path: str) -> bytes | None:

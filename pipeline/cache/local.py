@@ -14,6 +14,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from pipeline.cache.bundle import Bundles
 from pipeline.cache.receipt import Receipt, has_sound_bytes, pack_receipt, unpack_receipt
@@ -28,6 +29,14 @@ DAMAGED, SCRATCH = "damaged", "tmp"
 FEW = 64  # a process keeps so many receipts as files before it begins a bundle
 
 
+class _ReadResult(NamedTuple):
+    """A receipt that was read last, with its outputs by digest."""
+
+    fingerprint: str
+    receipt: Receipt
+    made: Mapping[str, Output]
+
+
 class Cache:
     """A folder of objects and receipts."""
 
@@ -39,6 +48,7 @@ class Cache:
         self.bundles = Bundles(f"{self.store}/{BUNDLES}", self.scratch)
         self._single = 0  # receipts that this process has stored as files
         self._held: dict[str, bytes] | None = None
+        self._last_read: _ReadResult | None = None
 
     def _path(self, kind: str, digest: str) -> str:
         # 256 folders: some file systems get slow with very many entries in one.
@@ -120,6 +130,19 @@ class Cache:
             self.bundles.refresh()
             receipt = self.load_receipt(fingerprint)
         return receipt
+
+    def load_output_of_other(self, fingerprint: str, sha: str) -> bytes | None:
+        """Read one output of a result that another process may have written a moment ago."""
+        last = self._last_read
+        if last is None or last.fingerprint != fingerprint:
+            receipt = self.load_receipt_of_other(fingerprint)
+            if receipt is None:
+                return None
+            made = {one.sha: one for one in reversed(receipt.made)}
+            # A node may read thousands of outputs of one other: its receipt is parsed once.
+            last = self._last_read = _ReadResult(fingerprint, receipt, made)
+        output = last.made.get(sha)
+        return None if output is None else self.load_output(last.receipt, output)
 
     def store_result(
         self, fingerprint: str, receipt: Receipt, outputs: Mapping[str, bytes]

@@ -55,8 +55,11 @@ def _read(path: str) -> CodeType | None:
     # A power cut may leave a file of the right length with other content.
     if not data or xxhash.xxh3_128_digest(data[CHECKSUM_BYTES:]) != data[:CHECKSUM_BYTES]:
         return None
-    code: CodeType = marshal.loads(data[CHECKSUM_BYTES:])
-    return code
+    try:
+        code = marshal.loads(data[CHECKSUM_BYTES:])
+    except (ValueError, EOFError, TypeError):
+        return None
+    return code if isinstance(code, CodeType) else None
 
 
 def _keep(code: CodeType, path: str, folder: str) -> None:

@@ -432,3 +432,21 @@ def test_without_the_draco_library_the_error_says_what_to_install(monkeypatch):
         decode_primitive(opened(draco()), 0, 0)
     assert error.value.facts["found"] == "KHR_draco_mesh_compression"
     assert "pip install" in error.value.hint
+
+
+@pytest.mark.parametrize("copies", ["nodes", "primitives"])
+def test_a_small_file_shows_no_more_triangles_than_its_size_warrants(copies: str) -> None:
+    builder = Builder()
+    corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0)] * 4000
+    mesh = builder.mesh({"POSITION": builder.accessor(corners, bounds=True)})
+    if copies == "nodes":
+        for _ in range(2000):
+            builder.add("nodes", mesh=mesh)
+    else:
+        primitives = builder.json["meshes"][mesh]["primitives"]
+        primitives *= 2000
+        builder.add("nodes", mesh=mesh)
+    builder.add("scenes", nodes=list(range(len(builder.json["nodes"]))))
+    gltf = decode_gltf(builder.glb(), "forest.glb")
+    with pytest.raises(EncodeError, match=r"too many triangles|too much"):
+        place_primitives(gltf)

@@ -19,7 +19,7 @@ from encoders.kit.source.wavefront import normalise
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
-QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def at_corners(attribute: Attribute[np.float32] | None) -> list[list[list[float]]]:

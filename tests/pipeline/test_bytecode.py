@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 from pathlib import Path
 
 import pytest
+import xxhash
 
 from pipeline.content import bytecode
 from pipeline.content.bytecode import compile_module
@@ -62,11 +64,13 @@ def test_damaged_bytecode_is_compiled_again(home: Path, compiled: list[str]) -> 
     run(b"x = 1")
     (kept,) = home.iterdir()
     whole = kept.read_bytes()
-    for damaged in (b"", whole[:20], whole[:-1], whole[:-3] + b"???", bytes(len(whole))):
+    sealed = [marshal.dumps(1), b"\xe3", b"?"]
+    wrong = [xxhash.xxh3_128_digest(one) + one for one in sealed]
+    for damaged in (*wrong, b"", whole[:20], whole[:-1], whole[:-3] + b"???", bytes(len(whole))):
         kept.write_bytes(damaged)
         assert run(b"x = 1")["x"] == 1
         assert kept.read_bytes() == whole
-    assert len(compiled) == 6
+    assert len(compiled) == 9
 
 
 def test_a_mistake_in_a_module_is_reported_as_python_does(home: Path) -> None:
@@ -106,5 +110,9 @@ def test_a_folder_of_somebody_else_is_not_used(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert machine_folder() == f"{tmp_path}/cartwright"
+    (tmp_path / "cartwright").chmod(0o770)
+    assert machine_folder() is None
+    (tmp_path / "cartwright").chmod(0o700)
+    assert machine_folder() is not None
     monkeypatch.setattr(os, "getuid", lambda: os.stat(tmp_path).st_uid + 1)
     assert machine_folder() is None

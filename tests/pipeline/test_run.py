@@ -212,8 +212,7 @@ def test_code_that_changes_during_a_build_is_never_taken_for_the_old(game):
     assert game.read("build/toy/a.out") == b"A2"
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-@pytest.mark.parametrize(("count", "rounds"), [(24, 150), (600, 5)])
+@pytest.mark.parametrize(("workers", "count", "rounds"), [([], 24, 150), (["-n", "2"], 600, 5)])
 def test_a_killed_build_loses_nothing_and_leaves_nothing_half_made(game, workers, count, rounds):
     fill(game, count)
     make_slow(game, rounds)

@@ -20,8 +20,10 @@ from encoders.kit.source.gltf.primitive import Primitive
 
 # Weights of morph targets; none means those of the mesh.
 Weights = tuple[float, ...]
-# Placements share arrays, so only their number needs a limit.
 PLACEMENT_LIMIT = 1 << 18
+# Placements share arrays here, but every target makes triangles of its own of each. A file may
+# show a million, and more the larger it is: a small one must not take minutes and gigabytes.
+TRIANGLE_LIMIT, TRIANGLES_PER_BYTE = 1 << 20, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,7 @@ def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
     decoded: dict[tuple[int, Weights], list[Primitive]] = {}
     checked: set[tuple[int, int]] = set()
     placed: list[PlacedPrimitive] = []
+    triangles, allowed = 0, TRIANGLE_LIMIT + TRIANGLES_PER_BYTE * gltf.size_bytes
     for index in scene_nodes(gltf.document, gltf.name):
         node, where = gltf.document.nodes[index], node_place(gltf.document, index)
         mesh, skin = node.mesh, node.skin
@@ -59,6 +62,12 @@ def place_primitives(gltf: Gltf) -> list[PlacedPrimitive]:
         placed += _place(gltf, index, gltf.world[index], decoded[shape])
         if len(placed) > PLACEMENT_LIMIT:
             raise fault("scene has too many meshes", gltf.name, "nodes", None, PLACEMENT_LIMIT)
+        triangles += sum(len(primitive.triangles) for primitive in decoded[shape])
+        if triangles > allowed:
+            hint = "Show fewer copies, or split the scene into several files."
+            raise fault(
+                "scene shows too many triangles", gltf.name, where, triangles, allowed, hint
+            )
     return placed
 
 
