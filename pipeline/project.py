@@ -52,10 +52,11 @@ class Project:
             return
         try:
             os.makedirs(self.scratch, exist_ok=True)
-            with open(f"{self.private}/.gitignore", "w", encoding="utf-8") as file:
+            # Only where there is none: a link of that name would be followed.
+            with open(f"{self.private}/.gitignore", "x", encoding="utf-8") as file:
                 file.write("*\n")
         except OSError as error:
-            if error.errno not in READ_ONLY:
+            if error.errno not in (*READ_ONLY, errno.EEXIST):
                 raise
 
     @cached_property

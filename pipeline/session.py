@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pipeline.change.fast_path import Status, status_if_current
 from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
-from pipeline.state.state import BUILDING, WARNED
+from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
@@ -150,13 +150,36 @@ class Session:
         if build is None:
             return
         from pipeline.build.stale import remove_stale
+        from pipeline.manifest.asset import EMPTY_GLOB
 
         is_all = build.encode_again
         build.mark_building(stem for stem, one in self.statuses.items() if one.dirty or is_all)
-        removal = remove_stale(self.project, build.evaluator, self._to_sweep(), self.is_whole)
+        removal = remove_stale(
+            self.project,
+            build.evaluator,
+            self._to_sweep(),
+            whole=self.is_whole,
+            keep_gone=bool(self.strictness and self.strictness.has_group(EMPTY_GLOB)),
+        )
         for stem, path in removal.removed:
             build.add_removed(stem, path)
         build.log.warnings += removal.warnings
+        self._note_gone(build, removal.kept)
+
+    def _note_gone(self, build: Build, kept: Mapping[str, int]) -> None:
+        """Warn of manifests that are gone though their outputs stay, in this run and the next."""
+        from encoders.kit.warning import grouped
+        from pipeline.manifest.asset import EMPTY_GLOB
+
+        for stem, count in sorted(kept.items()):
+            text = f"manifests/{stem}.toml is gone; its outputs ({count}) stay in a strict run"
+            build.log.warnings.append(grouped(EMPTY_GLOB, text))
+        state = self.project.state
+        known = state.facts(GONE)
+        if known or kept:
+            with state.transaction():
+                state.drop_facts(GONE, known)
+                state.set_facts(GONE, kept)
 
     def _to_sweep(self) -> list[str]:
         """Return the manifests whose stale outputs are removed: none with a strict empty glob.
@@ -218,7 +241,7 @@ class Session:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""
         state = self.project.state
         gone = set(state.stems()) - set(self.project.manifests.stems())
-        return self.is_whole and (bool(gone) or state.has_outputs(""))
+        return self.is_whole and (bool(gone) or state.has_outputs("") or bool(state.facts(GONE)))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build.build import Build

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# No power is cut here, and waiting for the disk after each build would take most of the time.
+os.environ.setdefault("CARTWRIGHT_DURABLE", "0")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,12 +26,16 @@ class Removal:
 
     removed: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    kept: Counter[str] = field(default_factory=Counter)  # outputs of manifests that are gone
 
 
 def remove_stale(
-    project: Project, evaluator: Evaluator, stems: Iterable[str], whole: bool
+    project: Project, evaluator: Evaluator, stems: Iterable[str], *, whole: bool, keep_gone: bool
 ) -> Removal:
-    """Remove the stale outputs of manifests; `whole` also covers manifests that are gone."""
+    """Remove the stale outputs of manifests; `whole` also covers manifests that are gone.
+
+    With `keep_gone` those are counted instead.
+    """
     state, removal, chosen = project.state, Removal(), set(stems)
     # A run for some manifests says nothing about those that are gone.
     vanished = set(state.output_stems()) - set(state.stems()) if whole else set()
@@ -43,6 +48,9 @@ def remove_stale(
         # Files of other manifests are left to a run that is about them: their plans may
         # be outdated.
         if output.stem in chosen | vanished and planned.is_stale(output):
+            if keep_gone and output.stem in vanished - {NOBODY}:
+                removal.kept[output.stem] += 1
+                continue
             warning = remove_output(project, evaluator, output.path, output.sha)
             if warning:
                 removal.warnings.append(warning)

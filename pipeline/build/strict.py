@@ -29,9 +29,13 @@ class Strictness:
     def __bool__(self) -> bool:
         return self.is_all or bool(self.groups)
 
+    def has_group(self, group: str) -> bool:
+        """Tell whether warnings of a group make the run fail."""
+        return self.is_all or group in self.groups
+
     def is_failure(self, warning: str) -> bool:
         """Tell whether a warning makes the run fail."""
-        return self.is_all or group_of(warning) in self.groups
+        return self.has_group(group_of(warning))
 
     def failures_among(self, warnings: Iterable[str]) -> list[str]:
         """Return the warnings that make the run fail."""

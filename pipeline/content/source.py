@@ -42,10 +42,15 @@ def read_source(root: str, path: str) -> bytes:
         data = read_inside(root, path)
     except OutsideError as error:
         raise link_error(path, error.leads_to) from None
+    refuse_pointer(data, path)
+    return data
+
+
+def refuse_pointer(data: bytes, path: str) -> None:
+    """Raise EncodeError where a file is a Git LFS pointer instead of its content."""
     if data.startswith(LFS_BEGINNING) and LFS_DIGEST in data[:LFS_BYTES]:
         hint = "Git LFS keeps the file's content elsewhere, and this checkout does not have it yet."
         raise EncodeError("this is a Git LFS pointer; run `git lfs pull`", {"file": path}, hint)
-    return data
 
 
 class Digest(NamedTuple):

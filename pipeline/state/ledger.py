@@ -28,6 +28,10 @@ def _line(path: str, sha: str) -> str:
     return "{} {}\n".format(sha, path.replace("\n", LINE_BREAK))
 
 
+# Never through a link: somebody's file would be written to.
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+
+
 class Ledger:
     """Paths with the SHA-256 of everything that was put there."""
 
@@ -43,7 +47,7 @@ class Ledger:
         lines = "".join(_line(*one) for one in files.items()).encode()
         with self._opening:
             if self._handle is None:
-                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+                self._handle = os.open(self.path, _APPEND, 0o666)
                 lines = b"\n" + lines  # the last line that somebody wrote may be torn
         # One write for all lines: with O_APPEND those of several processes do not mix.
         if os.write(self._handle, lines) != len(lines):

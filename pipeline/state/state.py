@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # is found later means that the build was killed, and files may exist that neither outputs nor
 # listings know.
 BUILDING = "building"
+GONE = "gone"  # manifests that are gone though a strict run left their outputs
 WARNED = "warned"  # the kind of fact that keeps the warnings of a node's last build
 BUCKETS = 64  # the graph's parts: looking up one input reads one of them
 VALUES_PER_QUERY = 500

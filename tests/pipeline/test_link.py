@@ -219,6 +219,15 @@ def test_links_inside_and_plain_files_are_read(tmp_path, way):
         read_inside(str(tmp_path / "game"), "nothing")
 
 
+@pytest.mark.parametrize("name", [".gitignore", "outputs"])
+def test_nothing_is_written_through_a_link_in_the_private_folder(game, outside, name):
+    game.write("assets/a.txt", "hello")
+    game.path(".cartwright").mkdir()
+    game.path(f".cartwright/{name}").symlink_to(outside / "x.txt")
+    game.doit()
+    assert (outside / "x.txt").read_text() == SECRET
+
+
 def test_the_digest_that_is_recorded_is_that_of_the_bytes_that_were_encoded(game, monkeypatch):
     monkeypatch.setattr(encoders, "__path__", list(encoders.__path__))
     game.write("assets/a.txt", "planned")

@@ -123,6 +123,25 @@ def test_with_strict_an_empty_glob_removes_nothing_and_fails(emptied, option):
     assert emptied.doit(option).code == 0
 
 
+@pytest.mark.parametrize("option", ["--strict", "--strict=empty-glob"])
+def test_with_strict_a_manifest_that_is_gone_keeps_its_outputs_and_fails(emptied, option):
+    before = emptied.outputs()
+    emptied.remove("manifests/toy.toml")
+    for _ in range(2):
+        ran = emptied.doit(option)
+        assert ran.code == 1, ran.out
+        assert "failure: manifests/toy.toml is gone; its outputs (13) stay" in ran.out
+        assert emptied.outputs() == before
+    emptied.write("manifests/toy.toml", MANIFEST)
+    ran = emptied.doit(option)
+    assert (ran.code, ran.built) == (0, [])
+    assert "nothing to do" in emptied.doit(option).out
+    emptied.remove("manifests/toy.toml")
+    assert emptied.doit(option).code == 1
+    assert emptied.doit().code == 0
+    assert emptied.outputs() == {}
+
+
 def test_another_group_does_not_keep_the_outputs_of_an_empty_glob(emptied):
     assert emptied.doit("--strict=resize").code == 0
     assert emptied.outputs() == {}

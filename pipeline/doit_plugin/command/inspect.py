@@ -14,6 +14,7 @@ from doit.exceptions import InvalidCommand
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
 from pipeline.content.code import add_project_encoders, load_function
+from pipeline.content.source import refuse_pointer
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
@@ -82,6 +83,7 @@ class Inspect(PlainCommand):
 def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
     """Decode a file with the first reader that accepts it, and write the exports asked for."""
     data = read_file(path)
+    refuse_pointer(data, path)
     origin = find_origin(os.getcwd(), path)
     readers = find_readers(data, path, origin)
     asked = [name for name, place in exports.items() if place]
