@@ -54,5 +54,5 @@ def test_every_source_format_has_a_row_with_its_suffixes() -> None:
     for one in FORMATS:
         suffixes = ", ".join(f"`{suffix}`" for suffix in sorted(one.suffixes))
         (row,) = [row for row in rows if row.startswith(f"| {one.name} | {suffixes} | ")]
-        assert not one.extra or f"cartwright[{one.extra}]" in row
+        assert not one.extra or f"cartwright-build[{one.extra}]" in row
     assert sum(row.startswith("| ") for row in rows) == len(FORMATS) + 2

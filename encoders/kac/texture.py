@@ -27,7 +27,7 @@ from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
 
 # Kelpo's Glide back end rejects textures of one texel.
-MIN_SIDE = 2
+MIN_SIDE, MAX_SIDE = 2, 256
 
 
 @dataclass(frozen=True, order=True)
@@ -145,6 +145,8 @@ def _encode(
     side = choose_side(width, height, limit)
     # A picture that was to become powers of two is only made square here.
     was_asked_for = params.get("scale_to") == POWER_OF_TWO and max(width, height) <= side
+    # A limit below the format's own is the user's.
+    was_asked_for |= limit < MAX_SIDE and width == height > limit
     if (width, height) != (side, side) and not was_asked_for:
         name = use.color or use.alpha
         text = f"{name}: resized from {width} x {height} to {side} x {side}"

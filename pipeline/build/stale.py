@@ -6,6 +6,7 @@ that were written. Anything else stays, with a warning.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 from collections import Counter
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from encoders.kit.warning import grouped
 from pipeline.change.evaluate import Evaluator
 from pipeline.change.owner import NOBODY, PlannedFiles
-from pipeline.disk.file import remove_empty_folders
+from pipeline.disk.file import read_file, remove_empty_folders
 from pipeline.project import Project
 
 
@@ -92,10 +93,18 @@ def _stays(path: str, reason: str | None) -> str:
 
 
 def reason_to_keep(project: Project, evaluator: Evaluator, path: str, sha: str) -> str:
-    """Return why a file must not be removed; "" where it is what we wrote, or missing."""
+    """Return why a file must not be removed; "" where it is what we wrote, or missing.
+
+    Raise OSError where that cannot be found out, as when the file cannot be read.
+    """
     # Below a link lies a folder that may belong to anybody: we never wrote through one.
     link = project.snapshot.link_to(posixpath.dirname(path))
     if link:
         return f"{link} is a link"
-    is_ours = evaluator.is_intact(path, sha) or not os.path.lexists(f"{project.root}/{path}")
-    return "" if is_ours else "altered"
+    full = f"{project.root}/{path}"
+    if evaluator.is_intact(path, sha) or not os.path.lexists(full):
+        return ""
+    # The evaluator takes a file that it cannot read for none, but such a file may be ours.
+    if os.path.isfile(full) and not os.path.islink(full):
+        return "" if hashlib.sha256(read_file(full)).hexdigest() == sha else "altered"
+    return "altered"

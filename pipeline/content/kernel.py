@@ -56,7 +56,9 @@ def kernel_warning(extension: ModuleType | None, folder: str) -> str:
         return ""
     checkout = os.path.normpath(os.path.join(folder, "../../.."))
     is_checkout = bool(_source_names(folder))
-    package = f"--editable {checkout}" if is_checkout else "--force-reinstall --no-deps cartwright"
+    package = (
+        f"--editable {checkout}" if is_checkout else "--force-reinstall --no-deps cartwright-build"
+    )
     said = "the native kernels were built from other sources"
     slower = "the slower Python references are used"
     return f"{extension.__file__}: {said}; {slower}. Reinstall: `pip install {package}`"

@@ -76,7 +76,8 @@ def _connect(session: Session, address: str, warnings: list[str]) -> Waitable:
         from pipeline.build.dask.scheduler import Scheduler, TlsFiles
     except ModuleNotFoundError as error:
         raise SettingError(
-            f'the executor {DASK} needs the module {error.name}: pip install "cartwright[dask]"'
+            f"the executor {DASK} needs the module {error.name}: "
+            'pip install "cartwright-build[dask]"'
         ) from None
     from pipeline.build.dask.error import ClusterError
 

@@ -549,7 +549,7 @@ def test_without_dask_installed_the_error_names_the_command_that_installs_it(
     monkeypatch.setenv("CARTWRIGHT_REMOTE_WRITE", "1")
     ran = game.doit("--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
     assert ran.code == 3
-    assert 'pip install "cartwright[dask]"' in ran.err
+    assert 'pip install "cartwright-build[dask]"' in ran.err
 
 
 def test_nothing_imports_dask_in_a_build_without_it(tmp_path: Path) -> None:

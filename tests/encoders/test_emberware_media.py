@@ -101,7 +101,7 @@ def test_blocks_without_their_library_say_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "etcpak", None)
     with pytest.raises(EncodeError, match="etcpak is needed") as caught:
         encode_picture(np.zeros((4, 4, 4), np.uint8), "bc7")
-    assert "cartwright[bc7]" in caught.value.hint
+    assert "cartwright-build[bc7]" in caught.value.hint
 
 
 def test_blocks_of_a_picture_that_does_not_divide_are_refused() -> None:

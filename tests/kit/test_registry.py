@@ -129,7 +129,7 @@ def test_missing_package_is_told_only_where_a_format_names_one() -> None:
     form = SourceFormat(name="TGA", suffixes=(".tga",), **fields)
     with pytest.raises(EncodeError, match="tgalib is needed to read TGA") as caught:
         load_reader(form, "image", "a.tga")
-    assert "pip install cartwright[tga]" in caught.value.hint
+    assert "pip install cartwright-build[tga]" in caught.value.hint
 
 
 def test_only_sources_that_are_converted_get_a_node() -> None:

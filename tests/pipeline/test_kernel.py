@@ -133,7 +133,7 @@ def test_a_package_without_sources_has_their_digest(own, checkout):
     checkout.build("0" * 64)
     ran = run(own, checkout, "-a")
     assert f"{FOREIGN}; " in ran.out
-    assert "Reinstall: `pip install --force-reinstall --no-deps cartwright` " in ran.out
+    assert "Reinstall: `pip install --force-reinstall --no-deps cartwright-build` " in ran.out
     (checkout.native / DIGEST_FILE).write_text("0" * 64)
     assert run(own, checkout).built == BLOCKS
     assert what_ran(own) == {b"native"}

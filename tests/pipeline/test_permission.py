@@ -158,3 +158,25 @@ def test_a_file_system_without_locks_is_an_error_and_no_wait(tmp_path, monkeypat
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match=os.strerror(errno.ENOLCK)):
         Lock(str(tmp_path / "lock"), on_wait=pytest.fail).acquire()
+
+
+def test_a_stale_output_that_cannot_be_read_now_is_removed_by_a_later_build(game, monkeypatch):
+    game.write("assets/a.txt", "hello")
+    game.write("assets/b.txt", "there")
+    assert game.doit().code == 0
+    game.path("assets/b.txt").unlink()
+    os.utime(game.path("build/toy/b.out"), (1, 1))  # its stamp is not known, so it is read
+    real = os.open
+
+    def refuse(path, *given, **named):
+        if str(path).endswith("b.out"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return real(path, *given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        ran = game.doit()
+    assert f"build/toy/b.out: nothing makes it any more; {os.strerror(errno.EIO)}" in ran.out
+    assert game.path("build/toy/b.out").exists()
+    game.doit()
+    assert not game.path("build/toy/b.out").exists()

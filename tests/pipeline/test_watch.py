@@ -223,6 +223,16 @@ def test_nothing_is_built_until_changes_come_to_rest(watcher, builds, clock):
     assert builds.names[1:] == [["toy:*"]]
 
 
+def test_the_file_that_the_watcher_prints_to_builds_nothing(watched, watcher, builds, monkeypatch):
+    log = watched.write("assets/watch.log", "a line\n")
+    with log.open() as file:
+        monkeypatch.setattr("pipeline.doit_plugin.command.watch.STDOUT", file.fileno())
+        before = len(builds.names)
+        watcher.tick({"assets/watch.log"})
+        watcher.tick(set())
+    assert len(builds.names) == before
+
+
 def test_changes_that_never_end_are_built_all_the_same(watcher, builds, clock):
     for _ in range(3):
         watcher.tick({"assets/a.txt"})

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 
-INSTALL_HINT = 'Install it with `pip install cartwright[bc7]`, or write `format = "rgba8"`.'
+INSTALL_HINT = 'Install it with `pip install cartwright-build[bc7]`, or write `format = "rgba8"`.'
 
 
 def compress_bc7(image: npt.NDArray[np.uint8], name: str) -> bytes:

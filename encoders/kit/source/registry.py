@@ -149,7 +149,7 @@ def load_reader(form: SourceFormat, field: Capability, file: str) -> Callable[..
         raise EncodeError(
             f"{form.package} is needed to read {form.name}",
             {"file": file, "reason": error},
-            f"Install it with `pip install cartwright[{form.extra}]`, or use another format.",
+            f"Install it with `pip install cartwright-build[{form.extra}]`, or use another format.",
         ) from error
 
 

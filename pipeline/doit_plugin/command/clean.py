@@ -37,7 +37,10 @@ def removable(project: Project, task: Any, made: Mapping[str, str]) -> list[str]
     evaluator = Evaluator(project.root, project.code, project.sources.sha)
     files = []
     for path in task.targets:
-        reason = reason_to_keep(project, evaluator, path, made.get(path, ""))
+        try:
+            reason = reason_to_keep(project, evaluator, path, made.get(path, ""))
+        except OSError as error:
+            reason = error.strerror or str(error)
         if reason:
             print(f"{task.name} - leaving '{path}': {reason}")
         else:

@@ -30,6 +30,7 @@ from pipeline.task_name import stem_of
 QUIET_MS = 100  # editors and exporters write in several steps: build when none came for so long
 MOST_WAIT_SECONDS = 2.0  # but a file that is written all the time does not put a build off
 GIT_LOCK_SECONDS = 60.0  # an older lock of git's was left by a crash
+STDOUT = 1  # the system's number of it
 MANY_CHANGES = 8000  # at once: the system's queue of 16,384 events may have lost some
 
 
@@ -104,7 +105,7 @@ class Watcher:
     def tick(self, paths: set[str]) -> None:
         """Note changed paths; start a build when none is running and changes have stopped."""
         self._may_have_lost = self._may_have_lost or len(paths) >= MANY_CHANGES
-        paths = {path for path in paths if not is_private(path)}
+        paths = {path for path in paths if not is_private(path) and not self._is_own_log(path)}
         self._changed |= paths
         if self._changed and self._changed_since is None:
             self._changed_since = self.clock()
@@ -112,6 +113,13 @@ class Watcher:
             return
         if (self._changed or self._may_have_lost) and not self._is_unsettled(paths):
             self._build_changed()
+
+    def _is_own_log(self, path: str) -> bool:
+        """Tell whether what is printed here goes to this file: a build must not start another."""
+        try:
+            return os.path.samestat(os.stat(f"{self.root}/{path}"), os.fstat(STDOUT))
+        except OSError:
+            return False
 
     def _is_unsettled(self, paths: set[str]) -> bool:
         if is_git_busy(self.root):

@@ -20,7 +20,9 @@ from encoders.kit.source.gltf.extension import DRACO
 from encoders.kit.source.gltf.fault import fault
 from encoders.kit.source.gltf.opened import Gltf
 
-INSTALL_HINT = "Install it with `pip install cartwright[draco]`, or export without compression."
+INSTALL_HINT = (
+    "Install it with `pip install cartwright-build[draco]`, or export without compression."
+)
 MAGIC = b"DRACO"
 MESH = 1
 EDGEBREAKER = 1
