@@ -21,10 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
 MANIFESTS = {
     "emberware": f'{GAME}[[asset]]\nsource = "assets/*"\n',
-    "kac": '[[asset]]\nsource = "assets/*.{obj,glb}"\n',
-    "rp2350": '[[asset]]\nsource = "assets/*.{obj,png}"\n',
-    "splashpack": '[[scene]]\nname = "s"\nsource = "assets/*.{obj,glb}"\n',
-    "untold": '[[scene]]\nname = "u"\nsource = "assets/*.{obj,glb}"\nlods = []\nhlod = 0\n',
+    "kac": '[[asset]]\nsource = ["assets/*.obj", "assets/*.glb"]\n',
+    "rp2350": '[[asset]]\nsource = ["assets/*.obj", "assets/*.png"]\n',
+    "splashpack": '[[scene]]\nname = "s"\nsource = ["assets/*.obj", "assets/*.glb"]\n',
+    "untold": '[[scene]]\nname = "u"\nsource = ["assets/*.obj", "assets/*.glb"]\n'
+    "lods = []\nhlod = 0\n",
 }
 MTL = "newmtl m\nmap_Kd p0.png\n"
 VERSIONS = 6
@@ -129,5 +130,6 @@ def right_outputs(folder: Path) -> list[Files]:
         game.become(version)
         ran = game.run()
         assert ran.code == 0, ran.text
+        assert "matches nothing" not in ran.text, ran.text
         found.append(game.outputs())
     return found
