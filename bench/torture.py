@@ -10,6 +10,7 @@ that has to be.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -237,7 +238,9 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="torture"))
     try:
         torture = Torture(folder, given.seed)
-        getattr(torture, given.kind)(given.count)
+        # Ctrl-C ends it early, and what was counted until then is printed.
+        with contextlib.suppress(KeyboardInterrupt):
+            getattr(torture, given.kind)(given.count)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for name, number in sorted(torture.counts.items()):
