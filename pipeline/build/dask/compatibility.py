@@ -38,7 +38,7 @@ def own_version() -> str:
     # As resources, not by path: Cartwright may be installed from a wheel or from a checkout.
     for name in MODULES:
         digest.update(files("pipeline").joinpath(name).read_bytes())
-    return f"{version('cartwright')} ({digest.hexdigest()[:SHORT]})"
+    return f"{version('cartwright-build')} ({digest.hexdigest()[:SHORT]})"
 
 
 def differences(driver: Mapping[str, str], worker: Mapping[str, str]) -> list[str]:
