@@ -30,6 +30,7 @@ from pipeline.content.code import changed_since, load_function
 from pipeline.size import format_bytes
 
 MIN_MEMORY_BYTES, MEMORY_RATIO = 1 << 30, 64
+ATTEMPTS = 3
 MIN_SECONDS, SECONDS_PER_MB = 30.0, 4.0
 # Results are megabytes; a larger pipe takes fewer switches between the processes.
 PIPE_BYTES = 1 << 20
@@ -203,6 +204,18 @@ def _run(root: str, dotted: str, arguments: tuple[Any, ...], code: dict[str, str
 
 
 def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tuple[str, Any]:
+    death = ""
+    # A library may crash by chance, on a good file; only one that crashes every time is blamed.
+    for _ in range(ATTEMPTS):
+        try:
+            return _ask_once(root, message, limits, file)
+        except DecoderDiedError as error:
+            death = str(error)
+    hint = "The library that reads this format crashed. Export the file again."
+    raise EncodeError("the worker process died", {"file": file, "how": death}, hint)
+
+
+def _ask_once(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tuple[str, Any]:
     decoder, is_last = _decoder(root), True
     try:
         kind, answer, is_last = decoder.ask(message, limits.seconds)
@@ -210,9 +223,7 @@ def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tupl
     except TimeoutError:
         raise _too_much("time", file, f"{limits.seconds:.0f} s") from None
     except DecoderDiedError:
-        facts = {"file": file, "how": decoder.death()}
-        hint = "The library that reads this format crashed. Export the file again."
-        raise EncodeError("the worker process died", facts, hint) from None
+        raise DecoderDiedError(decoder.death()) from None
     finally:
         # Also after an interrupt, because nobody can go on with half a conversation.
         if is_last:
