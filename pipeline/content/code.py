@@ -78,6 +78,8 @@ class Code:
         """Return the files of the table, and those that would be taken instead if they appeared."""
         asked = self._closure(encoder, suffixes).asked
         found = {path for name in asked for path in self._looked_at[name]}
+        if REGISTRY in asked:
+            found |= self._format_files()
         return found | self._kernel_files() if KERNEL_MODULE in asked else found
 
     def _kernel_files(self) -> set[str]:
@@ -86,15 +88,12 @@ class Code:
 
         return digest_files(os.path.dirname(self.paths[KERNEL_MODULE]))
 
-    @staticmethod
-    def format_files() -> set[str]:
+    def _format_files(self) -> set[str]:
         """Return what decides which source formats exist: their declarations and the folder."""
         from encoders.kit.source.registry import MODULES
 
-        found = [find_source(module) for module in (REGISTRY, *MODULES)]
-        files = {path for path in found if path}
-        # The folder as well: its stamp changes when the folder of a new format appears.
-        return files | {os.path.dirname(path) for path in found[:1] if path}
+        found = [find_source(module) for module in MODULES]
+        return {path for path in found if path} | {os.path.dirname(self.paths[REGISTRY])}
 
     def texts(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
         """Return the digests of the modules' texts that the table was made from."""

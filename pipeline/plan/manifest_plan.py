@@ -166,9 +166,7 @@ class ManifestPlan:
 
     def code_files(self) -> set[str]:
         """Return the files of that code, and those that would be taken instead if they appeared."""
-        files = {path for one in self._functions() for path in self.project.code.files(*one)}
-        # Even where no encoder asks for formats: a new one may survey or convert a source.
-        return files | self.project.code.format_files()
+        return {path for one in self._functions() for path in self.project.code.files(*one)}
 
     def _functions(self) -> set[tuple[str, Suffixes]]:
         """Return all functions that are called, each with the suffixes of the sources it reads."""
