@@ -17,7 +17,6 @@ from time import monotonic, sleep
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.native import kernel
 from encoders.kit.warning import grouped
 from pipeline.content.code import add_project_encoders
 from pipeline.content.kernel import kernel_warning
@@ -45,6 +44,10 @@ def prepare_encoders(root: str) -> list[str]:
     for variable in SINGLE_THREADED:
         os.environ.setdefault(variable, "1")
     add_project_encoders(root)
+    # Only now, by our own loader: Python's would write bytecode beside the C sources, and a change
+    # of that folder makes the next run look at everything.
+    from encoders.kit.native import kernel
+
     if os.environ.get(PURE_VARIABLE) == "1":
         kernel.use_native(False)
         return []
