@@ -7,6 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: a commit is judged by what it changed, not by luck. New examples
+# are looked for by tests/fuzz, or with `--hypothesis-profile=default`.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 # No power is cut here, and waiting for the disk after each build would take most of the time.
 os.environ.setdefault("CARTWRIGHT_DURABLE", "0")

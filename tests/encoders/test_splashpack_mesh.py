@@ -384,7 +384,9 @@ def check_encoded_or_refused(inputs: dict[str, bytes | str], source: str) -> Non
         assert any(source in fact for fact in refusal.facts.values()), refusal
         return
     counts = [one["triangles"] for one in objects(outputs)]
-    assert sum(counts) == len(triangles(outputs)["vertices"]) > 0
+    assert sum(counts) == len(triangles(outputs)["vertices"])
+    # A mesh may vanish on the console's grid, but not in silence.
+    assert sum(counts) > 0 or b"[degenerate]" in outputs["warnings"]
 
 
 @settings(max_examples=150, deadline=None)
