@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
 from encoders.kit.mesh.patch import cluster_patches
-from encoders.kit.mesh.simplify import Surface, simplify
+from encoders.kit.mesh.simplify.collapse import Surface, simplify
 from encoders.kit.mesh.strip import strip_patches
 from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
 from encoders.kit.mesh.vertex_cache import cache_miss_ratio, order_triangles

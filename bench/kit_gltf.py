@@ -16,9 +16,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from encoders.kit.source.gltf.animation import decode_clip, frame_times
+from encoders.kit.source.gltf.geometry.scene import place_primitives
+from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.pose import sample_local, sample_model
-from encoders.kit.source.gltf.scene import place_primitives
-from encoders.kit.source.gltf.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.gltf.world import decode_world

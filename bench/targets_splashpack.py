@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from encoders.kit.image.quantise import levels_555, quantise_555
-from encoders.splashpack.vram_packing import VramTexture, pack_vram
+from encoders.splashpack.vram.packing import VramTexture, pack_vram
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))

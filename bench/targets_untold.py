@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from encoders.untold.reader import unpack_untold
+from encoders.untold.format.reader import unpack_untold
 
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, TILE = 8, 6, 25.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from encoders.emberware.bone_match import Skeleton, match_clip
 from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.clip import (
     FRAME_LIMIT,
@@ -17,14 +16,15 @@ from encoders.emberware.format.clip import (
     Transforms,
     pack_clip,
 )
-from encoders.emberware.model import open_part
-from encoders.emberware.rig import check_bone_count, skin_of_part
+from encoders.emberware.rig.bone_match import Skeleton, match_clip
+from encoders.emberware.rig.model import open_part
+from encoders.emberware.rig.rig import check_bone_count, skin_of_part
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.animation import Clip, decode_clip, frame_times
-from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.geometry.skin import Skin
 from encoders.kit.source.gltf.pose import Pose, sample_local, sample_model, to_pose
-from encoders.kit.source.gltf.skin import Skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.warning import grouped
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from encoders.emberware.ember_mesh import MeshOptions, build_mesh, keep_influences
 from encoders.emberware.format.mesh import EmberMesh, pack_loose_mesh, pack_mesh
 from encoders.emberware.format.vertex import FLAG_NAMES
-from encoders.emberware.model import open_part, whole_numbers
-from encoders.emberware.rig import open_rig
-from encoders.emberware.skinning import first_mesh_primitives, placed_primitives
+from encoders.emberware.rig.model import open_part, whole_numbers
+from encoders.emberware.rig.rig import open_rig
+from encoders.emberware.rig.skinning import first_mesh_primitives, placed_primitives
 from encoders.kit.mesh.import_mesh import import_mesh
 from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from encoders.emberware.model import open_part
 from encoders.emberware.profile import BONE_LIMIT
-from encoders.emberware.rig import used_joints
+from encoders.emberware.rig.model import open_part
+from encoders.emberware.rig.rig import used_joints
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
-from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.subset import write_subset
 from encoders.kit.warning import grouped
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from encoders.emberware.format.skeleton import pack_skeleton
-from encoders.emberware.model import open_part
-from encoders.emberware.rig import check_bone_count, skin_of_part
+from encoders.emberware.rig.model import open_part
+from encoders.emberware.rig.rig import check_bone_count, skin_of_part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 
 

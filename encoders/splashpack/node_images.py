@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from encoders.kit.plan import Inputs, Outputs, Params
-from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.data.image import image_source
 from encoders.kit.source.gltf.source import open_gltf
 
 

@@ -14,8 +14,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, Inputs, Outputs, Params
 from encoders.splashpack.format import CLUT_STEP, PAGE_HEIGHT, PAGE_WIDTH, Area
 from encoders.splashpack.intermediate import decode_json, encode_json
-from encoders.splashpack.texture_size import TextureSize, decode_size
-from encoders.splashpack.vram_packing import VramLayout, VramTexture, pack_vram
+from encoders.splashpack.vram.packing import VramLayout, VramTexture, pack_vram
+from encoders.splashpack.vram.texture_size import TextureSize, decode_size
 
 # The key of the white texel that untextured triangles show. Keys of images contain a bar, so this
 # is none of them.
@@ -37,7 +37,7 @@ def encode_layout(inputs: Inputs, params: Params) -> Outputs:
     found = pack_scene(textures, taken, needs_white)
     if found is None:
         # Only for the error: the search for a hint packs the scene many times.
-        from encoders.splashpack.vram_overflow import describe_overflow
+        from encoders.splashpack.vram.overflow import describe_overflow
 
         fits = fits_at(unique, taken, needs_white)
         problem, facts, hint = describe_overflow(unique, taken, fits, _names(sizes, same))

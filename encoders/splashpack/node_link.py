@@ -22,8 +22,8 @@ from encoders.splashpack.format import (
 )
 from encoders.splashpack.intermediate import MESH_TRIANGLE, UNTEXTURED, decode_json
 from encoders.splashpack.node_layout import WHITE, taken_areas
-from encoders.splashpack.texture_size import TextureSize, decode_size
-from encoders.splashpack.vram_image import draw_vram
+from encoders.splashpack.vram.image import draw_vram
+from encoders.splashpack.vram.texture_size import TextureSize, decode_size
 from encoders.splashpack.writer import pack_splashpack
 
 # The runtime has memory for no more triangles than these in one frame.

@@ -15,11 +15,11 @@ from encoders.kit.mesh.normal import Shading
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model
 from encoders.kit.warning import grouped
-from encoders.splashpack.geometry import MaterialTextures, find_textures, gather_corners
 from encoders.splashpack.intermediate import MESH_TRIANGLE, UNTEXTURED, encode_json
-from encoders.splashpack.scene_import import import_objects
-from encoders.splashpack.scene_object import DecodedObjects, decode_objects
-from encoders.splashpack.uv_wrap import Corners
+from encoders.splashpack.scene.geometry import MaterialTextures, find_textures, gather_corners
+from encoders.splashpack.scene.scene_import import import_objects
+from encoders.splashpack.scene.scene_object import DecodedObjects, decode_objects
+from encoders.splashpack.scene.uv_wrap import Corners
 
 # 1.0 in fixed point, and what the 16 bits of the geometry engine hold.
 ONE = 4096

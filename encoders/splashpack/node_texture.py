@@ -21,7 +21,7 @@ from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
 from encoders.kit.warning import grouped
-from encoders.splashpack.texture_size import TextureSize
+from encoders.splashpack.vram.texture_size import TextureSize
 
 # The sides of a texture page, and the largest value of a texel coordinate plus one.
 SIDE_LIMIT = 256

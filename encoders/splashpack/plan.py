@@ -19,7 +19,11 @@ from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import Outline, outline_model
 from encoders.kit.source.source_input import plan_inputs
-from encoders.splashpack.texture_request import TextureRequest, alpha_threshold, request_texture
+from encoders.splashpack.scene.texture_request import (
+    TextureRequest,
+    alpha_threshold,
+    request_texture,
+)
 
 # The maps of a material that a texture is made from.
 SLOTS = ("base_color", "alpha")

@@ -16,7 +16,7 @@ from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.format import COLORS, Splashpack, Words
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.view import place_vertices, read_page
-from encoders.splashpack.vram_image import build_vram
+from encoders.splashpack.vram.image import build_vram
 
 WIDTH, HEIGHT = 320, 240
 CENTRE = np.array([160, 120])

@@ -22,7 +22,7 @@ from encoders.splashpack.format import (
 )
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.validate import overlaps
-from encoders.splashpack.vram_image import build_vram, draw_vram
+from encoders.splashpack.vram.image import build_vram, draw_vram
 
 # The areas that the runtime itself uses, whatever a manifest says.
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))

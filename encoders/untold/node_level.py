@@ -17,8 +17,8 @@ from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
-from encoders.untold.chunk import LZ4_COMPRESSOR, Compressor
-from encoders.untold.format import (
+from encoders.untold.format.chunk import LZ4_COMPRESSOR, Compressor
+from encoders.untold.format.layout import (
     EMISSIVE,
     NONE,
     NORMAL_MAP,
@@ -29,9 +29,7 @@ from encoders.untold.format import (
     VERTEX_LIMIT,
     VERTEX_SIZE,
 )
-from encoders.untold.simplify_tile import simplify_tile
-from encoders.untold.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
-from encoders.untold.untold_file import (
+from encoders.untold.format.untold_file import (
     EntityRecord,
     Floats,
     MaterialRecord,
@@ -40,8 +38,10 @@ from encoders.untold.untold_file import (
     UntoldFile,
     union_box,
 )
-from encoders.untold.vertex import pack_vertices
-from encoders.untold.writer import pack_untold
+from encoders.untold.format.writer import pack_untold
+from encoders.untold.mesh.simplify_tile import simplify_tile
+from encoders.untold.mesh.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
+from encoders.untold.mesh.vertex import pack_vertices
 
 HASH_DIGITS = 16
 # A level has missed its share if it has more than this factor of the triangles asked for, plus

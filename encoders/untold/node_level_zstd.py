@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from encoders.kit.plan import Inputs, Outputs, Params
+from encoders.untold.format.zstd import ZSTD_COMPRESSOR
 from encoders.untold.node_level import encode_compressed
-from encoders.untold.zstd import ZSTD_COMPRESSOR
 
 
 def encode_level_zstd(inputs: Inputs, params: Params) -> Outputs:

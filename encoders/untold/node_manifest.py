@@ -15,8 +15,8 @@ import msgspec
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
-from encoders.untold.grid import SHARED
-from encoders.untold.streaming_distance import (
+from encoders.untold.scene.grid import SHARED
+from encoders.untold.scene.streaming_distance import (
     PRIORITY,
     Radii,
     half_diagonal,

@@ -17,13 +17,13 @@ from encoders.kit.mesh.import_mesh import flip_v, import_mesh
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model, open_model
 from encoders.kit.warning import grouped
-from encoders.untold.component import ObjectTriangles, describe_components
-from encoders.untold.grid import SHARED, tile_name
-from encoders.untold.material import describe_losses, describe_material
-from encoders.untold.object_mesh import ObjectMesh, build_object_meshes
-from encoders.untold.split_tiles import TileSplitter
-from encoders.untold.tangents import with_tangents
-from encoders.untold.tile_mesh import TileMesh, pack_meshes
+from encoders.untold.mesh.component import ObjectTriangles, describe_components
+from encoders.untold.mesh.material import describe_losses, describe_material
+from encoders.untold.mesh.object_mesh import ObjectMesh, build_object_meshes
+from encoders.untold.mesh.split_tiles import TileSplitter
+from encoders.untold.mesh.tangents import with_tangents
+from encoders.untold.mesh.tile_mesh import TileMesh, pack_meshes
+from encoders.untold.scene.grid import SHARED, tile_name
 
 # The tiles of each object by its key, as the plan has them; None is the shared bucket.
 Spans = dict[str, list[int] | None]

@@ -26,12 +26,12 @@ from encoders.kit.source.image import open_image
 from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
 from encoders.kit.source.reference import texture_not_found
 from encoders.kit.warning import grouped
-from encoders.untold.format import (
+from encoders.untold.format.layout import (
     ASTC_4X4,
     ASTC_6X6,
     IMAGE_FILE,
 )
-from encoders.untold.texture_request import GREY
+from encoders.untold.scene.texture_request import GREY
 from encoders.untold.utex import encode_utex
 
 HASH_DIGITS = 16

@@ -17,8 +17,8 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
-from encoders.untold.tangents import with_tangents
-from encoders.untold.tile_mesh import (
+from encoders.untold.mesh.tangents import with_tangents
+from encoders.untold.mesh.tile_mesh import (
     ATTRIBUTE_WIDTHS,
     NUMBER,
     Tile,
@@ -27,7 +27,7 @@ from encoders.untold.tile_mesh import (
     unpack_meshes,
     weld_tile_mesh,
 )
-from encoders.untold.vertex import HALF_LIMIT
+from encoders.untold.mesh.vertex import HALF_LIMIT
 
 UNMERGED = "NM_"
 # Texture coordinates within this stay as they are; beyond it, whole repeats are subtracted.

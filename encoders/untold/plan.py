@@ -18,7 +18,7 @@ from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
 from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
 from encoders.kit.source.source_input import plan_inputs
-from encoders.untold.grid import (
+from encoders.untold.scene.grid import (
     MAX_TILE_NUMBER,
     SHARED,
     Box,
@@ -36,9 +36,9 @@ from encoders.untold.grid import (
     tile_name,
     tiles_in,
 )
-from encoders.untold.import_object import import_objects
-from encoders.untold.scene_source import SceneObject, SceneSource, describe_source
-from encoders.untold.texture_request import (
+from encoders.untold.scene.import_object import import_objects
+from encoders.untold.scene.scene_source import SceneObject, SceneSource, describe_source
+from encoders.untold.scene.texture_request import (
     TextureRequest,
     embedded_name,
     name_textures,

@@ -58,7 +58,7 @@ OPTIONS = {
     **IMAGE_IMPORT,
 }
 
-PICTURE_SURVEY = "encoders.untold.picture_survey"
+PICTURE_SURVEY = "encoders.untold.scene.picture_survey"
 
 
 def _survey_function(suffix: str) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
-from encoders.untold.format import (
+from encoders.untold.format.layout import (
     ALPHA_MODES,
     FILE_TYPES,
     NONE,
@@ -22,16 +22,16 @@ from encoders.untold.format import (
     VERTEX,
     VERTEX_LIMIT,
 )
-from encoders.untold.reader import unpack_untold
-from encoders.untold.untold_file import (
+from encoders.untold.format.reader import unpack_untold
+from encoders.untold.format.untold_file import (
     EntityRecord,
     MaterialRecord,
     MeshRecord,
     TextureReference,
     UntoldFile,
 )
+from encoders.untold.mesh.vertex import PLUS, unpack_direction
 from encoders.untold.utex import unpack_utex
-from encoders.untold.vertex import PLUS, unpack_direction
 
 LEVELS = ("lod_levels", "hlod_levels")
 # Names in an OBJ file end with their line, and a backslash there would join the next one to it.

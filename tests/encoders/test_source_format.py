@@ -144,8 +144,8 @@ FORMAT = SourceFormat(
 TRI_CONVERT = """
 import numpy as np
 
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
 
 
 def convert_tri(data, name):

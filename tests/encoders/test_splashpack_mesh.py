@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.survey import survey_gltf
-from encoders.splashpack.material import tint_of
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import draw
+from encoders.splashpack.scene.material import tint_of
 from encoders.splashpack.view import place_vertices
 from tests.encoders.splashpack_scene import (
     SQUARE,
@@ -463,7 +463,7 @@ def test_tint_of_any_brightness_is_the_largest(share: float) -> None:
 
 
 def test_many_triangles_that_repeat_their_texture_are_refused_together(monkeypatch) -> None:
-    monkeypatch.setattr("encoders.splashpack.geometry.MAX_PIECES", 100)
+    monkeypatch.setattr("encoders.splashpack.scene.geometry.MAX_PIECES", 100)
     obj = tiled(7, 7) + "f 1/1/1 2/2/1 3/3/1\n" * 10
     with pytest.raises(EncodeError, match="repeat their textures too often") as caught:
         square(obj=obj)

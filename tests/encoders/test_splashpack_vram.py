@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.splashpack.vram_packing import VramLayout, VramTexture, cover_slots, pack_vram
+from encoders.splashpack.vram.packing import VramLayout, VramTexture, cover_slots, pack_vram
 from tests.encoders.splashpack_yardstick import fits
 
 RESERVED = [(0, 0, 320, 240), (0, 256, 320, 240), (960, 464, 64, 48)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encoders.untold.carry_attributes import carry_attributes
-from encoders.untold.tile_mesh import TileMesh
+from encoders.untold.mesh.carry_attributes import carry_attributes
+from encoders.untold.mesh.tile_mesh import TileMesh
 
 
 def quad(low: float, high: float) -> TileMesh:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.chunk import LZ4_COMPRESSOR
-from encoders.untold.format import (
+from encoders.untold.format.chunk import LZ4_COMPRESSOR
+from encoders.untold.format.layout import (
     CHUNK,
     ENTITY,
     HEADER,
@@ -27,21 +27,21 @@ from encoders.untold.format import (
     TEXTURE,
     VERTEX,
 )
-from encoders.untold.reader import unpack_untold
-from encoders.untold.target import OPTIONS
-from encoders.untold.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
-from encoders.untold.untold_file import (
+from encoders.untold.format.reader import unpack_untold
+from encoders.untold.format.untold_file import (
     EntityRecord,
     MaterialRecord,
     MeshRecord,
     TextureReference,
     UntoldFile,
 )
+from encoders.untold.format.writer import pack_untold
+from encoders.untold.format.zstd import ZSTD_COMPRESSOR
+from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
+from encoders.untold.mesh.vertex import pack_direction, pack_vertices, unpack_direction
+from encoders.untold.target import OPTIONS
 from encoders.untold.utex import HEADER as UTEX
 from encoders.untold.utex import MIP
-from encoders.untold.vertex import pack_direction, pack_vertices, unpack_direction
-from encoders.untold.writer import pack_untold
-from encoders.untold.zstd import ZSTD_COMPRESSOR
 from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
 from tests.kit.mutation import mutated

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.untold.picture_survey import survey_gltf_pictures, survey_picture
+from encoders.untold.scene.picture_survey import survey_gltf_pictures, survey_picture
 from encoders.untold.view import export_obj
 from tests.encoders.untold_reader import corners_of
 from tests.encoders.untold_scene import Scene, build, cube_arrays, plain, png

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.untold.grid import MAX_CUT_TILES, Box, Grid, assign_tiles, count_tiles
+from encoders.untold.scene.grid import MAX_CUT_TILES, Box, Grid, assign_tiles, count_tiles
 from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses
 
 GLB = "assets/city.glb"

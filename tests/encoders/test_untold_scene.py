@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.untold.grid import Box, Grid, assign_tiles, auto_size, classify
-from encoders.untold.simplify_tile import simplify_tile
-from encoders.untold.streaming_distance import (
+from encoders.untold.mesh.simplify_tile import simplify_tile
+from encoders.untold.mesh.tile_mesh import Tile, unpack_tile
+from encoders.untold.scene.grid import Box, Grid, assign_tiles, auto_size, classify
+from encoders.untold.scene.streaming_distance import (
     Radii,
     half_diagonal,
     hlod_distance,
@@ -20,7 +21,6 @@ from encoders.untold.streaming_distance import (
     shared_radii,
     tile_radii,
 )
-from encoders.untold.tile_mesh import Tile, unpack_tile
 from tests.encoders.untold_reader import area, corners_of
 from tests.encoders.untold_scene import Scene, build, cube_arrays, grid_arrays, houses, plain
 
@@ -588,7 +588,7 @@ def test_dense_object_is_cut_into_as_many_tiles_as_its_triangles_are_worth():
 
 
 def test_dense_terrain_is_cut_without_loss_into_more_tiles_than_others(monkeypatch):
-    monkeypatch.setattr("encoders.untold.grid.MAX_CUT_TILES", 4)
+    monkeypatch.setattr("encoders.untold.scene.grid.MAX_CUT_TILES", 4)
     terrain = sheet(70, 20, 3.0).glb()
     built = build({GLB: terrain}, lods=[], hlod=0)
     assert len(built.manifest["tiles"]) == 9

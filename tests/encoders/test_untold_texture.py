@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.untold.format import ASTC_4X4, ASTC_6X6
+from encoders.untold.format.layout import ASTC_4X4, ASTC_6X6
 from encoders.untold.utex import HEADER, MIP, Utex, decode_utex, pack_utex, unpack_utex
 from tests.encoders.untold_scene import Scene, build, grid_arrays, plain, png
 

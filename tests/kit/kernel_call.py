@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.image import bc1, dither
-from encoders.kit.mesh import patch, quadric, simplify_reference, strip
+from encoders.kit.mesh import patch, strip
+from encoders.kit.mesh.simplify import quadric
+from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel
 
 Array = NDArray[Any]

@@ -13,7 +13,7 @@ from PIL import Image
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.source.conversion import convert, encode_glb
-from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.material import Texture
 from encoders.kit.source.model import open_model

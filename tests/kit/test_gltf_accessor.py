@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf.accessor import decode_accessor, decode_floats
-from encoders.kit.source.gltf.image import image_source
-from encoders.kit.source.gltf.opened import decoded_limit
+from encoders.kit.source.gltf.data.accessor import decode_accessor, decode_floats
+from encoders.kit.source.gltf.data.image import image_source
+from encoders.kit.source.gltf.data.opened import decoded_limit
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import Builder, glb, quad

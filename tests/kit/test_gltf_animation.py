@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.animation import FRAME_LIMIT, Track, decode_clip, frame_times
+from encoders.kit.source.gltf.geometry.rotation import (
+    LERP_COSINE,
+    from_matrix,
+    sine,
+    slerp,
+    to_matrix,
+)
+from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.pose import sample_local, sample_model, to_pose
-from encoders.kit.source.gltf.rotation import LERP_COSINE, from_matrix, sine, slerp, to_matrix
-from encoders.kit.source.gltf.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from tests.kit.glb_builder import Builder
 

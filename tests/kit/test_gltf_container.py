@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf.buffer import buffer_bytes
-from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.document import decode_document
-from encoders.kit.source.gltf.extension import HARMLESS, KNOWN
+from encoders.kit.source.gltf.data.buffer import buffer_bytes
+from encoders.kit.source.gltf.document.container import decode_container
+from encoders.kit.source.gltf.document.extension import HARMLESS, KNOWN
+from encoders.kit.source.gltf.document.spec import decode_document
+from encoders.kit.source.gltf.document.uri import decode_data_uri, decode_percent, decode_uri
 from encoders.kit.source.gltf.source import decode_gltf
-from encoders.kit.source.gltf.uri import decode_data_uri, decode_percent, decode_uri
 from tests.kit.glb_builder import glb, quad
 
 SMALLEST = bytes.fromhex(

@@ -12,10 +12,10 @@ import pytest
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.animation import decode_clip, frame_times
-from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.data.image import image_source
+from encoders.kit.source.gltf.document.container import decode_container
+from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.pose import sample_local, sample_model, to_pose
-from encoders.kit.source.gltf.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.gltf.world import decode_world

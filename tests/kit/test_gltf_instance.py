@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf import instance
-from encoders.kit.source.gltf.node import scene_nodes
-from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.document import instance
+from encoders.kit.source.gltf.document.node import scene_nodes
+from encoders.kit.source.gltf.geometry.scene import place_primitives
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.subset import write_subset
 from encoders.kit.source.gltf.survey import survey_gltf

@@ -10,7 +10,7 @@ import pytest
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.texcoord import transform_uv
-from encoders.kit.source.gltf.image import image_source
+from encoders.kit.source.gltf.data.image import image_source
 from encoders.kit.source.gltf.material import decode_materials
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.survey import survey_gltf

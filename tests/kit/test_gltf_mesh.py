@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import weld
-from encoders.kit.source.gltf.bake import bake
-from encoders.kit.source.gltf.draco import count_elements
-from encoders.kit.source.gltf.mesh import decode_primitive
-from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.data.draco import count_elements
+from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.mesh import decode_primitive
+from encoders.kit.source.gltf.geometry.scene import place_primitives
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.world import decode_world
 from tests.kit.glb_builder import POSITIONS, Builder, quad

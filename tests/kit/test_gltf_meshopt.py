@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf.accessor import decode_accessor
-from encoders.kit.source.gltf.meshopt import MeshoptView, decode_meshopt
+from encoders.kit.source.gltf.data.accessor import decode_accessor
+from encoders.kit.source.gltf.data.meshopt import MeshoptView, decode_meshopt
 from encoders.kit.source.gltf.source import decode_gltf
 from tests.kit.glb_builder import Builder
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf.scene import place_primitives
+from encoders.kit.source.gltf.geometry.scene import place_primitives
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.subset import write_subset
 from encoders.kit.source.gltf.survey import survey_gltf

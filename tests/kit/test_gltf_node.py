@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.gltf.document import decode_document
-from encoders.kit.source.gltf.matrix import compose, decompose, determinant, multiply
-from encoders.kit.source.gltf.node import parents, scene_nodes, world_matrices
+from encoders.kit.source.gltf.document.node import parents, scene_nodes, world_matrices
+from encoders.kit.source.gltf.document.spec import decode_document
+from encoders.kit.source.gltf.geometry.matrix import compose, decompose, determinant, multiply
 
 unit = st.floats(-1, 1, width=32)
 vectors = st.lists(st.floats(-10, 10, width=32), min_size=3, max_size=3)

@@ -5,8 +5,8 @@ import pytest
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.animation import decode_clip
-from encoders.kit.source.gltf.mesh import decode_primitive
-from encoders.kit.source.gltf.skin import decode_skin
+from encoders.kit.source.gltf.geometry.mesh import decode_primitive
+from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.gltf.subset import write_subset
 from tests.kit.glb_builder import Builder, quad

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.quadric import add_columns
-from encoders.kit.mesh.simplify import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.simplify.collapse import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.simplify.quadric import add_columns
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.native.kernel import has_native, use_native
 

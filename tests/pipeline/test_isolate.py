@@ -258,4 +258,4 @@ def test_draco_data_is_decoded_by_the_runner() -> None:
             open_model({"a.glb": draco().glb()}, "a.glb")
     finally:
         use_runner(before)
-    assert asked == [("encoders.kit.source.gltf.draco:decode_compressed", "a.glb")]
+    assert asked == [("encoders.kit.source.gltf.data.draco:decode_compressed", "a.glb")]

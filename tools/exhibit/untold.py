@@ -9,10 +9,10 @@ import numpy as np
 from PIL import Image
 from raster import Camera, Picture, Soup, draw, join, look_around
 
-from encoders.untold.format import VERTEX
-from encoders.untold.reader import unpack_untold
-from encoders.untold.untold_file import MeshRecord
-from encoders.untold.vertex import unpack_direction
+from encoders.untold.format.layout import VERTEX
+from encoders.untold.format.reader import unpack_untold
+from encoders.untold.format.untold_file import MeshRecord
+from encoders.untold.mesh.vertex import unpack_direction
 
 # How far tiles move apart, by their distance from the middle.
 GAP = 0.1

@@ -14,7 +14,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_option import KEEP
 from encoders.kit.mesh.mesh import Attribute, Mesh
 from encoders.kit.mesh.normal import Shading, shade_mesh
-from encoders.kit.mesh.reduce import reduce_mesh
+from encoders.kit.mesh.simplify.reduce import reduce_mesh
 from encoders.kit.option import Value
 from encoders.kit.plan import Params
 from encoders.kit.warning import grouped

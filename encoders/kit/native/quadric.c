@@ -1,4 +1,4 @@
-/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/mesh/quadric.py.
+/* Add up the quadrics of triangles at their vertices: the kernel of encoders/kit/mesh/simplify/quadric.py.
  */
 #include "kernel.h"
 

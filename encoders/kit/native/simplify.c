@@ -1,4 +1,4 @@
-/* Collapse edges, cheapest first: the kernel of encoders/kit/mesh/simplify.py.
+/* Collapse edges, cheapest first: the kernel of encoders/kit/mesh/simplify/collapse.py.
  *
  * The names, the rules and the order of every floating-point operation are those of the reference
  * in simplify_reference.py, which also says why.

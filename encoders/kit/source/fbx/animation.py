@@ -9,8 +9,8 @@ import numpy as np
 import ufbx
 
 from encoders.kit.source.fbx.library import items, quaternion, vector
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
 
 BAKE_RATE = 60
 

@@ -17,9 +17,9 @@ from encoders.kit.source.fbx.library import items, quaternion, vector
 from encoders.kit.source.fbx.material import Materials
 from encoders.kit.source.fbx.mesh import Meshes
 from encoders.kit.source.fbx.skin import Skins
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
-from encoders.kit.source.gltf.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.signature import describe_content
 
 

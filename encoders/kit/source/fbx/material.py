@@ -17,9 +17,9 @@ import numpy as np
 import ufbx
 
 from encoders.kit.source.fbx.library import items, kept, matrix
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
-from encoders.kit.source.gltf.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.gltf.material import TextureTransform
 
 # As OpenGL numbers them, which glTF adopts.

@@ -18,8 +18,8 @@ from encoders.kit.mesh.polygon import EarWorkError, triangulate
 from encoders.kit.source.fbx.library import items, kept, numbers, table
 from encoders.kit.source.fbx.material import Materials
 from encoders.kit.source.fbx.skin import Skins, Weights
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
 
 NO_MATERIAL = -1
 # v from the top: 1 - v.

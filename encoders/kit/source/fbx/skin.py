@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.fbx.library import Doubles, items, matrix
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.builder import GlbBuilder
-from encoders.kit.source.gltf.matrix import cofactor, determinant, multiply
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, multiply
 
 # Weights of a vertex that glTF's two sets of joints hold; lighter ones are left out.
 INFLUENCES = 8

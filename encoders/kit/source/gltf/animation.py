@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.source.gltf.accessor import decode_floats
-from encoders.kit.source.gltf.document import (
+from encoders.kit.source.gltf.data.accessor import decode_floats
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document.fault import fault
+from encoders.kit.source.gltf.document.spec import (
     Animation,
     AnimationSampler,
     Interpolation,
     element,
     node_place,
 )
-from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.opened import Gltf
-from encoders.kit.source.gltf.rotation import normalise, slerp
+from encoders.kit.source.gltf.geometry.rotation import normalise, slerp
 from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import msgspec
 
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.extension import (
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.extension import (
     EMISSIVE_STRENGTH,
     TEXTURE_TRANSFORM,
     UNLIT,
     extension,
 )
-from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.opened import Gltf
-from encoders.kit.source.gltf.surface import metallic_roughness
-from encoders.kit.source.gltf.texture import texture_image
-from encoders.kit.source.gltf.uri import is_data_uri
+from encoders.kit.source.gltf.document.fault import fault
+from encoders.kit.source.gltf.document.surface import metallic_roughness
+from encoders.kit.source.gltf.document.texture import texture_image
+from encoders.kit.source.gltf.document.uri import is_data_uri
 from encoders.kit.source.material import AlphaMode, Filter, Material, Sampler, Slot, Texture, Wrap
 from encoders.kit.warning import grouped
 

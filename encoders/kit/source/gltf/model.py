@@ -10,11 +10,11 @@ import numpy as np
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Part
 from encoders.kit.plan import Inputs
-from encoders.kit.source.gltf.bake import bake
-from encoders.kit.source.gltf.image import image_source, warn_of_wrong_types
-from encoders.kit.source.gltf.node import scene_nodes
-from encoders.kit.source.gltf.opened import Gltf
-from encoders.kit.source.gltf.scene import PlacedPrimitive, place_primitives
+from encoders.kit.source.gltf.data.image import image_source, warn_of_wrong_types
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document.node import scene_nodes
+from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.scene import PlacedPrimitive, place_primitives
 from encoders.kit.source.gltf.source import open_gltf
 from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import IDENTITY, Doubles, Model, ModelObject, Split

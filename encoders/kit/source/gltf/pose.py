@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gltf.animation import WIDTHS, Channel, Clip, Track
-from encoders.kit.source.gltf.document import Node, element, node_place
-from encoders.kit.source.gltf.fault import fault
-from encoders.kit.source.gltf.matrix import compose, decompose, multiply
-from encoders.kit.source.gltf.node import local_matrix, unit_rotation
-from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document.fault import fault
+from encoders.kit.source.gltf.document.node import local_matrix, unit_rotation
+from encoders.kit.source.gltf.document.spec import Node, element, node_place
+from encoders.kit.source.gltf.geometry.matrix import compose, decompose, multiply
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from encoders.kit.plan import Inputs
-from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.document import Document, decode_document, node_place
-from encoders.kit.source.gltf.extension import INSTANCING, check_extensions
-from encoders.kit.source.gltf.instance import expand_instances
-from encoders.kit.source.gltf.instance_data import decode_instances
-from encoders.kit.source.gltf.opened import Gltf
-from encoders.kit.source.gltf.uri import is_data_uri
+from encoders.kit.source.gltf.data.instance_data import decode_instances
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document.container import decode_container
+from encoders.kit.source.gltf.document.extension import INSTANCING, check_extensions
+from encoders.kit.source.gltf.document.instance import expand_instances
+from encoders.kit.source.gltf.document.spec import Document, decode_document, node_place
+from encoders.kit.source.gltf.document.uri import is_data_uri
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.warning import grouped
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
-from encoders.kit.source.gltf import document as spec
-from encoders.kit.source.gltf.accessor import decode_accessor
-from encoders.kit.source.gltf.buffer import view_bytes
-from encoders.kit.source.gltf.builder import GlbBuilder
-from encoders.kit.source.gltf.draco import DracoPrimitive
-from encoders.kit.source.gltf.extension import DRACO, KNOWN, VISIBILITY, extension
-from encoders.kit.source.gltf.opened import Gltf
+from encoders.kit.source.gltf.data.accessor import decode_accessor
+from encoders.kit.source.gltf.data.buffer import view_bytes
+from encoders.kit.source.gltf.data.draco import DracoPrimitive
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.gltf.document.extension import DRACO, KNOWN, VISIBILITY, extension
 
 
 @dataclass

@@ -12,8 +12,11 @@ from typing import Any
 
 import msgspec
 
-from encoders.kit.source.gltf.container import decode_container
-from encoders.kit.source.gltf.document import (
+from encoders.kit.source.gltf.document.container import decode_container
+from encoders.kit.source.gltf.document.extension import INSTANCING, KHR_MESHOPT, MESHOPT, extension
+from encoders.kit.source.gltf.document.instance import Expanded
+from encoders.kit.source.gltf.document.node import Matrix, parents, scene_nodes, world_matrices
+from encoders.kit.source.gltf.document.spec import (
     TRIANGLES,
     Accessor,
     Animation,
@@ -25,12 +28,9 @@ from encoders.kit.source.gltf.document import (
     element,
     triangle_count,
 )
-from encoders.kit.source.gltf.extension import INSTANCING, KHR_MESHOPT, MESHOPT, extension
-from encoders.kit.source.gltf.instance import Expanded
-from encoders.kit.source.gltf.node import Matrix, parents, scene_nodes, world_matrices
-from encoders.kit.source.gltf.surface import metallic_roughness
-from encoders.kit.source.gltf.texture import texture_image
-from encoders.kit.source.gltf.uri import is_data_uri
+from encoders.kit.source.gltf.document.surface import metallic_roughness
+from encoders.kit.source.gltf.document.texture import texture_image
+from encoders.kit.source.gltf.document.uri import is_data_uri
 
 Box = tuple[list[float], list[float]]
 
@@ -85,7 +85,7 @@ def _expanded(document: Document, data: bytes, name: str) -> Expanded:
     """Give each instance a node; only a file that has some costs the time to import numpy."""
     if not any(INSTANCING in node.extensions for node in document.nodes):
         return Expanded(document)
-    from encoders.kit.source.gltf.instance_data import survey_instances
+    from encoders.kit.source.gltf.data.instance_data import survey_instances
 
     return survey_instances(document, data, name)
 

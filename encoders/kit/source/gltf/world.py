@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.mesh import Attribute, Mesh, Part
-from encoders.kit.source.gltf.bake import bake
+from encoders.kit.source.gltf.data.opened import Gltf
+from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.primitive import Primitive
+from encoders.kit.source.gltf.geometry.scene import place_primitives
 from encoders.kit.source.gltf.material import decode_materials
-from encoders.kit.source.gltf.opened import Gltf
-from encoders.kit.source.gltf.primitive import Primitive
-from encoders.kit.source.gltf.scene import place_primitives
 
 Array = npt.NDArray[Any]
 Pick = Callable[[Primitive], Array | None]

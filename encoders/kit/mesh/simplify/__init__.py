@@ -1,0 +1,1 @@
+"""Fewer triangles with the least error."""

@@ -1,0 +1,296 @@
+"""Simplify a mesh by edge collapse, in order of the error of each collapse.
+
+A vertex only moves onto a neighbour, so the result indexes the original vertices and all attributes
+stay valid. Vertices at one position move together: along a seam each side follows its own side, and
+on an open edge they move along it. `simplify_shape` also moves seams, and so goes further. Locked
+vertices never move, and edges between them are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.simplify.quadric import (
+    SIZE,
+    add_columns,
+    edge_quadrics,
+    face_quadrics,
+    gradient_quadrics,
+)
+from encoders.kit.mesh.simplify.reference import (
+    FREE,
+    LOCKED,
+    REMOVED,
+    RIM,
+    collapse_reference,
+)
+from encoders.kit.mesh.triangle import (
+    Indices,
+    checked_triangles,
+    edges_of,
+    has_distinct_corners,
+    paired_edges,
+)
+from encoders.kit.mesh.vector import Float64, cross, dot
+from encoders.kit.mesh.weld import Weld, weld_vertices
+from encoders.kit.native.kernel import choose
+
+# How errors of attributes compare with errors of positions. A normal that is off by 1 counts like
+# a position that is off by 0.05 edges of the result, or by the allowed error if that is less; a
+# texture shifted by some distance on the surface counts like a position off by 0.2 of it.
+NORMAL_EDGES = 0.05
+NORMAL_ERRORS = 1.0
+UV_SHIFT = 0.2
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The mesh to simplify: positions, triangles and optional attributes.
+
+    Vertices of different `parts` are separate even where their positions are equal. Open edges do
+    not move where two parts meet, nor at `anchored` vertices, because something else continues
+    there.
+    """
+
+    positions: NDArray[np.float32]
+    indices: NDArray[np.integer]
+    normals: NDArray[np.float32] | None = None
+    uvs: NDArray[np.float32] | None = None
+    parts: NDArray[np.int32] | None = None
+    anchored: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Simplified:
+    """Triangles of the original vertices, and the largest error of a collapse in mesh units.
+
+    `kept` has the index of the original triangle of each.
+    """
+
+    indices: Indices
+    error: float
+    kept: NDArray[np.int32]
+
+
+def simplify(
+    surface: Surface,
+    target_triangles: int,
+    locked: NDArray[np.bool_] | None = None,
+    max_error: float | NDArray[np.float32] = math.inf,
+) -> Simplified:
+    """Return at most `target_triangles`, or as few as the allowed error and the locks permit.
+
+    `max_error` is one number for all vertices, or one for each. Duplicate vertices count as a
+    seam, so weld the mesh before.
+    """
+    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=False)
+
+
+def simplify_shape(
+    surface: Surface,
+    target_triangles: int,
+    locked: NDArray[np.bool_] | None = None,
+    max_error: float | NDArray[np.float32] = math.inf,
+) -> Simplified:
+    """Simplify the shape alone and ignore attributes, so that seams can move.
+
+    Each corner of the result is an arbitrary one of the vertices at its position. The caller has to
+    choose the attributes; `kept` says which original triangle they belong to.
+    """
+    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=True)
+
+
+@dataclass(frozen=True)
+class _Wedges:
+    """The kernel's input: triangles of wedges, and each wedge's place, attribute row and vertex."""
+
+    triangles: Indices
+    place: NDArray[np.int32]
+    rows: Float64
+    vertex: NDArray[np.int32]
+
+
+def _simplified(
+    surface: Surface,
+    target_triangles: int,
+    locked: NDArray[np.bool_] | None,
+    max_error: float | NDArray[np.float32],
+    *,
+    is_shape_only: bool,
+) -> Simplified:
+    triangles = checked_triangles(surface.indices, len(surface.positions))
+    weld, touches = _weld(surface)
+    # By place: a triangle whose corners share a position has no area, and the kernel refuses it.
+    numbers = np.flatnonzero(has_distinct_corners(weld.number[triangles])).astype(np.int32)
+    triangles = np.ascontiguousarray(triangles[numbers])
+    if len(triangles) == 0:
+        return Simplified(triangles, 0.0, numbers)
+    # Costs and tolerances then do not depend on the size of the mesh.
+    points, extent = _unit_points(surface.positions)
+    corners = _at_corners(points, triangles)
+    places = _places(points, corners, triangles, weld.number)
+    anchored = touches if surface.anchored is None else touches | surface.anchored
+    _lock_rims(places, weld.number[anchored])
+    if locked is not None:
+        places[weld.number[locked], 3] = LOCKED
+    errors = np.asarray(max_error, np.float64) / extent
+    # The kernel compares squared errors.
+    places[weld.number, 4] = errors * errors
+    reached = np.zeros(1)
+    if is_shape_only:
+        wedges = _place_wedges(corners, triangles, weld)
+    else:
+        edge = _expected_edge(corners, target_triangles, float(errors.max()))
+        values = _attributes(surface, corners, triangles, edge)
+        wedges = _vertex_wedges(corners, triangles, weld, values)
+    left = wedges.triangles
+    # The kernel takes a target between none and all.
+    target = min(max(target_triangles, 0), len(left))
+    kernel = choose("simplify", collapse_reference)
+    kernel(left, wedges.place, places, wedges.rows, target, reached)
+    kept = np.flatnonzero(left[:, 0] != REMOVED)
+    return Simplified(wedges.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+
+
+def _lock_rims(places: Float64, anchored: NDArray[np.int32]) -> None:
+    """Lock those of the places that lie on an open edge; the surface beside them stays free."""
+    freedom = places[anchored, 3]
+    places[anchored, 3] = np.where(freedom == RIM, LOCKED, freedom)
+
+
+def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
+    """Weld vertices by position and part; also tell which lie where another part has a vertex."""
+    weld = weld_vertices([surface.positions])
+    if surface.parts is None:
+        return weld, np.zeros(len(weld.number), np.bool_)
+    # A place is a position and a part in one number.
+    pairs = weld.number.astype(np.int64) * (int(surface.parts.max(initial=0)) + 1) + surface.parts
+    _, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    parts_at = np.bincount(weld.number[first], minlength=len(weld.first))
+    apart = Weld(first[order].astype(np.int32), number[inverse.reshape(-1)].astype(np.int32))
+    return apart, parts_at[weld.number] > 1
+
+
+def _vertex_wedges(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:
+    """Return a wedge for each vertex, with its attributes."""
+    vertices = np.arange(len(weld.number), dtype=np.int32)
+    return _Wedges(triangles, weld.number, _wedge_rows(corners, values, triangles), vertices)
+
+
+def _place_wedges(corners: Float64, triangles: Indices, weld: Weld) -> _Wedges:
+    """Return one wedge for each place, without attributes."""
+    welded = np.ascontiguousarray(weld.number[triangles])
+    rows = _wedge_rows(corners, np.empty((0, len(weld.first))), welded)
+    return _Wedges(welded, np.arange(len(weld.first), dtype=np.int32), rows, weld.first)
+
+
+def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
+    """Return the positions scaled into the unit cube, axis first, and the length of its side."""
+    points = positions.T.astype(np.float64, order="C")
+    if not np.isfinite(points).all():
+        raise EncodeError("a position is not a finite number")
+    low = points.min(axis=1, keepdims=True)
+    # One scale for all axes keeps angles; 1 for a mesh that is a single point.
+    extent = float((points.max(axis=1, keepdims=True) - low).max()) or 1.0
+    return (points - low) / extent, extent
+
+
+def _at_corners(columns: Float64, triangles: Indices) -> Float64:
+    """Return the columns at the first, second and third corner of each triangle."""
+    return np.stack([columns[:, triangles[:, corner]] for corner in range(3)])
+
+
+def _doubled_area(corners: Float64) -> float:
+    """Return twice the area of all triangles."""
+    normal = cross(corners[1] - corners[0], corners[2] - corners[0])
+    # fsum is exact, so the order of the triangles does not matter.
+    return math.fsum(np.sqrt(dot(normal, normal)))
+
+
+def _expected_edge(corners: Float64, target_triangles: int, max_error: float) -> float:
+    """Return the edge length of the result if all triangles were equal, limited by the error."""
+    edge = math.sqrt(_doubled_area(corners) / max(target_triangles, 1))
+    return min(edge, NORMAL_ERRORS / NORMAL_EDGES * max_error)
+
+
+def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: float) -> Float64:
+    """Return normals and UVs as columns, scaled to be comparable with positions."""
+    columns = [np.empty((0, len(surface.positions)))]
+    if surface.normals is not None:
+        columns.append(surface.normals.T.astype(np.float64) * (NORMAL_EDGES * edge))
+    if surface.uvs is not None:
+        flat = np.zeros((3, len(surface.uvs)))
+        flat[:2] = surface.uvs.T
+        uv_area = _doubled_area(_at_corners(flat, triangles))
+        # Length on the surface for a length in texture space, by the ratio of their areas.
+        scale = math.sqrt(_doubled_area(corners) / uv_area) if uv_area > 0.0 else 0.0
+        columns.append(flat[:2] * (UV_SHIFT * scale))
+    return np.concatenate(columns)
+
+
+def _places(
+    points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
+) -> Float64:
+    """Return a row for each place: position, freedom to move, allowed error, quadric."""
+    edges = edges_of(triangles)
+    irregular, seam = _special_edges(place[edges], edges)
+    rows = np.zeros((int(place.max()) + 1, 5 + SIZE))
+    rows[place, :3] = points.T
+    ends = place[edges[irregular]]
+    is_open = _is_alone(ends)
+    rows[:, 3] = _freedom(ends, is_open, len(rows))
+    # Open edges and seams get upright planes, which keep their outline.
+    seam = np.concatenate([seam, irregular[is_open]])
+    quadrics = np.zeros((len(rows), SIZE))
+    add_columns(face_quadrics(corners), place[triangles], quadrics)
+    add_columns(edge_quadrics(corners[:, :, seam // 3], seam % 3), place[edges[seam]], quadrics)
+    rows[:, 5:] = quadrics
+    return rows
+
+
+def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell which edges occur only once, in either direction."""
+    ordered = np.sort(ends, axis=1)
+    _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
+    alone: NDArray[np.bool_] = count[number.reshape(-1)] == 1
+    return alone
+
+
+def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) -> Float64:
+    """Return how each place may move: along the rim where exactly two open edges meet."""
+    freedom = np.full(count, FREE)
+    # Every irregular edge locks its ends, then those in the middle of a clean open edge are freed.
+    freedom[ends] = LOCKED
+    at_rim = np.bincount(ends[is_open].reshape(-1), minlength=count) == 2
+    # Edges of three or more triangles: no single rim to follow.
+    at_rim[ends[~is_open]] = False
+    freedom[at_rim] = RIM
+    return freedom
+
+
+def _special_edges(
+    ends: NDArray[np.int32], vertices: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges without exactly one opposite edge, and those on a seam."""
+    one, other = paired_edges(ends)
+    irregular = np.ones(len(ends), np.bool_)
+    irregular[one] = irregular[other] = False
+    # Opposite edges of the same places with different vertices: a seam of UVs or normals.
+    is_split = (vertices[one] != vertices[other, ::-1]).any(axis=1)
+    return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])
+
+
+def _wedge_rows(corners: Float64, values: Float64, triangles: Indices) -> Float64:
+    """Return a row for each wedge: its attributes, their gradients, and their quadric."""
+    columns = gradient_quadrics(corners, _at_corners(values, triangles))
+    sums = np.zeros((values.shape[1], len(columns)))
+    add_columns(columns, triangles, sums)
+    return np.concatenate([values.T, sums], axis=1)

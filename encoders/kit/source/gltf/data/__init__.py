@@ -1,0 +1,1 @@
+"""The bytes that a glTF refers to: buffers, accessors, compressed views, images."""

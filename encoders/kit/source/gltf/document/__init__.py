@@ -1,0 +1,1 @@
+"""The JSON of a glTF: typed values, extensions, references; no bulk data."""

@@ -1,0 +1,1 @@
+"""Meshes of a glTF in the scene: attributes, morphs, skins, transforms."""

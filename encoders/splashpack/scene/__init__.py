@@ -1,0 +1,1 @@
+"""The objects of a scene: imported geometry, materials and their textures."""

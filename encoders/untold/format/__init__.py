@@ -1,0 +1,1 @@
+"""The `.untold` file: tables, chunks, writer, reader and validation."""

@@ -1,0 +1,1 @@
+"""The meshes of tiles: components, attributes, splitting and simplifying."""

@@ -1,0 +1,1 @@
+"""What planning knows of a scene: sources, the grid of tiles, distances, textures."""
