@@ -90,15 +90,14 @@ class LookUps:
         """Answer requests, in a thread of its own, until there is a None among them."""
         while (request := self._requests.get()) is not None:
             ticket, job = request
-            fetched = False
             try:
                 fetched = self._shared.fetch(job.fingerprint, job.outputs, self._cache)
             except OSError:  # a full disk, or no permission: doing the node reports it
-                pass
+                fetched = False
             except Exception as error:  # a mistake of ours: the build must not wait for it
+                fetched = False
                 self._shared.breaker.trip(f"{type(error).__name__} in a look-up")
-            finally:
-                self._answer(ticket, fetched)
+            self._answer(ticket, fetched)
 
     def _answer(self, ticket: int, fetched: bool = False) -> None:
         """Hand an answer to the driver; any thread may call this."""

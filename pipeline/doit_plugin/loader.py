@@ -127,7 +127,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         ]
         groups = _groups(session, stems, [task.name for task in tasks])
         names_here = {one.name for one in groups}
-        return [*groups, *tasks, *_placeholders(session, names_here, own.tasks)]
+        return [*groups, *tasks, *_idle_tasks(session, names_here, own.tasks)]
 
     def _all_tasks(self) -> list[Task]:
         session = self.session
@@ -152,7 +152,7 @@ def _files_by_task(session: Session, names: Iterable[str], own: References) -> d
     return files
 
 
-def _placeholders(session: Session, groups: set[str], names: Iterable[str]) -> list[Task]:
+def _idle_tasks(session: Session, groups: set[str], names: Iterable[str]) -> list[Task]:
     """Make tasks without work for what own tasks name but this run was not asked to build."""
     targets = session.targets() if names else {}
     others = {*targets, *targets.values()} - groups

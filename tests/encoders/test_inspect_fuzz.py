@@ -101,7 +101,7 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
 def test_damaged_file_beside_an_output_is_shown_or_refused_and_nothing_else(target: str) -> None:
     files = outputs_of(target)
     kinds = [(reader, path) for reader, path in readable(target, files) if reader.needs_siblings]
-    chance = random.Random(target)
+    chance, refused = random.Random(target), 0
     for number in range(MUTATIONS // 3 if kinds else 0):
         reader, path = kinds[number % len(kinds)]
         beside = chance.choice(sorted(files))
@@ -110,7 +110,8 @@ def test_damaged_file_beside_an_output_is_shown_or_refused_and_nothing_else(targ
         try:
             load(reader.decode)(*arguments_of(reader, project[path], path, project))
         except EncodeError:
-            continue
+            refused += 1
+    assert refused > 0 or not kinds
 
 
 def test_damaged_ember_manifest_is_converted_to_toml_or_refused_and_nothing_else() -> None:

@@ -197,7 +197,7 @@ def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally, deadline
     process = context.Process(target=run_cases, args=(cases, first, end, theirs))
     process.start()
     theirs.close()
-    current, kind = (first, "", ""), "death"
+    current, kind = (first, "", ""), ""
     try:
         while True:
             if not ours.poll(HANG_SECONDS):
@@ -211,7 +211,7 @@ def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally, deadline
             else:
                 current = message
     except EOFError:
-        pass
+        kind = "death"
     finally:
         process.kill()
         process.join()

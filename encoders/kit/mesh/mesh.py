@@ -7,7 +7,7 @@ filled in before a target asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -154,21 +154,32 @@ def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
 def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:
     """Keep only these triangles (a mask or indices); values and tables are not pruned."""
 
-    def cut(attribute: Attribute[Any] | None) -> Any:
-        return attribute and Attribute(attribute.values, attribute.corner[triangles])
+    def cut(attribute: Attribute[Any]) -> Attribute[Any]:
+        return Attribute(attribute.values, attribute.corner[triangles])
 
     return replace(
-        mesh,
-        position=cut(mesh.position),
+        map_attributes(mesh, cut),
         part=mesh.part[triangles],
         material=mesh.material[triangles],
         smoothing=mesh.smoothing[triangles],
-        normal=cut(mesh.normal),
-        uv=tuple(cut(uv) for uv in mesh.uv),
-        color=cut(mesh.color),
-        tangent=cut(mesh.tangent),
-        joints=cut(mesh.joints),
-        weights=cut(mesh.weights),
+    )
+
+
+def map_attributes(mesh: Mesh, change: Callable[[Attribute[Any]], Attribute[Any]]) -> Mesh:
+    """Return the mesh with every attribute that it has replaced by `change(attribute)`."""
+
+    def changed(attribute: Attribute[Any] | None) -> Any:
+        return None if attribute is None else change(attribute)
+
+    return replace(
+        mesh,
+        position=change(mesh.position),
+        normal=changed(mesh.normal),
+        uv=tuple(change(one) for one in mesh.uv),
+        color=changed(mesh.color),
+        tangent=changed(mesh.tangent),
+        joints=changed(mesh.joints),
+        weights=changed(mesh.weights),
     )
 
 

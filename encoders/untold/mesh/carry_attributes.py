@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.component import label_components
-from encoders.kit.mesh.simplify.quadric import THINNEST
+from encoders.kit.mesh.simplify.quadric import triangle_coordinates
 from encoders.kit.mesh.vector import Float64, cross, dot, unit
 from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh, Triangles, weld_tile_mesh
@@ -61,7 +61,7 @@ def _extended(
     made = {name: getattr(mesh, name)[old] for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))}
     made["position"] = points[row, corner]
     before = mesh.position[triangles[row]].astype(np.float64)
-    along, across = _coordinates(before, made["position"].astype(np.float64))
+    along, across = triangle_coordinates(before, made["position"].astype(np.float64))
     for name in ("uv", "uv1"):
         if name in made:
             value = getattr(mesh, name)[triangles[row]].astype(np.float64)
@@ -91,19 +91,6 @@ def _island_bounds(mesh: TileMesh, name: str) -> tuple[Float64, Float64]:
     high = np.maximum.reduceat(uv[order], starts)
     repeats = (low <= UV_TOLERANCE) & (high >= 1.0 - UV_TOLERANCE)
     return np.where(repeats, -np.inf, low)[label], np.where(repeats, np.inf, high)[label]
-
-
-def _coordinates(corners: Float64, point: Float64) -> tuple[Float64, Float64]:
-    """Return points as multiples of two edges of their triangles; NaN for thin triangles."""
-    first = (corners[:, 1] - corners[:, 0]).T
-    second = (corners[:, 2] - corners[:, 0]).T
-    way = (point - corners[:, 0]).T
-    aa, bb, ab = dot(first, first), dot(second, second), dot(first, second)
-    determinant = aa * bb - ab * ab
-    is_wide = determinant > THINNEST * aa * bb
-    inverse = np.divide(1.0, determinant, out=np.full(len(aa), np.nan), where=is_wide)
-    wa, wb = dot(way, first), dot(way, second)
-    return (wa * bb - wb * ab) * inverse, (wb * aa - wa * ab) * inverse
 
 
 def _facing(corners: Float64) -> Float64:

@@ -90,3 +90,16 @@ def _add_reference(columns: Float64, owners: NDArray[np.int32], sums: Float64) -
     for number, column in enumerate(columns):
         # One after another, as the kernel adds; other sums may add in another order.
         np.add.at(sums[:, number], owners.reshape(-1), np.repeat(column, owners.shape[1]))
+
+
+def triangle_coordinates(corners: Float64, point: Float64) -> tuple[Float64, Float64]:
+    """Return points as multiples of two edges of their triangles; NaN for thin triangles."""
+    first = (corners[:, 1] - corners[:, 0]).T
+    second = (corners[:, 2] - corners[:, 0]).T
+    way = (point - corners[:, 0]).T
+    aa, bb, ab = dot(first, first), dot(second, second), dot(first, second)
+    determinant = aa * bb - ab * ab
+    is_wide = determinant > THINNEST * aa * bb
+    inverse = np.divide(1.0, determinant, out=np.full(len(aa), np.nan), where=is_wide)
+    wa, wb = dot(way, first), dot(way, second)
+    return (wa * bb - wb * ab) * inverse, (wb * aa - wa * ab) * inverse

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.component import label_components
-from encoders.kit.mesh.mesh import Attribute, Corners, Mesh, compact, first_use
+from encoders.kit.mesh.mesh import Attribute, Corners, Mesh, compact, first_use, map_attributes
 from encoders.kit.mesh.simplify.collapse import Simplified, Surface, simplify, simplify_shape
-from encoders.kit.mesh.simplify.quadric import THINNEST
+from encoders.kit.mesh.simplify.quadric import triangle_coordinates
 from encoders.kit.mesh.vector import Float64, cross, dot, unit
 
 # An island of UVs that spans the texture but for this much repeats it, and has no bounds.
@@ -77,9 +77,7 @@ class _Vertices:
 def _with_merged_rows(mesh: Mesh) -> Mesh:
     """Merge equal values, because duplicates count as seams."""
 
-    def merged(attribute: Attribute[Any] | None) -> Any:
-        if attribute is None:
-            return None
+    def merged(attribute: Attribute[Any]) -> Attribute[Any]:
         if attribute.values.dtype == np.float32:
             return compact(attribute)
         first, number = first_use(list(attribute.values.T))
@@ -88,38 +86,20 @@ def _with_merged_rows(mesh: Mesh) -> Mesh:
             attribute.values[first], np.append(number, -1).astype(np.int32)[attribute.corner]
         )
 
-    return replace(
-        mesh,
-        position=merged(mesh.position),
-        normal=merged(mesh.normal),
-        uv=tuple(merged(one) for one in mesh.uv),
-        color=merged(mesh.color),
-        tangent=merged(mesh.tangent),
-        joints=merged(mesh.joints),
-        weights=merged(mesh.weights),
-    )
+    return map_attributes(mesh, merged)
 
 
 def _collapsed(mesh: Mesh, vertices: _Vertices, found: Simplified) -> Mesh:
     """Return the mesh with the triangles that a simplification left, of its own vertices."""
 
-    def moved(attribute: Attribute[Any] | None) -> Any:
-        if attribute is None:
-            return None
+    def moved(attribute: Attribute[Any]) -> Attribute[Any]:
         return Attribute(attribute.values, vertices.rows(attribute, found.indices))
 
     return replace(
-        mesh,
-        position=moved(mesh.position),
+        map_attributes(mesh, moved),
         part=mesh.part[found.kept],
         material=mesh.material[found.kept],
         smoothing=mesh.smoothing[found.kept],
-        normal=moved(mesh.normal),
-        uv=tuple(moved(one) for one in mesh.uv),
-        color=moved(mesh.color),
-        tangent=moved(mesh.tangent),
-        joints=moved(mesh.joints),
-        weights=moved(mesh.weights),
     )
 
 
@@ -160,7 +140,7 @@ def _extended(
     """Continue the texture of each triangle to its moved corners, within its island's bounds."""
     row, corner = np.nonzero(moves.moved & (attribute.corner >= 0).all(axis=1, keepdims=True))
     value = attribute.values[attribute.corner[row]].astype(np.float64)
-    along, across = _coordinates(moves.before[row], moves.after[row, corner])
+    along, across = triangle_coordinates(moves.before[row], moves.after[row, corner])
     start = value[:, 0]
     step = (value[:, 1] - start) * along[:, None] + (value[:, 2] - start) * across[:, None]
     # On a triangle too thin to extrapolate from, the corner keeps its coordinates.
@@ -191,19 +171,6 @@ def _island_bounds(mesh: Mesh, uv: Attribute[np.float32]) -> tuple[Float64, Floa
     np.maximum.at(high, label, corners.max(axis=1))
     repeats = (low <= WHOLE_TEXTURE) & (high >= 1.0 - WHOLE_TEXTURE)
     return np.where(repeats, -np.inf, low)[label], np.where(repeats, np.inf, high)[label]
-
-
-def _coordinates(corners: Float64, point: Float64) -> tuple[Float64, Float64]:
-    """Return points as multiples of two edges of their triangles; NaN for thin triangles."""
-    first = (corners[:, 1] - corners[:, 0]).T
-    second = (corners[:, 2] - corners[:, 0]).T
-    way = (point - corners[:, 0]).T
-    aa, bb, ab = dot(first, first), dot(second, second), dot(first, second)
-    determinant = aa * bb - ab * ab
-    is_wide = determinant > THINNEST * aa * bb
-    inverse = np.divide(1.0, determinant, out=np.full(len(aa), np.nan), where=is_wide)
-    wa, wb = dot(way, first), dot(way, second)
-    return (wa * bb - wb * ab) * inverse, (wb * aa - wa * ab) * inverse
 
 
 def _turned(normal: Attribute[np.float32], moves: _Moves) -> Attribute[np.float32]:
