@@ -139,7 +139,7 @@ def sample(folder: Path) -> Game:
     for name in ("manifests", "assets"):
         shutil.copytree(ROOT / name, game.path(name), dirs_exist_ok=True)
     game.remove("manifests/toy.toml")
-    for name in ("splashpack", "untold"):
+    for name in ("splashpack", "untold", "emberware"):
         game.remove(f"manifests/{name}.toml")
     return game
 

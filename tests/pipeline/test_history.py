@@ -126,7 +126,7 @@ def damage(path: Path, seed: int) -> None:
 
 @pytest.mark.timeout(600)  # thirty histories on a machine that has other things to do
 @given(histories, st.sampled_from([0, 2, FEW]))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=16, deadline=None, derandomize=True)
 def test_any_history_gives_the_bytes_of_a_naive_builder_and_encodes_no_more(history, few):
     with tempfile.TemporaryDirectory() as folder, mock.patch("pipeline.cache.local.FEW", few):
         story = Story(Path(folder) / "game")

@@ -11,13 +11,13 @@ import pytest
 
 from tests.pipeline.game import Game
 
-MANY = 900  # so many lines that no pipe holds them
+MANY = 350  # with their long names more than a pipe holds
 
 
 @pytest.fixture
 def full(game: Game) -> Game:
     for number in range(MANY):
-        game.write(f"assets/a_text_with_a_long_name_{number:04}.txt", f"text {number}")
+        game.write(f"assets/{number:04}_{'long' * 50}.txt", f"text {number}")
     return game
 
 
