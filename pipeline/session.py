@@ -7,7 +7,7 @@ knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from itertools import groupby
 from time import perf_counter, time
@@ -53,6 +53,7 @@ class Session:
         self.standing: BuildLog | None = None  # failed nodes of a run that builds nothing
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
+        self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def targets(self) -> dict[str, str]:
@@ -303,10 +304,11 @@ class Session:
             self._remove_temporaries(Ledger(self.project.ledger), {self.build.run})
         self.build.close()
 
-    def current_among(self, names: Iterable[str], active: set[str]) -> list[str]:
+    def current_among(self, names: Iterable[str], active: Container[str]) -> list[str]:
         """Return the requested nodes that are up to date."""
-        left = [task for task in set(names) - active if stem_of(task) in self.statuses]
-        return sorted(task for task in left if is_node_name(task) and self.project.state.row(task))
+        left = {task for task in names if task not in active and is_node_name(task)}
+        known = (task for task in left if stem_of(task) in self.statuses)
+        return sorted(task for task in known if self.project.state.row(task))
 
     def producers_of(self, names: Iterable[str]) -> dict[str, str]:
         """Return the task of each name that is an output file, however it is spelled."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xxhash
 
 from pipeline.disk.listing import Listing, digest_listing, is_text, pack_listing, unpack_listing
+from pipeline.state.cost_record import COLUMNS, CostRecord
 from pipeline.state.database import Database, StateDamagedError
 from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.serial import freeze, thaw
@@ -157,6 +158,9 @@ class State(Database):
 
     def drop_manifest(self, stem: str) -> None:
         """Forget a manifest, its nodes and its listings; its outputs stay known."""
+        self.db.execute(
+            "DELETE FROM cost WHERE task IN (SELECT task FROM node WHERE stem=?)", (stem,)
+        )
         for table in ("manifest", "listing", "node", "graph"):
             self.db.execute(f"DELETE FROM {table} WHERE stem=?", (stem,))
         self._forget_cached()
@@ -217,8 +221,10 @@ class State(Database):
         self.db.execute(query, (built, clean, crc, row.task))
 
     def drop_rows(self, tasks: Iterable[str]) -> None:
-        """Forget nodes."""
-        self.db.executemany("DELETE FROM node WHERE task=?", ((task,) for task in tasks))
+        """Forget nodes, and what they cost."""
+        names = [(task,) for task in tasks]
+        for table in ("node", "cost"):
+            self.db.executemany(f"DELETE FROM {table} WHERE task=?", names)
 
     def count_nodes(self, stem: str) -> tuple[int, int]:
         """Count the nodes that are up to date, and those that are not."""
@@ -331,6 +337,24 @@ class State(Database):
         """Let another task, perhaps of another manifest, own a file."""
         values = (task, TaskName.parse(task).stem, path)
         self.db.execute("UPDATE output SET task=?, stem=? WHERE path=?", values)
+
+    # Costs: what nodes took when they were last encoded.
+
+    def costs(self, tasks: Iterable[str] | None = None) -> dict[str, CostRecord]:
+        """Return the costs of tasks, or of all."""
+        query = f"SELECT task, {COLUMNS} FROM cost"
+        rows: Iterable[tuple[Any, ...]] = (
+            self.db.execute(query)
+            if tasks is None
+            else self._in_chunks(query + " WHERE task IN ({})", (), tasks)
+        )
+        found = ((task, CostRecord.unpack(tuple(row))) for task, *row in rows)
+        return {task: one for task, one in found if one is not None}
+
+    def set_costs(self, costs: Mapping[str, CostRecord]) -> None:
+        """Keep what nodes cost, in place of what is known of them."""
+        rows = (one.pack(task) for task, one in costs.items())
+        self.db.executemany("INSERT OR REPLACE INTO cost VALUES (?,?,?,?,?,?)", rows)
 
     def _in_chunks(
         self, query: str, first: tuple[str, ...], values: Iterable[str]
