@@ -12,20 +12,27 @@ from pipeline.state.cost_record import CostRecord
 from pipeline.state.node_table import NodeTable
 from pipeline.task_name import TaskName, stem_of
 
+LOAD_ALL_FROM = 500  # from so many tasks on, one query for all costs is faster
+QUICK_SECONDS = 0.005
+
 
 class Costs:
     """Reads the costs of earlier runs, and collects those of this one until it ends."""
 
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
+        self._known: dict[str, CostRecord] = {}
+        self._input_sizes: dict[str, int] = {}
         self._new: dict[str, CostRecord] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
         state = self._project.state
-        known = state.costs(tasks)
-        # Estimates of new nodes come from all others.
-        estimator = Estimator(known if len(known) == len(tasks) else state.costs())
+        known = state.costs(tasks if len(tasks) < LOAD_ALL_FROM else None)
+        if len(tasks) < LOAD_ALL_FROM and len(known) < len(tasks):
+            known = state.costs()  # estimates of new nodes come from all others
+        estimator = Estimator(known)
+        self._known = known
         return {task: self._estimate(task, estimator) for task in tasks}
 
     def _estimate(self, task: str, estimator: Estimator) -> Estimate:
@@ -34,16 +41,23 @@ class Costs:
             return UNKNOWN
         node = planned.node
         known = estimator.known(task, node.encoder)
-        return known or estimator.guess(node.encoder, self._input_bytes(task, node))
+        if known is not None:
+            return known
+        size = self._input_sizes[task] = self._input_bytes(task, node)
+        return estimator.guess(node.encoder, size)
 
     def note(self, task: str, result: Result) -> None:
         """Keep what encoding a node took, until the end of the run."""
+        known = self._known.get(task)
+        # A quick node that stays quick need not be written again.
+        if known is not None and max(known.seconds, result.seconds) < QUICK_SECONDS:
+            return
         planned = self._nodes.planned(task)
         assert planned is not None
         node = planned.node
         self._new[task] = CostRecord(
             node.encoder,
-            self._input_bytes(task, node),
+            self._input_sizes.get(task) or self._input_bytes(task, node),
             result.seconds,
             result.cpu_seconds,
             result.peak_bytes,
