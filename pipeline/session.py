@@ -7,7 +7,8 @@ knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from itertools import groupby
 from time import perf_counter, time
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
-    from pipeline.change.reason import Reason
+    from pipeline.change.explained import Explained
+    from pipeline.change.other_build import OtherBuild
     from pipeline.change.task_item import TaskInfo, TaskItem
     from pipeline.plan.survey import Mapper
     from pipeline.state.ledger import Ledger
@@ -340,28 +342,68 @@ class Session:
                 infos += [TaskInfo.of(nodes, row) for row in state.rows(stem)]
         return sorted(infos, key=lambda info: info.task)
 
-    def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        """Return what would be built, and why; nothing is saved."""
+    def explain(self, names: Sequence[str], in_parallel: Mapper) -> list[Explained]:
+        """Return what would be built of tasks, targets or files, and why; nothing is saved."""
+        with self._looking_at(names, in_parallel) as build:
+            from pipeline.change.explained import Explained
+            from pipeline.change.reason import ReasonFinder
+
+            needs = {item.task: item.needs for item in self.items(build)}
+            found = ReasonFinder(build.nodes, build.evaluator).reasons(build.dirty, needs)
+            meant = self._meant(names, found)
+            return [
+                Explained(task, (reason,), task in build.dirty)
+                for task, reason in found.items()
+                if meant(task)
+            ]
+
+    def explain_against(
+        self, other: OtherBuild, names: Sequence[str], in_parallel: Mapper
+    ) -> list[Explained]:
+        """Return what differs between the keys of nodes here and in another build."""
+        with self._looking_at(names, in_parallel) as build:
+            from pipeline.change.explained import Explained
+
+            tasks = self.all_tasks()
+            meant = self._meant(names, tasks)
+            found = other.differences(
+                build.nodes, build.evaluator, [task for task in sorted(tasks) if meant(task)]
+            )
+            return [Explained(task, tuple(reasons)) for task, reasons in found.items()]
+
+    @contextmanager
+    def _looking_at(self, names: Sequence[str], in_parallel: Mapper) -> Iterator[Build]:
+        """Detect what is out of date among what names are about, on a copy of the state."""
+        from pipeline.build.build import Build
+
         stems = self.choose(names)
         if self.is_whole:
             self.project.manifests.refuse_misnamed()
-        found = self._reasons(stems, in_parallel)
-        targets = self.targets()
-        for name in names:
-            is_known = name in targets or name in targets.values() or "*" in name
-            if not is_known and self.project.state.row(name) is None and name not in found:
-                raise UnknownTaskError(name)
-        return {task: one for task, one in found.items() if _is_meant(task, names, targets)}
-
-    def _reasons(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        from pipeline.build.build import Build
-        from pipeline.change.reason import ReasonFinder
-
         with self.project.state.in_memory_copy():
             detector = self.detect(stems, in_parallel)
-            build = Build(self.project, detector.evaluator, detector.nodes, self._dirty())
-            needs = {item.task: item.needs for item in self.items(build)}
-            return ReasonFinder(build.nodes, detector.evaluator).reasons(build.dirty, needs)
+            yield Build(self.project, detector.evaluator, detector.nodes, self._dirty())
+
+    def _meant(self, names: Sequence[str], found: Container[str]) -> Callable[[str], bool]:
+        """Return which tasks names are about; a name that is about none is refused."""
+        targets = self.targets()
+        tasks = set(names)
+        for name in names:
+            is_known = name in targets or name in targets.values() or "*" in name
+            if is_known or name in found or self.project.state.row(name) is not None:
+                continue
+            of_file = self._tasks_of_file(name)
+            if not of_file:
+                raise UnknownTaskError(name)
+            tasks |= of_file
+        return lambda task: _is_meant(task, tasks, targets)
+
+    def _tasks_of_file(self, name: str) -> set[str]:
+        """Return the tasks that read or write a file, however its path is spelled."""
+        from pipeline.disk.file import project_path
+
+        path = project_path(self.project.root, name)
+        readers = (self.project.state.readers(stem, [path]) for stem in self.statuses)
+        return {*self.producers_of([name]).values(), *(task for one in readers for task in one)}
 
     def forget(self, task: str | None) -> None:
         """Forget the last build of a node, or of all, so that it is encoded again.
@@ -431,7 +473,7 @@ class Session:
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
 
 
-def _is_meant(task: str, names: Sequence[str], targets: Mapping[str, str]) -> bool:
+def _is_meant(task: str, names: Collection[str], targets: Mapping[str, str]) -> bool:
     stem = TaskName.parse(task).stem
     return not names or any(
         name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names

@@ -39,7 +39,7 @@ from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
 from pipeline.state.node_table import LastBuild, NodeTable
-from pipeline.state.state import BUILDING, WARNED, NodeRow
+from pipeline.state.state import BUILDING, FAILURE, WARNED, NodeRow
 from pipeline.task_name import TaskName, stem_of
 
 CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
@@ -245,6 +245,8 @@ class Build:
         row = self.nodes.row(task)
         if row is not None and result.outcome not in (FAILED, UNCHANGED):
             self._save(row, result)
+        elif row is not None and result.error is not None:
+            self._keep_failure(task, result.error)
         return event
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
@@ -269,10 +271,24 @@ class Build:
             )
             self._add_owner(row.task)
             self._keep_warnings(row.task, result.warnings)
+            if row.task in self._failed:
+                state.drop_facts(FAILURE, (row.task,))
+                self._failed.discard(row.task)
             # Before anything is committed: a kill must not leave a stale file that nobody knows.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
+
+    def _keep_failure(self, task: str, error: EncodeError) -> None:
+        """Keep why a node failed, so that the next run can say so."""
+        with self.project.state.batch():
+            self.project.state.set_facts(FAILURE, {task: error.problem})
+        self._failed.add(task)
+
+    @cached_property
+    def _failed(self) -> set[str]:
+        """The tasks that failed when they were last tried."""
+        return set(self.project.state.facts(FAILURE))
 
     def _keep_warnings(self, task: str, warnings: tuple[str, ...]) -> None:
         """Keep what a node warned of, for as long as that build of it is current."""

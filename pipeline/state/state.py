@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # listings know.
 BUILDING = "building"
 GONE = "gone"  # manifests that are gone though a strict run left their outputs
+FAILURE = "failure"  # the kind of fact that keeps why a node failed, until it is built
 WARNED = "warned"  # the kind of fact that keeps the warnings of a node's last build
 BUCKETS = 64  # the graph's parts: looking up one input reads one of them
 VALUES_PER_QUERY = 500
@@ -225,6 +226,7 @@ class State(Database):
         names = [(task,) for task in tasks]
         for table in ("node", "cost"):
             self.db.executemany(f"DELETE FROM {table} WHERE task=?", names)
+        self.db.executemany(f"DELETE FROM fact WHERE kind='{FAILURE}' AND key=?", names)
 
     def count_nodes(self, stem: str) -> tuple[int, int]:
         """Count the nodes that are up to date, and those that are not."""
