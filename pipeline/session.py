@@ -361,15 +361,21 @@ class Session:
         self, other: OtherBuild, names: Sequence[str], in_parallel: Mapper
     ) -> list[Explained]:
         """Return what differs between the keys of nodes here and in another build."""
-        with self._looking_at(names, in_parallel) as build:
-            from pipeline.change.explained import Explained
+        from pipeline.change.explained import Explained
 
+        with self.looking_at(names, in_parallel) as (build, tasks):
+            found = other.differences(build.nodes, build.evaluator, tasks)
+            return [Explained(task, tuple(reasons)) for task, reasons in found.items()]
+
+    @contextmanager
+    def looking_at(
+        self, names: Sequence[str], in_parallel: Mapper
+    ) -> Iterator[tuple[Build, list[str]]]:
+        """Give a build that saves nothing, and all tasks that names are about."""
+        with self._looking_at(names, in_parallel) as build:
             tasks = self.all_tasks()
             meant = self._meant(names, tasks)
-            found = other.differences(
-                build.nodes, build.evaluator, [task for task in sorted(tasks) if meant(task)]
-            )
-            return [Explained(task, tuple(reasons)) for task, reasons in found.items()]
+            yield build, sorted(task for task in tasks if meant(task))
 
     @contextmanager
     def _looking_at(self, names: Sequence[str], in_parallel: Mapper) -> Iterator[Build]:

@@ -23,8 +23,10 @@ def option_names(target: str) -> frozenset[str]:
     except TargetError:
         return frozenset()
     names = {*declared.options, *declared.tables}
-    for group in (*declared.kinds.values(), *declared.tables.values()):
-        names |= set(group.options)
+    for kind in declared.kinds.values():
+        names |= set(kind.options)
+    for table in declared.tables.values():
+        names |= set(table.options)
     return frozenset(names)
 
 
