@@ -21,6 +21,7 @@ from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
+    from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import BuildLog
     from pipeline.build.strict import Strictness
@@ -230,6 +231,30 @@ class Session:
     def failing_warnings(self) -> list[str]:
         """Return the warnings that make this run fail."""
         return self.strictness.failures_among(self.all_warnings()) if self.strictness else []
+
+    def fail_on_budgets(self) -> bool:
+        """Add a failure for each manifest that exceeds a budget; tell whether any does."""
+        state, errors = self.project.state, {}
+        for stem in self.statuses:
+            record = state.manifest(stem)
+            if record is not None and record.budget is not None:
+                from pipeline.build.budget import check_budget
+
+                errors[stem] = check_budget(state, stem, record.budget)
+        found = {stem: error for stem, error in errors.items() if error is not None}
+        if found:
+            self._add_failures(found)
+        return bool(found)
+
+    def _add_failures(self, errors: Mapping[str, EncodeError]) -> None:
+        """Add failures of whole manifests to the log, each under the manifest's name."""
+        from pipeline.build.event import FAILED, BuildLog, NodeEvent
+
+        log = self.log or BuildLog()
+        for stem, error in sorted(errors.items()):
+            log.add(NodeEvent(stem, FAILED, error=error))
+        if self.build is None:
+            self.standing = log
 
     def _standing_warnings(self) -> dict[str, Sequence[str]]:
         """Return what the last builds of this run's nodes warned of."""

@@ -84,7 +84,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
-        if session.fail_on_warnings() and self.final_result == SUCCESS:
+        has_failed = [session.fail_on_warnings(), session.fail_on_budgets()]
+        if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
     def _report_lost_cluster(self, error: BaseException) -> bool:

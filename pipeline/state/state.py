@@ -309,6 +309,11 @@ class State(Database):
         query = "SELECT path FROM output WHERE stem=? ORDER BY path"
         return [path for (path,) in self.db.execute(query, (stem,))]
 
+    def output_sizes(self, stem: str) -> list[tuple[str, str, int]]:
+        """Return path, owner and size of the files of a manifest."""
+        query = "SELECT path, task, size FROM output WHERE stem=? ORDER BY path"
+        return self.db.execute(query, (stem,)).fetchall()
+
     def has_outputs(self, stem: str) -> bool:
         """Tell whether any file of a manifest is known."""
         query = "SELECT 1 FROM output WHERE stem=? LIMIT 1"
