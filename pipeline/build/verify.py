@@ -85,8 +85,8 @@ def _difference(
     path = output_path(role, job.outputs)
     name = path or f'output "{role}"'
     if kept is None or new is None:
-        sizes = (None if one is None else len(one) for one in (kept, new))
-        return Difference(name, *sizes)
+        sizes = [None if one is None else len(one) for one in (kept, new)]
+        return Difference(name, sizes[0], sizes[1])
     pairs = enumerate(zip_longest(kept, new))
     offset = next(number for number, (one, other) in pairs if one != other)
     field = _decoded_difference(job, path, (kept, new), target) if path else ""

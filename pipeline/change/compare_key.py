@@ -50,7 +50,7 @@ def _params(
         found.append(Reason(OPTION, ", ".join(named)))
     planned = changed_plan(old, new, options)
     if planned:
-        found.append(Reason(SOURCE, f"planned otherwise: {', '.join(planned)}"))
+        found.append(Reason(SOURCE, f"planned {', '.join(planned)} changed"))
     return found
 
 

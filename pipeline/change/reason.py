@@ -28,6 +28,10 @@ OUTPUT = "output altered"
 MISSING = "output missing"
 FAILED_BEFORE = "failed last time"
 
+# What a detail may have after its first cause, which is all that nodes downstream repeat.
+THROUGH, PLANNED, FAILED_TOO = ", through ", "; planned ", f" ({FAILED_BEFORE}"
+ADDITIONS = THROUGH, PLANNED, FAILED_TOO
+
 NOT_READ = "not read"  # stands for the digest of an input that a node does not have
 
 
@@ -59,8 +63,10 @@ class ReasonFinder:
                 through = next(one for one in needs[task] if one in found)
                 first = found[through]
                 # The first cause and the last step: a chain of all steps would not be read.
-                cause = first.detail.partition(", through ")[0]
-                detail = f"{cause}, through {through}" if cause else through
+                cause = first.detail
+                for addition in ADDITIONS:
+                    cause = cause.partition(addition)[0]
+                detail = f"{cause}{THROUGH}{through}" if cause else through
                 found[task] = Reason(first.word, detail)
         return dict(sorted(found.items()))
 
@@ -76,7 +82,7 @@ class ReasonFinder:
             return Reason(NEW) if failure is None else Reason(FAILED_BEFORE, failure)
         if failure is None:
             return reason
-        return Reason(reason.word, f"{reason.detail} ({FAILED_BEFORE}: {failure})")
+        return Reason(reason.word, f"{reason.detail}{FAILED_TOO}: {failure})")
 
     @cached_property
     def _failures(self) -> dict[str, str]:
@@ -121,8 +127,8 @@ class ReasonFinder:
         planned = ", ".join(changed_plan(built.params, node.params, options))
         # The user wrote none of these: they follow from the sources.
         source = self._source_change(task, node, built)
-        detail = f"{source.detail}; " if source else ""
-        return Reason(SOURCE, f"{detail}planned otherwise: {planned}")
+        detail = f"{source.detail}{PLANNED}" if source else PLANNED.lstrip("; ")
+        return Reason(SOURCE, f"{detail}{planned} changed")
 
     def _source_change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
         stem, old = stem_of(task), built.inputs

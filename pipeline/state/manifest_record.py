@@ -54,5 +54,6 @@ class ManifestRecord(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> ManifestRecord:
         """Read what `pack` wrote."""
-        *fields, budget = thaw(data)
-        return cls(*fields, None if budget is None else BudgetRecord(*budget))
+        record = cls(*thaw(data))
+        budget = record.budget
+        return record if budget is None else record._replace(budget=BudgetRecord(*budget))

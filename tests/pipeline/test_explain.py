@@ -9,10 +9,12 @@ import sys
 import pytest
 
 import encoders
+from pipeline.change.detect import Detector
 from pipeline.change.key_parts import KeyParts
 from pipeline.change.option_word import changed_options
 from pipeline.project import Project
 from pipeline.session import Session
+from pipeline.state.state import BUILDING, State
 from tests.pipeline.game import MANIFEST, Game
 from tests.pipeline.test_command import lines
 
@@ -91,7 +93,7 @@ def test_explain_names_no_option_that_the_user_never_wrote(built):
     built.doit()
     built.write("assets/a.txt", "one\ntwo\nthree")
     assert lines(built, "toy:a") == [
-        "toy:a  source changed: assets/a.txt; planned otherwise: line list"
+        "toy:a  source changed: assets/a.txt; planned line list changed"
     ]
 
 
@@ -158,3 +160,28 @@ def test_a_file_that_is_no_build_is_refused(built, text):
     ran = built.doit("explain", "--against", "other.json")
     assert ran.code == 3
     assert "explain --against: other.json: " in ran.err
+
+
+def test_what_comes_through_a_node_repeats_its_cause_and_no_more(built):
+    built.write("assets/a.txt", "boom")
+    built.doit()
+    assert lines(built, "toy:pack") == [
+        "toy:pack  source changed: assets/a.txt, through toy:a (may change)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("DURABLE", "maybe"), ("REMOTE_CACHE", "ftp://x"), ("EXECUTOR", "dask")]
+)
+def test_a_wrong_setting_leaves_no_mark_of_a_running_build(built, monkeypatch, name, value):
+    built.write("assets/a.txt", "other words")
+    monkeypatch.setenv(f"CARTWRIGHT_{name}", value)
+    assert built.doit().code == 3
+    monkeypatch.delenv(f"CARTWRIGHT_{name}")
+    state = State(str(built.path(".cartwright/state.db")), is_owner=False)
+    assert state.facts(BUILDING) == {}
+    state.close()
+    planned = []
+    monkeypatch.setattr(Detector, "_plan_again", lambda _, stem: planned.append(stem))
+    assert built.doit().built == ["toy:a", "toy:pack"]
+    assert planned == []
