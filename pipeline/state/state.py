@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xxhash
 
 from pipeline.disk.listing import Listing, digest_listing, is_text, pack_listing, unpack_listing
-from pipeline.state.cost_record import COLUMNS, CostRecord
+from pipeline.state.cost_record import COLUMNS, SOUND, CostRecord
 from pipeline.state.database import Database, StateDamagedError
 from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.serial import freeze, thaw
@@ -349,14 +349,13 @@ class State(Database):
 
     def costs(self, tasks: Iterable[str] | None = None) -> dict[str, CostRecord]:
         """Return the costs of tasks, or of all."""
-        query = f"SELECT task, {COLUMNS} FROM cost"
+        query = f"SELECT task, {COLUMNS} FROM cost WHERE {SOUND}"
         rows: Iterable[tuple[Any, ...]] = (
             self.db.execute(query)
             if tasks is None
-            else self._in_chunks(query + " WHERE task IN ({})", (), tasks)
+            else self._in_chunks(query + " AND task IN ({})", (), tasks)
         )
-        found = ((task, CostRecord.unpack(tuple(row))) for task, *row in rows)
-        return {task: one for task, one in found if one is not None}
+        return {row[0]: CostRecord.unpack(row) for row in rows}
 
     def set_costs(self, costs: Mapping[str, CostRecord]) -> None:
         """Keep what nodes cost, in place of what is known of them."""
