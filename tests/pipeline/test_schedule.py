@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from heapq import heapreplace
 
 import pytest
 
@@ -115,6 +116,24 @@ def test_the_node_that_most_waits_for_goes_first():
     for task in ("quick", "slow", "chain"):
         one.add(task, task)
     assert take_all(one) == ["chain", "slow", "quick"]
+
+
+def makespan(one, seconds, workers):
+    """Return when the last of independent nodes ends, with a clock that only counts."""
+    for task in seconds:
+        one.add(task, task)
+    free = [0.0] * workers
+    while (task := one.take()) is not None:
+        heapreplace(free, free[0] + seconds[task])
+    return max(free)
+
+
+def test_one_slow_node_late_in_the_list_costs_at_most_a_twentieth_more_than_it_must():
+    seconds = {**{f"quick{n:03}": 0.1 for n in range(100)}, "slow": 4.0}
+    best = max(4.0, sum(seconds.values()) / 4)
+    assert makespan(schedule(seconds), seconds, 4) <= 1.05 * best
+    # Without estimates the names decide, and the slow node stands alone at the end.
+    assert makespan(schedule(dict.fromkeys(seconds, 0.0)), seconds, 4) > 1.5 * best
 
 
 def test_nodes_that_take_equally_long_go_in_the_order_of_their_names():
