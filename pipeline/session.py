@@ -431,7 +431,10 @@ class Session:
     def _tasks_of_file(self, name: str) -> set[str]:
         """Return the tasks that read or write a file, however its path is spelled."""
         from pipeline.disk.file import project_path
+        from pipeline.disk.listing import is_text
 
+        if not is_text(name):  # no file of a plan is called so
+            return set()
         path = project_path(self.project.root, name)
         readers = (self.project.state.readers(stem, [path]) for stem in self.statuses)
         return {*self.producers_of([name]).values(), *(task for one in readers for task in one)}
