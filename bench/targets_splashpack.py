@@ -175,7 +175,11 @@ def write_picture(path: Path, seed: int) -> None:
 def run(root: Path) -> float:
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "doit", "-n", "0"],
+        [
+            sys.executable,
+            "-m",
+            "doit",
+        ],
         cwd=root,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,

@@ -7,7 +7,8 @@ knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from itertools import groupby
 from time import perf_counter, time
@@ -20,12 +21,14 @@ from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
 
 if TYPE_CHECKING:
+    from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import BuildLog
     from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
-    from pipeline.change.reason import Reason
+    from pipeline.change.explained import Explained
+    from pipeline.change.other_build import OtherBuild
     from pipeline.change.task_item import TaskInfo, TaskItem
     from pipeline.plan.survey import Mapper
     from pipeline.state.ledger import Ledger
@@ -53,6 +56,7 @@ class Session:
         self.standing: BuildLog | None = None  # failed nodes of a run that builds nothing
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
+        self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def targets(self) -> dict[str, str]:
@@ -228,6 +232,30 @@ class Session:
         """Return the warnings that make this run fail."""
         return self.strictness.failures_among(self.all_warnings()) if self.strictness else []
 
+    def fail_on_budgets(self) -> bool:
+        """Add a failure for each manifest that exceeds a budget; tell whether any does."""
+        state, errors = self.project.state, {}
+        for stem in self.statuses:
+            record = state.manifest(stem)
+            if record is not None and record.budget is not None:
+                from pipeline.build.budget import check_budget
+
+                errors[stem] = check_budget(state, stem, record.budget)
+        found = {stem: error for stem, error in errors.items() if error is not None}
+        if found:
+            self._add_failures(found)
+        return bool(found)
+
+    def _add_failures(self, errors: Mapping[str, EncodeError]) -> None:
+        """Add failures of whole manifests to the log, each under the manifest's name."""
+        from pipeline.build.event import FAILED, BuildLog, NodeEvent
+
+        log = self.log or BuildLog()
+        for stem, error in sorted(errors.items()):
+            log.add(NodeEvent(stem, FAILED, error=error))
+        if self.build is None:
+            self.standing = log
+
     def _standing_warnings(self) -> dict[str, Sequence[str]]:
         """Return what the last builds of this run's nodes warned of."""
         state = self.project.state
@@ -303,10 +331,11 @@ class Session:
             self._remove_temporaries(Ledger(self.project.ledger), {self.build.run})
         self.build.close()
 
-    def current_among(self, names: Iterable[str], active: set[str]) -> list[str]:
+    def current_among(self, names: Iterable[str], active: Container[str]) -> list[str]:
         """Return the requested nodes that are up to date."""
-        left = [task for task in set(names) - active if stem_of(task) in self.statuses]
-        return sorted(task for task in left if is_node_name(task) and self.project.state.row(task))
+        left = {task for task in names if task not in active and is_node_name(task)}
+        known = (task for task in left if stem_of(task) in self.statuses)
+        return sorted(task for task in known if self.project.state.row(task))
 
     def producers_of(self, names: Iterable[str]) -> dict[str, str]:
         """Return the task of each name that is an output file, however it is spelled."""
@@ -338,28 +367,77 @@ class Session:
                 infos += [TaskInfo.of(nodes, row) for row in state.rows(stem)]
         return sorted(infos, key=lambda info: info.task)
 
-    def explain(self, names: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        """Return what would be built, and why; nothing is saved."""
+    def explain(self, names: Sequence[str], in_parallel: Mapper) -> list[Explained]:
+        """Return what would be built of tasks, targets or files, and why; nothing is saved."""
+        with self._looking_at(names, in_parallel) as build:
+            from pipeline.change.explained import Explained
+            from pipeline.change.reason import ReasonFinder
+
+            needs = {item.task: item.needs for item in self.items(build)}
+            found = ReasonFinder(build.nodes, build.evaluator).reasons(build.dirty, needs)
+            meant = self._meant(names, found)
+            return [
+                Explained(task, (reason,), task in build.dirty)
+                for task, reason in found.items()
+                if meant(task)
+            ]
+
+    def explain_against(
+        self, other: OtherBuild, names: Sequence[str], in_parallel: Mapper
+    ) -> list[Explained]:
+        """Return what differs between the keys of nodes here and in another build."""
+        from pipeline.change.explained import Explained
+
+        with self.looking_at(names, in_parallel) as (build, tasks):
+            found = other.differences(build.nodes, build.evaluator, tasks)
+            return [Explained(task, tuple(reasons)) for task, reasons in found.items()]
+
+    @contextmanager
+    def looking_at(
+        self, names: Sequence[str], in_parallel: Mapper
+    ) -> Iterator[tuple[Build, list[str]]]:
+        """Give a build that saves nothing, and all tasks that names are about."""
+        with self._looking_at(names, in_parallel) as build:
+            tasks = self.all_tasks()
+            meant = self._meant(names, tasks)
+            yield build, sorted(task for task in tasks if meant(task))
+
+    @contextmanager
+    def _looking_at(self, names: Sequence[str], in_parallel: Mapper) -> Iterator[Build]:
+        """Detect what is out of date among what names are about, on a copy of the state."""
+        from pipeline.build.build import Build
+
         stems = self.choose(names)
         if self.is_whole:
             self.project.manifests.refuse_misnamed()
-        found = self._reasons(stems, in_parallel)
-        targets = self.targets()
-        for name in names:
-            is_known = name in targets or name in targets.values() or "*" in name
-            if not is_known and self.project.state.row(name) is None and name not in found:
-                raise UnknownTaskError(name)
-        return {task: one for task, one in found.items() if _is_meant(task, names, targets)}
-
-    def _reasons(self, stems: Sequence[str], in_parallel: Mapper) -> dict[str, Reason]:
-        from pipeline.build.build import Build
-        from pipeline.change.reason import ReasonFinder
-
         with self.project.state.in_memory_copy():
             detector = self.detect(stems, in_parallel)
-            build = Build(self.project, detector.evaluator, detector.nodes, self._dirty())
-            needs = {item.task: item.needs for item in self.items(build)}
-            return ReasonFinder(build.nodes, detector.evaluator).reasons(build.dirty, needs)
+            yield Build(self.project, detector.evaluator, detector.nodes, self._dirty())
+
+    def _meant(self, names: Sequence[str], found: Container[str]) -> Callable[[str], bool]:
+        """Return which tasks names are about; a name that is about none is refused."""
+        targets = self.targets()
+        tasks = set(names)
+        for name in names:
+            is_known = name in targets or name in targets.values() or "*" in name
+            if is_known or name in found or self.project.state.row(name) is not None:
+                continue
+            of_file = self._tasks_of_file(name)
+            if not of_file:
+                raise UnknownTaskError(name)
+            tasks |= of_file
+        return lambda task: _is_meant(task, tasks, targets)
+
+    def _tasks_of_file(self, name: str) -> set[str]:
+        """Return the tasks that read or write a file, however its path is spelled."""
+        from pipeline.disk.file import project_path
+        from pipeline.disk.listing import is_text
+
+        if not is_text(name):  # no file of a plan is called so
+            return set()
+        path = project_path(self.project.root, name)
+        readers = (self.project.state.readers(stem, [path]) for stem in self.statuses)
+        return {*self.producers_of([name]).values(), *(task for one in readers for task in one)}
 
     def forget(self, task: str | None) -> None:
         """Forget the last build of a node, or of all, so that it is encoded again.
@@ -429,7 +507,7 @@ class Session:
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
 
 
-def _is_meant(task: str, names: Sequence[str], targets: Mapping[str, str]) -> bool:
+def _is_meant(task: str, names: Collection[str], targets: Mapping[str, str]) -> bool:
     stem = TaskName.parse(task).stem
     return not names or any(
         name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names

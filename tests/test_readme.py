@@ -60,8 +60,11 @@ def test_the_message_is_the_one_that_is_shown(game: Game) -> None:
     "command",
     [
         "-n 4",
+        "-n auto --memory 8G",
         "explain",
         "explain kac:meshes/barrel",
+        "explain build/kac/meshes/barrel.kac --json",
+        "verify kac",
         "inspect build/kac/meshes/barrel.kac",
         "inspect build/kac/meshes/barrel.kac --json",
         "gc --max-size 10G",

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from encoders.kit.option import Option, Value  # noqa: E402
-from encoders.kit.plan import ANY, Kind, Table, Target  # noqa: E402
+from encoders.kit.plan import ANY, ASSET, FILE, MANIFEST, Budget, Kind, Table, Target  # noqa: E402
 from pipeline.content.code import target_names  # noqa: E402
 from pipeline.plan.target import load_target  # noqa: E402
 
@@ -49,6 +49,7 @@ def describe_target(name: str, target: Target) -> Iterator[str]:
     """Yield the lines of one target: top-level keys, tables of assets, tables of settings."""
     yield f"## {name}\n"
     yield f"What comes out: [formats/{name}](formats/{name}.md).\n"
+    yield f"`budget` limits {describe_budget(target.budget)}.\n"
     if target.options:
         yield "At the top of the manifest\n"
         yield from describe_options(target.options)
@@ -56,6 +57,16 @@ def describe_target(name: str, target: Target) -> Iterator[str]:
         yield from describe_kind(kind_name, kind)
     for table_name, table in target.tables.items():
         yield from describe_table(table_name, table)
+
+
+def describe_budget(budget: Budget) -> str:
+    """Describe what counts towards a budget."""
+    files = " and ".join(f"`{one}`" for one in budget.suffixes)
+    of_files = f"all {files} files" if files else "all files"
+    if budget.roles:
+        of_files = f"the {' and '.join(budget.roles)} of textures"
+    each = {MANIFEST: "together", ASSET: "of each scene", FILE: "each by itself"}[budget.per]
+    return f"{budget.what}: {of_files}, {each}"
 
 
 def describe_kind(name: str, kind: Kind) -> Iterator[str]:

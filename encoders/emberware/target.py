@@ -10,7 +10,7 @@ from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
-from encoders.kit.plan import ANY, Importer, Kind, Reader, Table, Target
+from encoders.kit.plan import ANY, Budget, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
     gltf_suffixes,
     image_suffixes,
@@ -122,6 +122,7 @@ TARGET = Target(
     },
     plan=plan_asset,
     link=plan_rom,
+    budget=Budget("ROM", tuple(f".{one.suffix}" for one in PROFILES.values()), made_of_others=True),
     options={"profile": Option(Choice(tuple(PROFILES)), "ewz", "which console")},
     tables={"game": Table(GAME)},
     readers=(*ROM_READERS, *LOOSE_READERS),

@@ -9,6 +9,7 @@ from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING, double
 from encoders.kit.option import Choice, Flag, Number, Option, chosen
 from encoders.kit.plan import (
     Asset,
+    Budget,
     Family,
     Kind,
     Node,
@@ -83,6 +84,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
 TARGET = Target(
     kinds={"mesh": Kind(model_suffixes(), {**OPTIONS, **IMPORT_OPTIONS})},
     plan=plan,
+    budget=Budget("files", (".kac",)),
     readers=(
         Reader(
             ".kac",

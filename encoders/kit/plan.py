@@ -192,6 +192,26 @@ class Importer:
     description: str = ""
 
 
+# What shares one budget: all that a manifest makes, one asset (a scene), or one file (a tile).
+MANIFEST, ASSET, FILE = "manifest", "asset", "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What `budget` in a manifest limits: the memory of the platform that runs out first.
+
+    `what` names it. Files count by their suffix, all where none is given; where `roles` are given,
+    outputs of these roles count instead, be they files or not. `made_of_others` tells that what
+    counts is a pack of the manifest's other files, which are its largest contributors then.
+    """
+
+    what: str
+    suffixes: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    per: str = MANIFEST
+    made_of_others: bool = False
+
+
 Surveys: TypeAlias = Mapping[str, Survey]
 Link: TypeAlias = Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]]
 
@@ -204,6 +224,7 @@ class Target:
     of several assets. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
     EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
     `commands` are commands of `doit` by name; a manifest, target or task of that name wins.
+    `budget` says what counts where a manifest sets one.
     """
 
     kinds: Mapping[str, Kind]
@@ -215,3 +236,4 @@ class Target:
     surveys: Mapping[str, str] = field(default_factory=dict)
     readers: Sequence[Reader] = ()
     commands: Mapping[str, Importer] = field(default_factory=dict)
+    budget: Budget = Budget("files")

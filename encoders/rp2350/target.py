@@ -13,6 +13,7 @@ from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Flag, Number, Option, Value, chosen
 from encoders.kit.plan import (
     Asset,
+    Budget,
     Family,
     Kind,
     Node,
@@ -147,6 +148,8 @@ TARGET = Target(
     kinds={"texture": TEXTURE, "mesh": MESH},
     plan=plan,
     link=link,
+    # What `include_bytes!` puts into the firmware; the Rust modules are code.
+    budget=Budget("flash", (".bin",)),
     readers=(
         # The longer suffixes first: a `.bin` without one of them is a patch.
         Reader("_rgba4444.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),

@@ -14,7 +14,18 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
-from encoders.kit.plan import Asset, Kind, Node, Reader, Settings, Surveys, Table, Target
+from encoders.kit.plan import (
+    ASSET,
+    Asset,
+    Budget,
+    Kind,
+    Node,
+    Reader,
+    Settings,
+    Surveys,
+    Table,
+    Target,
+)
 from encoders.kit.source.registry import model_suffixes
 from encoders.splashpack.plan import SCENE_IMPORT, plan_scene
 
@@ -95,6 +106,8 @@ TARGET = Target(
     kinds={"scene": SCENE},
     plan=plan,
     link=link,
+    # The texels and palettes that a scene uploads.
+    budget=Budget("VRAM", roles=("words", "palette"), per=ASSET),
     tables={"vram": VRAM, "texture": TEXTURE},
     readers=(
         Reader(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
-from encoders.kit.plan import Kind, Reader, Target
+from encoders.kit.plan import FILE, Budget, Kind, Reader, Target
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
 from encoders.untold.plan import plan_scene
 
@@ -72,6 +72,8 @@ def _survey_function(suffix: str) -> str:
 TARGET = Target(
     kinds={"scene": Kind(model_suffixes(), OPTIONS, table="scene")},
     plan=plan_scene,
+    # The engine streams tiles one by one, so each has to fit.
+    budget=Budget("a tile", (".untold",), per=FILE),
     surveys={
         **dict.fromkeys(image_suffixes(), f"{PICTURE_SURVEY}:survey_picture"),
         **{suffix: _survey_function(suffix) for suffix in gltf_suffixes()},

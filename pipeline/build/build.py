@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
 from encoders.kit.warning import grouped
+from pipeline.build.cost import Costs
 from pipeline.build.event import (
+    BUILT,
     FAILED,
     MISSING_INPUTS,
     NOT_BUILT,
@@ -24,6 +26,7 @@ from pipeline.build.event import (
 )
 from pipeline.build.job import Input, Job, Result, RunConfig
 from pipeline.build.place_files import DISPLACED
+from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
 from pipeline.build.work import close_tools, do_job, tools_for
 from pipeline.change.evaluate import Evaluator, input_digests
@@ -36,7 +39,7 @@ from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
 from pipeline.state.node_table import LastBuild, NodeTable
-from pipeline.state.state import BUILDING, WARNED, NodeRow
+from pipeline.state.state import BUILDING, FAILURE, WARNED, NodeRow
 from pipeline.task_name import TaskName, stem_of
 
 CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
@@ -64,6 +67,12 @@ class Build:
         self._real_folders = {""}
         self._planned_files: PlannedFiles | None = None
         self._stamps: dict[str, dict[str, Stamp | None]] = {}
+        self._costs = Costs(project, nodes)
+        self.schedule: Schedule | None = None  # the order of this run's nodes
+
+    def plan_order(self, needs: Mapping[str, Sequence[str]], memory_limit: int | None) -> None:
+        """Decide the order of tasks by what earlier runs took; `needs` are what each waits for."""
+        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit)
 
     def mark_building(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built by this run, until the build is closed."""
@@ -140,6 +149,7 @@ class Build:
             code_digest=self.evaluator.code_digest(node),
             suffixes=suffixes,
             known_files=tuple(self._owned_files(task)),
+            expected_seconds=self.schedule.expected_seconds(task) if self.schedule else 0.0,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -221,8 +231,11 @@ class Build:
             result.report,
             result.error,
             result.traceback,
+            peak_bytes=result.peak_bytes,
         )
         self.log.add(event)
+        if result.outcome == BUILT:
+            self._costs.note(task, result)
         if result.damaged:
             self.log.warnings += [
                 grouped("cache-damage", f"damaged in the cache, set aside: {one}")
@@ -232,6 +245,8 @@ class Build:
         row = self.nodes.row(task)
         if row is not None and result.outcome not in (FAILED, UNCHANGED):
             self._save(row, result)
+        elif row is not None and result.error is not None:
+            self._keep_failure(task, result.error)
         return event
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
@@ -256,10 +271,24 @@ class Build:
             )
             self._add_owner(row.task)
             self._keep_warnings(row.task, result.warnings)
+            if row.task in self._failed:
+                state.drop_facts(FAILURE, (row.task,))
+                self._failed.discard(row.task)
             # Before anything is committed: a kill must not leave a stale file that nobody knows.
             self._remove(row, {path: sha for path, sha in before.items() if path not in files})
         self.dirty.discard(row.task)
         self._stamps.setdefault(row.stem, {}).update(result.stamps)
+
+    def _keep_failure(self, task: str, error: EncodeError) -> None:
+        """Keep why a node failed, so that the next run can say so."""
+        with self.project.state.batch():
+            self.project.state.set_facts(FAILURE, {task: error.problem})
+        self._failed.add(task)
+
+    @cached_property
+    def _failed(self) -> set[str]:
+        """The tasks that failed when they were last tried."""
+        return set(self.project.state.facts(FAILURE))
 
     def _keep_warnings(self, task: str, warnings: tuple[str, ...]) -> None:
         """Keep what a node warned of, for as long as that build of it is current."""
@@ -339,6 +368,7 @@ class Build:
         is_on_disk = self._sync()
         now_ns = self._wait_for_clock()
         with state.transaction():
+            self._costs.save()
             for stem, stamps in self._stamps.items():
                 self._save_listings(stem, stamps, now_ns)
             # Otherwise files exist that only the ledger knows, or that may be lost.

@@ -45,6 +45,7 @@ class NodeEvent:
     error: EncodeError | None = None
     traceback: str = ""
     needs: tuple[str, ...] = ()
+    peak_bytes: int = 0
 
     @property
     def file_bytes(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
-from pipeline.process.pool import Pool
+from pipeline.process.pool import SLOW_SECONDS, Pool
 
 # Starting workers costs about a tenth of a second. It pays when jobs have kept this process busy
 # for that long, and those that are left would for this much longer.
@@ -55,12 +55,18 @@ class InProcess:
     """Does each job at once, in this process.
 
     With `make_pool`, worker processes are started when the build proves long, and take over when
-    they are ready; until then jobs are done here. `count_left` tells how many jobs are left.
+    they are ready; until then jobs are done here. `count_left` tells how many jobs are left. A
+    job for which `wants_workers` is left to workers at once: done here, it would keep all others
+    waiting.
     """
 
     def __init__(
-        self, make_pool: Callable[[], Pool] | None = None, count_left: Callable[[], int] = int
+        self,
+        make_pool: Callable[[], Pool] | None = None,
+        count_left: Callable[[], int] = int,
+        wants_workers: Callable[[Any], bool] = lambda _: False,
     ) -> None:
+        self._wants_workers = wants_workers
         self._answers: deque[tuple[Any, Any]] = deque()
         self._make_pool, self._count_left = make_pool, count_left
         self._starting: Pool | None = None
@@ -82,6 +88,9 @@ class InProcess:
 
     def submit(self, key: Any, function: Callable[..., Any], job: Any) -> None:
         """Do the job, here or by the workers."""
+        if self._workers is None and self._make_pool is not None and self._wants_workers(job):
+            self._start_workers(self._make_pool, SLOW_SECONDS)
+            self._workers = self._starting
         if self._workers is not None:
             self._workers.submit(key, function, job)
             return
@@ -102,6 +111,8 @@ class InProcess:
             self._workers = self._starting
 
     def _start_workers(self, make_pool: Callable[[], Pool], job_seconds: float) -> None:
+        if self._starting is not None:
+            return
         self._starting = make_pool()
         # Without `-n` the driver makes quick calls as well, instead of only waiting for answers.
         self._starting.runs_in_driver = True

@@ -47,7 +47,8 @@ class Job(NamedTuple):
     `code` holds the digest of every module's text, so that a worker refuses to run other code;
     `fixed` is the fingerprint's part beside the inputs. `suffixes` are those of the sources that
     decide which code the encoder runs. `known_files` are those that the node wrote before.
-    `is_fetched` tells that its result was just stored by another process.
+    `is_fetched` tells that its result was just stored by another process. `expected_seconds` is
+    how long it will take, 0 where that is not known.
     """
 
     task: str
@@ -63,6 +64,7 @@ class Job(NamedTuple):
     suffixes: Suffixes = ()
     known_files: tuple[str, ...] = ()
     is_fetched: bool = False
+    expected_seconds: float = 0.0
 
     def pack_build(
         self, fingerprint: str, digests: Mapping[str, str | None], outputs: tuple[Output, ...]
@@ -99,3 +101,9 @@ class Result(NamedTuple):
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     worker: str = ""
+    peak_bytes: int = 0
+
+
+def expected_seconds(job: Job) -> float:
+    """Return how long a job is expected to take, 0 where that is not known."""
+    return job.expected_seconds

@@ -10,8 +10,8 @@ the server at once.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
@@ -43,7 +43,9 @@ class LookUps:
 
     def __init__(self, shared: SharedCache, cache: Cache, pool: Waitable | None) -> None:
         self._shared, self._cache, self._pool = shared, cache, pool
-        self._ready: deque[tuple[Any, Any]] = deque()
+        # A heap by ticket: jobs were submitted in the order in which they should start, whichever
+        # answer comes first.
+        self._ready: list[tuple[int, Any, Any]] = []
         self._pending: dict[int, tuple[Any, Any]] = {}
         self._requests: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
         self._answers: SimpleQueue[tuple[int, bool]] = SimpleQueue()
@@ -67,12 +69,12 @@ class LookUps:
     def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:
         """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
         call = key, (function, job)
+        self._serial += 1
         is_wanted = self._shared.is_on and not job.config.encode_again
         # Unverified is enough: a damaged receipt is found and encoded again when the node is done.
         if not is_wanted or self._cache.has_receipt(job.fingerprint):
-            self._ready.append(call)
+            heappush(self._ready, (self._serial, *call))
             return
-        self._serial += 1
         self._pending[self._serial] = call
         if self._pool is None:
             self._batch.append((self._serial, job))
@@ -112,7 +114,7 @@ class LookUps:
         if self._pool is None or self._wakeup is None:
             while not self._ready:
                 self._await_batch()
-            key, (function, job) = self._ready.popleft()
+            _, key, (function, job) = heappop(self._ready)
             return key, function(job)
         answer = None
         while answer is None:
@@ -152,14 +154,15 @@ class LookUps:
         call = self._pending.pop(ticket, None)
         if call is not None:
             key, (function, job) = call
-            self._ready.append((key, (function, job._replace(is_fetched=fetched))))
+            heappush(self._ready, (ticket, key, (function, job._replace(is_fetched=fetched))))
         if not self._shared.is_on:
-            self._ready.extend(self._pending.values())
+            for waiting, one in self._pending.items():
+                heappush(self._ready, (waiting, *one))
             self._pending.clear()
 
     def _hand_on(self, pool: Waitable) -> None:
         while self._ready and pool.has_room:
-            key, (function, job) = self._ready.popleft()
+            _, key, (function, job) = heappop(self._ready)
             pool.submit(key, function, job)
 
     def close(self) -> None:

@@ -30,20 +30,25 @@ from pipeline.content.target_error import target_error
 from pipeline.disk.file import NO_FILE, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
+from pipeline.process.capacity import take_peak
 from pipeline.process.isolate import expecting_code, refuse_changed_code
 from pipeline.process.worker import plain_error
 
 Found = TypeVar("Found", Result, "Result | None")
+PEAK_FROM_SECONDS = 0.002  # nodes that take longer have their peak memory measured
 
 
 def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong is a result, too."""
     began, cpu_began = perf_counter(), thread_time()
     result = _guarded(job, _restore_or_encode)
+    seconds = perf_counter() - began
     return result._replace(
-        seconds=perf_counter() - began,
+        seconds=seconds,
         cpu_seconds=thread_time() - cpu_began,
         worker=process_name(),
+        # Reading the peak takes some 10 µs: too much for a quick node, which needs little anyway.
+        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else 0,
     )
 
 

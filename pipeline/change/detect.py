@@ -33,7 +33,7 @@ from pipeline.plan.survey import Mapper, Surveyor
 from pipeline.plan.target import TargetError, load_target
 from pipeline.project import Project
 from pipeline.state.database import StateDamagedError
-from pipeline.state.manifest_record import ManifestRecord
+from pipeline.state.manifest_record import BudgetRecord, ManifestRecord
 from pipeline.state.node_table import NodeTable, RoleDigests
 from pipeline.state.state import BUILDING, NodeRow
 from pipeline.task_name import TaskName
@@ -306,4 +306,19 @@ def _manifest_record(plan: ManifestPlan) -> ManifestRecord:
         inputs=tuple(sorted(plan.input_folders)),
         node_count=len(plan.planned),
         warnings=tuple(plan.finding.warnings),
+        budget=_budget_record(plan),
+    )
+
+
+def _budget_record(plan: ManifestPlan) -> BudgetRecord | None:
+    limits, counted = plan.manifest.budgets, plan.target.budget
+    if not limits:
+        return None
+    return BudgetRecord(
+        counted.what,
+        counted.suffixes,
+        counted.roles,
+        counted.per,
+        counted.made_of_others,
+        limits,
     )

@@ -1,23 +1,23 @@
-"""Why a node is built, as data: one of six kinds and its detail.
+"""Why a node is built, as data: one of seven kinds and its detail.
 
 A reason compares what the node was last built from with what is there now.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from graphlib import TopologicalSorter
-from typing import Any
 
 from encoders.kit.plan import Node, Product, Source
 from pipeline.change.evaluate import Evaluator, input_digests
+from pipeline.change.option_word import changed_options, changed_plan, option_names
 from pipeline.content.kernel import KERNELS
-from pipeline.manifest.mistake import show
 from pipeline.output import output_path
 from pipeline.state.node_record import BROKEN, BuildRecord
 from pipeline.state.node_table import NodeTable
+from pipeline.state.state import FAILURE
 from pipeline.task_name import TaskName, stem_of
 
 NEW = "new"
@@ -26,6 +26,11 @@ CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
 MISSING = "output missing"
+FAILED_BEFORE = "failed last time"
+
+# What a detail may have after its first cause, which is all that nodes downstream repeat.
+THROUGH, PLANNED, FAILED_TOO = ", through ", "; planned ", f" ({FAILED_BEFORE}"
+ADDITIONS = THROUGH, PLANNED, FAILED_TOO
 
 NOT_READ = "not read"  # stands for the digest of an input that a node does not have
 
@@ -58,8 +63,10 @@ class ReasonFinder:
                 through = next(one for one in needs[task] if one in found)
                 first = found[through]
                 # The first cause and the last step: a chain of all steps would not be read.
-                cause = first.detail.partition(", through ")[0]
-                detail = f"{cause}, through {through}" if cause else through
+                cause = first.detail
+                for addition in ADDITIONS:
+                    cause = cause.partition(addition)[0]
+                detail = f"{cause}{THROUGH}{through}" if cause else through
                 found[task] = Reason(first.word, detail)
         return dict(sorted(found.items()))
 
@@ -67,12 +74,27 @@ class ReasonFinder:
         """Return why a node is out of date; the first that applies of code, option, source."""
         row, planned = self._nodes.row(task), self._nodes.planned(task)
         built = row.built if row else None
+        failure = self._failures.get(task)
         if planned is None or built is None:
-            return Reason(NEW)
+            return Reason(NEW) if failure is None else Reason(FAILED_BEFORE, failure)
+        reason = self._change(task, planned.node, built)
+        if reason is None:
+            return Reason(NEW) if failure is None else Reason(FAILED_BEFORE, failure)
+        if failure is None:
+            return reason
+        return Reason(reason.word, f"{reason.detail}{FAILED_TOO}: {failure})")
+
+    @cached_property
+    def _failures(self) -> dict[str, str]:
+        """Why nodes failed that have not been built since."""
+        return self._nodes.state.facts(FAILURE)
+
+    def _change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
+        """Return what differs from the last build; None where nothing does."""
         # Outputs last: that check reads every file of the node.
         checks = (self._code_change, self._option_change, self._source_change, self._output_change)
-        found = (check(task, planned.node, built) for check in checks)
-        return next((reason for reason in found if reason), Reason(NEW))
+        found = (check(task, node, built) for check in checks)
+        return next((reason for reason in found if reason), None)
 
     def _code_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
         if node.encoder == BROKEN:
@@ -82,18 +104,31 @@ class ReasonFinder:
         if self._evaluator.code_digest(node) == built.code:
             return None
         old = self._nodes.state.fact("code", built.code) or {}
-        return _describe_code(old, self._evaluator.code_table(node))
+        return describe_code(old, self._evaluator.code_table(node))
 
-    def _option_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
+    def _option_change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
         if node.encoder == BROKEN:
             return None
         if node.params != built.params:
-            return _describe_options(built.params, node.params)
+            return self._param_change(task, node, built)
         for one in built.outputs:
             path = output_path(one.role, node.outputs)
             if path != one.path:
                 return Reason(OPTION, f"file {one.path} -> {path}")
         return None
+
+    def _param_change(self, task: str, node: Node, built: BuildRecord) -> Reason:
+        """Name the options that changed; where there is none, what the target planned otherwise."""
+        record = self._nodes.state.manifest(stem_of(task))
+        options = option_names(record.target) if record else frozenset()
+        named = changed_options(built.params, node.params, options)
+        if named:
+            return Reason(OPTION, ", ".join(named))
+        planned = ", ".join(changed_plan(built.params, node.params, options))
+        # The user wrote none of these: they follow from the sources.
+        source = self._source_change(task, node, built)
+        detail = f"{source.detail}{PLANNED}" if source else PLANNED.lstrip("; ")
+        return Reason(SOURCE, f"{detail}{planned} changed")
 
     def _source_change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
         stem, old = stem_of(task), built.inputs
@@ -142,7 +177,7 @@ def _display_name(stem: str, node: Node, built: BuildRecord, name: str) -> str:
     return one.path if isinstance(one, Source) else str(TaskName(stem, one.node))
 
 
-def _describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
+def describe_code(old: Mapping[str, str], new: Mapping[str, str]) -> Reason:
     """Return the reason with the modules and libraries that changed."""
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     details = [_version_step(name, old.get(name), new.get(name)) for name in names]
@@ -153,20 +188,3 @@ def _version_step(name: str, old: str | None, new: str | None) -> str:
     # Modules and kernels have digests, which say nothing to people; libraries have versions.
     is_module = name in (KERNELS, "encoders") or name.startswith("encoders.")
     return name if is_module else f"{name} {old or 'absent'} -> {new or 'absent'}"
-
-
-def _describe_options(old: Mapping[str, Any], new: Mapping[str, Any]) -> Reason:
-    """Return the reason with the options that changed, from and to."""
-    details = [
-        f"`{name}` {_shown(old, name)} -> {_shown(new, name)}"
-        for name in sorted({*old, *new})
-        if _shown(old, name) != _shown(new, name)
-    ]
-    return Reason(OPTION, ", ".join(details))
-
-
-def _shown(params: Mapping[str, Any], name: str) -> str:
-    if name not in params:
-        return "none"
-    value = params[name]
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else show(value)

@@ -16,6 +16,7 @@ from doit.exceptions import InvalidCommand
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
+PLAIN_TYPES = (str, int, bool, list)
 LOADER = "cartwright"  # the name of our loader in doit.cfg
 STRICT_GROUP = "strict-group"  # what `--strict=GROUP` becomes: getopt knows no optional values
 
@@ -27,6 +28,14 @@ def run_command(run: Callable[[], int]) -> int:
             return run()
         except KeyboardInterrupt:
             return INTERRUPTED
+
+
+def _refuse_wrong(flag: str, parse: Callable[[str], Any], value: str) -> None:
+    """Refuse a value that an option's own function cannot read, in the words of that function."""
+    try:
+        parse(value)
+    except ValueError as error:
+        raise CmdParseError(f'{flag}: found "{value}"; {error}') from None
 
 
 class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
@@ -46,6 +55,8 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         # doit would convert the value itself, and print a dump of the option where that fails.
         for flag, value in found:
             option, _ = self.get_option(flag)
+            if option.type not in PLAIN_TYPES:
+                _refuse_wrong(flag, option.type, value)
             if option.type is int and not value.isdecimal():
                 sign = " of 0 or more" if value.removeprefix("-").isdecimal() else ""
                 raise CmdParseError(f'{flag}: found "{value}"; a whole number{sign} is needed')

@@ -116,7 +116,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         stems = session.choose(names)
         build = session.begin(stems, survey_in_parallel(session.project.root), self.always)
         items = session.items(build, self.always) if build else []
-        active = {item.task for item in items}
+        session.needs = {item.task: item.needs for item in items}
+        active = session.needs.keys()
         files = _files_by_task(session, names, own)
         # Whatever is named has to be a task, or doit refuses the name although it is right.
         asked = {*names, *files, *own.tasks, *(session.all_tasks() if own.anything else ())}

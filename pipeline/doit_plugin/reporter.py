@@ -42,7 +42,7 @@ class Reporter:
             task for task in tasks.values() if not task.has_subtask and not _is_current(task)
         ]
         if waiting and getattr(self.stream, "isatty", lambda: False)():
-            from pipeline.process.pool import cores
+            from pipeline.process.capacity import cores
             from pipeline.report.progress_bar import Bar
 
             # Without -n, a build may start as many workers as there are cores.

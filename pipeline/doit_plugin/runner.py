@@ -1,11 +1,13 @@
 """doit's runner, with nodes going through the build and its executor.
 
-doit decides the order; how a node stands is known without asking doit. The project's own tasks
-run as in any doit project.
+doit says which tasks are ready, the schedule which of them go first; how a node stands is known
+without asking doit. The project's own tasks run as in any doit project.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
@@ -17,10 +19,32 @@ from pipeline.session import Session
 
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
+    from pipeline.build.build import Build
     from pipeline.build.event import NodeEvent
     from pipeline.build.executor import Executor
-    from pipeline.build.job import Result
+    from pipeline.build.job import Job, Result
     from pipeline.build.lookup import Waitable
+
+
+def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
+    """Return which jobs are left to workers at once: slow ones, where others could run meanwhile.
+
+    A result that the cache holds is quick to restore, however long it took to encode.
+    """
+    from pipeline.build.executor import LEFT_SECONDS
+    from pipeline.build.work import tools_for
+    from pipeline.process.pool import SLOW_SECONDS
+
+    assert build.schedule is not None
+    is_long = build.schedule.saved_seconds(workers) > LEFT_SECONDS
+
+    def wants_workers(job: Job) -> bool:
+        if not is_long or job.expected_seconds < SLOW_SECONDS:
+            return False
+        cache = tools_for(build.config).cache
+        return build.encode_again or not cache.has_receipt(job.fingerprint)
+
+    return wants_workers
 
 
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
@@ -29,14 +53,21 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     session: Session
     worker_count = 0
     cluster: Waitable | None = None
+    memory_limit: int | None = None
     final_result: int
     _executor: Executor | None = None
+    _is_exhausted = False  # whether doit has no further task
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._done: deque[Any] = deque()  # tasks that are done and of which doit does not know yet
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every job is answered."""
         session = self.session
         try:
             session.start()
+            self._plan_order()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
         except BaseException as error:
@@ -53,7 +84,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
-        if session.fail_on_warnings() and self.final_result == SUCCESS:
+        has_failed = [session.fail_on_warnings(), session.fail_on_budgets()]
+        if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
     def _report_lost_cluster(self, error: BaseException) -> bool:
@@ -66,6 +98,12 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self.final_result = FAILURE
         return True
 
+    def _plan_order(self) -> None:
+        """Decide the order of the nodes by what earlier runs took."""
+        build = self.session.build
+        if build is not None:
+            build.plan_order(self.session.needs, self.memory_limit)
+
     def _make_executor(self) -> Executor | None:
         """Return who does the nodes; None where there are none to do."""
         build, shared = self.session.build, self.session.shared
@@ -73,14 +111,22 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return None
         # A run with nothing to do must not pay for these imports.
         from pipeline.build.executor import InProcess
+        from pipeline.build.job import expected_seconds
         from pipeline.build.work import close_tools, tools_for
-        from pipeline.process.pool import Pool, cores
+        from pipeline.process.capacity import cores
+        from pipeline.process.pool import Pool
         from pipeline.process.worker import prepare_process
 
         root = self.session.project.root
+
+        def make_pool(size: int) -> Pool:
+            pool = Pool(size, root, close_tools)
+            pool.seconds_of = expected_seconds
+            return pool
+
         executor: Waitable | None = self.cluster
         if self.cluster is None and self.worker_count > 0:
-            executor = Pool(self.worker_count, root, close_tools)
+            executor = make_pool(self.worker_count)
         # With workers too: the driver warns once, whoever runs the encoders.
         build.log.warnings += prepare_process(root)
         if shared is not None:
@@ -92,34 +138,69 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if executor is not None:
             return executor
         count = cores()
-        make_pool = (lambda: Pool(count, root, close_tools)) if count > 1 else None
-        return InProcess(make_pool, lambda: len(build.dirty))
+        if count == 1:
+            return InProcess()
+        return InProcess(
+            lambda: make_pool(count), lambda: len(build.dirty), workers_wanted(build, count)
+        )
 
     def _loop(self, dispatcher: Any) -> None:
-        completed = None
+        """Start what is ready, in the order of the schedule, and take answers until all is done."""
         while True:
-            self._start_ready_tasks(dispatcher, completed)
+            self._take_ready_tasks(dispatcher)
+            self._submit_ready_nodes()
+            if self._done and not (self._stop_running or self._is_exhausted):
+                continue  # some were done at once: doit may have others ready now
             if self._executor is None or not self._executor.is_busy:
                 return
             self.session.project.state.flush()
             node, answer = self._executor.next_answer()
             self._finish(node, answer)
-            completed = node
+            self._done.append(node)
 
-    def _start_ready_tasks(self, dispatcher: Any, completed: Any) -> None:
-        """Start tasks that doit has ready, until there are none or the executor has no room."""
-        while not self._stop_running:
+    def _take_ready_tasks(self, dispatcher: Any) -> None:
+        """Take all tasks that doit has ready; nodes that have work to do wait for their turn."""
+        while not (self._stop_running or self._is_exhausted):
             try:
-                node = dispatcher.generator.send(completed)
+                node = dispatcher.generator.send(self._done.popleft() if self._done else None)
             except StopIteration:
+                self._is_exhausted = True
                 return
-            completed = None
             if node == "hold on":
+                if not self._done:
+                    return
+            elif not self.select_task(node, dispatcher.tasks):
+                self._done.append(node)
+            elif not self._schedule_node(node):
+                # A task of the project's own runs in this process, so workers get theirs first.
+                self._submit_ready_nodes()
+                self._start_and_note(node)
+
+    def _schedule_node(self, node: Any) -> bool:
+        """Let a node wait for its turn; False for a task that has nothing to wait for."""
+        build, task = self.session.build, node.task
+        if task.meta is not NODE or build is None or build.schedule is None:
+            return False
+        if task.name not in build.dirty and not build.encode_again:
+            return False
+        build.schedule.add(task.name, node)
+        return True
+
+    def _submit_ready_nodes(self) -> None:
+        """Submit nodes in the order of the schedule, while the executor has room and they fit."""
+        schedule = self.session.build.schedule if self.session.build else None
+        if schedule is None or self._executor is None:
+            return
+        while not self._stop_running and self._executor.has_room:
+            node = schedule.take()
+            if node is None:
                 return
-            if not self.select_task(node, dispatcher.tasks) or not self._start(node):
-                completed = node
-            elif self._executor is not None and not self._executor.has_room:
-                return
+            self._start_and_note(node)
+
+    def _start_and_note(self, node: Any) -> None:
+        """Start a task; one that is done at once is kept for doit to know."""
+        if not self._start(node):
+            self._done.append(node)
 
     def select_task(self, node: Any, tasks_dict: dict[str, Any]) -> bool:
         """Tell whether to run a task."""
@@ -174,6 +255,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
         build = self.session.build
         assert build is not None
+        if build.schedule is not None:
+            build.schedule.release(node.task.name)
         # An error instead of a result: the worker died, or the call itself failed.
         result = answer if isinstance(answer, Result) else Result(FAILED, error=answer)
         if result.outcome == MISSING_INPUTS:

@@ -13,14 +13,15 @@ from typing import Any
 from encoders.kit.option import Option, Text, Value
 from encoders.kit.plan import Kind, Params, Settings, Table, Target
 from pipeline.manifest.mistake import PATHS, Check, nearest, show
+from pipeline.size import parse_bytes
 
 # No separators and no control characters, and at least one character that is neither a dot nor a
 # space: the name becomes part of a file's name.
 NAME = Text(r"[^/\\\0-\x1f]*[^/\\\0-\x1f.\s][^/\\\0-\x1f]*", "a name without / or \\")
 # The keys of an entry that are no options: of `[[asset]]`, and of tables that gather sources.
 RESERVED = {"asset": ("source", "exclude", "id", "kinds")}
-GATHERING = ("source", "exclude", "name")
-COMMON = ("target", "output", "source_root", "defaults")
+GATHERING = ("source", "exclude", "name", "budget")
+COMMON = ("target", "output", "source_root", "defaults", "budget")
 # Folders that hold what a user or Cartwright needs; outputs may be removed.
 NOT_AN_OUTPUT = ("manifests", "cache", "encoders", "pipeline")
 
@@ -36,6 +37,7 @@ class Entry:
     id: str | None
     kinds: tuple[str, ...]
     options: Params
+    budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,13 @@ class Manifest:
     defaults: Mapping[str, Params]
     entries: tuple[Entry, ...]
     settings: Settings
+    budget: int | None = None
+
+    @property
+    def budgets(self) -> dict[str, int]:
+        """The bytes that are allowed: of the whole under "", of an entry under its name."""
+        named = {entry.id or "": entry.budget for entry in self.entries}
+        return {name: size for name, size in (*named.items(), ("", self.budget)) if size}
 
 
 def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
@@ -103,7 +112,21 @@ def read_manifest(
         defaults=read_defaults(document.get("defaults", {}), target, check),
         entries=entries,
         settings=read_settings(document, target, root, check),
+        budget=read_budget("budget", document, check),
     )
+
+
+def read_budget(key: str, found: Mapping[str, Any], check: Check) -> int | None:
+    """Read a size such as "4 MB", or a number of bytes; None where there is none."""
+    value = found.get("budget")
+    if value is None:
+        return None
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    size = parse_bytes(value) if isinstance(value, str) else value if is_number else None
+    if not isinstance(size, int) or size <= 0:
+        check.add(key, f'found {show(value)}; allowed: a size such as "4 MB" or "512 KiB"')
+        return None
+    return size
 
 
 def _where_sources_go(tables: set[str]) -> str:
@@ -203,6 +226,7 @@ def read_entry(
         id=given,
         kinds=read_kinds(f"{key}.kinds", found.get("kinds"), kinds, check),
         options=read_options(key, found, options, check),
+        budget=None if table == "asset" else read_budget(f"{key}.budget", found, check),
     )
 
 

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from encoders.kit.error import EncodeError
+from pipeline.process import capacity
 from pipeline.process.worker import PACKAGE_FOLDER, answer, run_worker
 
 # A second batch waits in the pipe, so that a worker has no gap while the driver is busy.
@@ -27,14 +28,10 @@ BATCHES_PER_WORKER = 2
 # Quick calls are sent in batches of about this much work, so that what a small node costs is
 # not mostly the way to the worker and back.
 BATCH_SECONDS, MAX_BATCH = 0.02, 128
+# A call that is expected to take longer is alone with its worker: another worker could make what
+# waits behind it.
+SLOW_SECONDS = 0.1
 CALLS_IN_DRIVER = 8  # how many quick calls the driver makes before it polls for answers again
-
-
-def cores() -> int:
-    """Count the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -76,11 +73,21 @@ def _own_packages_first() -> Iterator[None]:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call to make; after a worker died with it and others, it is suspect and made alone."""
+    """A call to make; after a worker died with it and others, it is suspect and made alone.
+
+    `seconds` is how long it is expected to take, 0 where that is not known.
+    """
 
     key: Any
     what: tuple[Callable[..., Any], tuple[Any, ...]]
+    seconds: float = 0.0
+    is_slow: bool = False
     is_suspect: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other call is given to the same worker."""
+        return self.is_slow or self.is_suspect
 
 
 class Worker:
@@ -104,6 +111,11 @@ class Worker:
             self.connection.send([call.what for call in calls])
 
 
+def _load(worker: Worker) -> tuple[int, int]:
+    """Return how much a worker has to do, to compare it with others."""
+    return sum(call.is_alone for call in worker.calls), len(worker.calls)
+
+
 def _batch_size(call_seconds: float) -> int:
     """Return how many calls of that duration go into one message."""
     return min(max(1, int(BATCH_SECONDS / max(call_seconds, 1e-6))), MAX_BATCH)
@@ -123,12 +135,19 @@ class Pool:
         self._answers: deque[tuple[Any, Any]] = deque()
         self._batch = 1
         self._unanswered = 0
-        self._cores = cores()
+        self._slow = 0  # how many of them are slow
+        # How long a call is expected to take, and how much of that calls have taken lately: a node
+        # that is restored from the cache is much quicker than it was before.
+        self.seconds_of: Callable[..., float] | None = None
+        self._pace = 1.0
+        self._cores = capacity.cores()
 
     @property
     def has_room(self) -> bool:
         """Tell whether another call would start at once, or soon."""
-        return self._unanswered < self.size * BATCHES_PER_WORKER * self._batch
+        # Workers with a slow call take no other.
+        free = self.size - self._slow
+        return self._unanswered - self._slow < free * BATCHES_PER_WORKER * self._batch
 
     def warm_up(self, call_seconds: float) -> None:
         """Start workers before the first call, for calls of that duration.
@@ -152,25 +171,36 @@ class Pool:
 
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
         """Queue a call; its answer will come with the key."""
+        call = Call(key, (function, arguments))
+        if self.seconds_of is not None:
+            self._expect(call, self.seconds_of(*arguments))
         self._unanswered += 1
-        self._waiting.append(Call(key, (function, arguments)))
+        self._waiting.append(call)
         if len(self._waiting) >= self._batch:  # quick calls wait until a batch is full
             self._send_waiting()
+
+    def _expect(self, call: Call, seconds: float) -> None:
+        """Take note of how long a call will take; the next calls are taken to be like it."""
+        if seconds > 0:
+            call.seconds = seconds
+            call.is_slow = seconds * self._pace >= SLOW_SECONDS
+            self._slow += call.is_slow
+            self._batch = _batch_size(seconds * self._pace)
 
     def _send_waiting(self) -> None:
         """Send waiting calls to workers, as evenly as possible."""
         # Rounded up, so that no call is left over.
         share = -(-len(self._waiting) // max(len(self._workers), 1))
         while self._waiting:
-            worker = min(self._workers, key=lambda one: len(one.calls), default=None)
+            worker = min(self._workers, key=_load, default=None)
             if self._wants_another(worker):
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
             # A suspect call is alone with its worker, so that a death has one possible cause.
-            if self._is_full(worker) or any(call.is_suspect for call in worker.calls):
+            if self._is_full(worker) or any(call.is_alone for call in worker.calls):
                 return
-            if self._waiting[0].is_suspect and worker.calls:
+            if self._waiting[0].is_alone and worker.calls:
                 return
             worker.send(self._take(share))
 
@@ -182,17 +212,27 @@ class Pool:
         """
         if idlest is None or len(self._workers) >= self.size:
             return idlest is None
-        if self._batch == 1:
+        if self._batch == 1 or self._waiting[0].is_slow:
             return bool(idlest.calls)
+        if any(call.is_slow for call in idlest.calls):
+            return True
         return self._is_full(idlest) and len(self._workers) < self._cores - 1
 
     def _is_full(self, worker: Worker) -> bool:
         return len(worker.calls) > (BATCHES_PER_WORKER - 1) * self._batch
 
     def _take(self, share: int) -> list[Call]:
-        """Return the next batch, of at most a worker's share, or a suspect call alone."""
-        count = 1 if self._waiting[0].is_suspect else min(self._batch, share, len(self._waiting))
-        return [self._waiting.popleft() for _ in range(count)]
+        """Return the next batch, of at most a worker's share, or a call that goes alone."""
+        batch = [self._waiting.popleft()]
+        if batch[0].is_alone:
+            return batch
+        limit, seconds = min(self._batch, share), batch[0].seconds
+        while self._waiting and len(batch) < limit and not self._waiting[0].is_alone:
+            seconds += self._waiting[0].seconds
+            if seconds * self._pace > BATCH_SECONDS:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for an answer; a call that killed its worker is answered with an EncodeError."""
@@ -221,7 +261,7 @@ class Pool:
         if self._batch < CALLS_IN_DRIVER or not self._waiting or wait(connections, 0):
             return False
         for _ in range(min(CALLS_IN_DRIVER, len(self._waiting))):
-            if self._waiting[-1].is_suspect:  # it may kill the process that makes it
+            if self._waiting[-1].is_alone:  # it is slow, or may kill the process that makes it
                 break
             # From the end: the next batch for the workers is at the front.
             call = self._waiting.pop()
@@ -235,11 +275,18 @@ class Pool:
         except (EOFError, OSError):
             self._requeue_calls_of(worker)
             return
-        self._unanswered -= len(answers)
-        self._answers.extend((worker.calls.popleft().key, answer) for answer in answers)
+        calls = [worker.calls.popleft() for _ in answers]
+        self._unanswered -= len(calls)
+        self._slow -= sum(call.is_slow for call in calls)
+        self._answers.extend(
+            (call.key, answer) for call, answer in zip(calls, answers, strict=True)
+        )
         # The size of batches follows the last answers, because nodes of one kind come together.
         if answers:
             self._batch = _batch_size(seconds / len(answers))
+        expected = sum(call.seconds for call in calls)
+        if expected > 0:
+            self._pace = min(1.0, seconds / expected)
 
     def _requeue_calls_of(self, worker: Worker) -> None:
         """Requeue a dead worker's calls, each alone, until it is clear which one kills."""
@@ -250,8 +297,10 @@ class Pool:
         # With a single call there is no doubt which one it was.
         if len(worker.calls) == 1:
             error = EncodeError("the worker process died", {"how": how})
+            call = worker.calls.popleft()
             self._unanswered -= 1
-            self._answers.append((worker.calls.popleft().key, error))
+            self._slow -= call.is_slow
+            self._answers.append((call.key, error))
         # To the front and in order: what was submitted first is still answered early.
         for call in reversed(worker.calls):
             call.is_suspect = True

@@ -72,8 +72,10 @@ def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) 
 def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, str]) -> str:
     """Return the line of a manifest: its nodes by outcome, removed files, bytes."""
     counts = Counter(word for task, word in outcomes.items() if stem_of(task) == status.stem)
-    # The log names only nodes that ran; all others of the manifest are unchanged as well.
-    counts[UNCHANGED] = status.node_count - sum(counts.values()) + counts[UNCHANGED]
+    # The log names only nodes that ran; all others of the manifest are unchanged as well. A failure
+    # of the manifest as a whole, such as of its budget, is no node's.
+    nodes = sum(counts.values()) - (status.stem in outcomes)
+    counts[UNCHANGED] = status.node_count - nodes + counts[UNCHANGED]
     counts[REMOVED] = len(log.removed_files(status.stem)) if log else 0
     shown = [f"{counts[word]:,} {word}" for word in ORDER if counts[word] or word == UNCHANGED]
     size = log.file_bytes(status.stem) if log else 0

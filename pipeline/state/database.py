@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from urllib.parse import quote
 
-VERSION = 11  # raise it when a table or a record changes its form
+VERSION = 12  # raise it when a table or a record changes its form
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE listing (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));
@@ -25,6 +25,8 @@ CREATE TABLE graph (stem TEXT, bucket INTEGER, record BLOB, crc INTEGER,
                     PRIMARY KEY (stem, bucket));
 CREATE TABLE output (path TEXT PRIMARY KEY, stem TEXT, task TEXT, size INTEGER, sha TEXT)
                      WITHOUT ROWID;
+CREATE TABLE cost (task TEXT PRIMARY KEY, encoder TEXT, input_bytes INTEGER, seconds REAL,
+                   cpu_seconds REAL, peak_bytes INTEGER) WITHOUT ROWID;
 CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX output_by_task ON output (task);
 CREATE INDEX output_by_stem ON output (stem);

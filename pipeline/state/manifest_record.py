@@ -12,6 +12,20 @@ from typing import NamedTuple
 from pipeline.state.serial import freeze, thaw
 
 
+class BudgetRecord(NamedTuple):
+    """The budgets of a manifest: what counts, and the bytes that are allowed.
+
+    `limits` has the manifest's own under "", and those of assets under their names.
+    """
+
+    what: str
+    suffixes: tuple[str, ...]
+    roles: tuple[str, ...]
+    per: str
+    made_of_others: bool
+    limits: Mapping[str, int]
+
+
 class ManifestRecord(NamedTuple):
     """What the last plan of a manifest depended on and came to.
 
@@ -30,12 +44,16 @@ class ManifestRecord(NamedTuple):
     warnings: tuple[str, ...]
     # Every new plan starts with False; `remove_stale` sets it.
     stale_removed: bool = False
+    budget: BudgetRecord | None = None
 
     def pack(self) -> bytes:
         """Serialise the record."""
-        return freeze(tuple(self))
+        *fields, budget = self
+        return freeze((*fields, None if budget is None else tuple(budget)))
 
     @classmethod
     def unpack(cls, data: bytes) -> ManifestRecord:
         """Read what `pack` wrote."""
-        return cls(*thaw(data))
+        record = cls(*thaw(data))
+        budget = record.budget
+        return record if budget is None else record._replace(budget=BudgetRecord(*budget))

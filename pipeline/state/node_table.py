@@ -13,17 +13,19 @@ RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 
 
 class LastBuild:
-    """What other nodes need of a node's last build: fingerprint, digest and file by role."""
+    """What other nodes need of a node's last build: fingerprint; digest, file and size by role."""
 
-    __slots__ = ("digests", "fingerprint", "paths")
+    __slots__ = ("digests", "fingerprint", "paths", "sizes")
 
     def __init__(self, fingerprint: str, outputs: Iterable[Output]) -> None:
         self.fingerprint = fingerprint
         self.digests: dict[str, str] = {}
         self.paths: dict[str, str | None] = {}
-        for role, _, sha, path in outputs:
+        self.sizes: dict[str, int] = {}
+        for role, size, sha, path in outputs:
             self.digests[role] = sha
             self.paths[role] = path
+            self.sizes[role] = size
 
 
 class NodeTable:

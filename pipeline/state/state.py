@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import xxhash
 
 from pipeline.disk.listing import Listing, digest_listing, is_text, pack_listing, unpack_listing
+from pipeline.state.cost_record import COLUMNS, SOUND, CostRecord
 from pipeline.state.database import Database, StateDamagedError
 from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.serial import freeze, thaw
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # listings know.
 BUILDING = "building"
 GONE = "gone"  # manifests that are gone though a strict run left their outputs
+FAILURE = "failure"  # the kind of fact that keeps why a node failed, until it is built
 WARNED = "warned"  # the kind of fact that keeps the warnings of a node's last build
 BUCKETS = 64  # the graph's parts: looking up one input reads one of them
 VALUES_PER_QUERY = 500
@@ -157,6 +159,9 @@ class State(Database):
 
     def drop_manifest(self, stem: str) -> None:
         """Forget a manifest, its nodes and its listings; its outputs stay known."""
+        self.db.execute(
+            "DELETE FROM cost WHERE task IN (SELECT task FROM node WHERE stem=?)", (stem,)
+        )
         for table in ("manifest", "listing", "node", "graph"):
             self.db.execute(f"DELETE FROM {table} WHERE stem=?", (stem,))
         self._forget_cached()
@@ -217,8 +222,11 @@ class State(Database):
         self.db.execute(query, (built, clean, crc, row.task))
 
     def drop_rows(self, tasks: Iterable[str]) -> None:
-        """Forget nodes."""
-        self.db.executemany("DELETE FROM node WHERE task=?", ((task,) for task in tasks))
+        """Forget nodes, and what they cost."""
+        names = [(task,) for task in tasks]
+        for table in ("node", "cost"):
+            self.db.executemany(f"DELETE FROM {table} WHERE task=?", names)
+        self.db.executemany(f"DELETE FROM fact WHERE kind='{FAILURE}' AND key=?", names)
 
     def count_nodes(self, stem: str) -> tuple[int, int]:
         """Count the nodes that are up to date, and those that are not."""
@@ -301,6 +309,11 @@ class State(Database):
         query = "SELECT path FROM output WHERE stem=? ORDER BY path"
         return [path for (path,) in self.db.execute(query, (stem,))]
 
+    def output_sizes(self, stem: str) -> list[tuple[str, str, int]]:
+        """Return path, owner and size of the files of a manifest."""
+        query = "SELECT path, task, size FROM output WHERE stem=? ORDER BY path"
+        return self.db.execute(query, (stem,)).fetchall()
+
     def has_outputs(self, stem: str) -> bool:
         """Tell whether any file of a manifest is known."""
         query = "SELECT 1 FROM output WHERE stem=? LIMIT 1"
@@ -331,6 +344,23 @@ class State(Database):
         """Let another task, perhaps of another manifest, own a file."""
         values = (task, TaskName.parse(task).stem, path)
         self.db.execute("UPDATE output SET task=?, stem=? WHERE path=?", values)
+
+    # Costs: what nodes took when they were last encoded.
+
+    def costs(self, tasks: Iterable[str] | None = None) -> dict[str, CostRecord]:
+        """Return the costs of tasks, or of all."""
+        query = f"SELECT task, {COLUMNS} FROM cost WHERE {SOUND}"
+        rows: Iterable[tuple[Any, ...]] = (
+            self.db.execute(query)
+            if tasks is None
+            else self._in_chunks(query + " AND task IN ({})", (), tasks)
+        )
+        return {row[0]: CostRecord.unpack(row) for row in rows}
+
+    def set_costs(self, costs: Mapping[str, CostRecord]) -> None:
+        """Keep what nodes cost, in place of what is known of them."""
+        rows = (one.pack(task) for task, one in costs.items())
+        self.db.executemany("INSERT OR REPLACE INTO cost VALUES (?,?,?,?,?,?)", rows)
 
     def _in_chunks(
         self, query: str, first: tuple[str, ...], values: Iterable[str]

@@ -37,7 +37,7 @@ def test_explain_names_the_source_that_changed_and_what_comes_through_it(built):
     built.write("assets/a.txt", "other words")
     assert lines(built) == [
         "toy:a  source changed: assets/a.txt",
-        "toy:pack  source changed: assets/a.txt, through toy:a",
+        "toy:pack  source changed: assets/a.txt, through toy:a (may change)",
     ]
 
 

@@ -30,8 +30,8 @@ def built(game: Game) -> Game:
             "run has no option --allways-execute; did you mean --always-execute?",
         ),
         ("--xyzzy", "run has no option --xyzzy; `doit help run` lists them"),
-        ("-n many", '-n: found "many"; a whole number is needed'),
-        ("-n -3", '-n: found "-3"; a whole number of 0 or more is needed'),
+        ("-n many", '-n: found "many"; a number of workers from 1 on is needed, or "auto"'),
+        ("-n -3", '-n: found "-3"; a number of workers from 1 on is needed, or "auto"'),
         ("-n", "option -n requires argument"),
         ("list -x", "list has no option -x; known here: -d, -f, -k, -p, -q, -s, --help"),
         ("list --stat", None),
@@ -39,7 +39,7 @@ def built(game: Game) -> Game:
         ("list toy --deb", "list has no option --deb; did you mean --deps?"),
         ("gc --maxsize 1G", "gc has no option --maxsize; did you mean --max-size?"),
         ("gc -x", "gc has no option -x; known here: --max-size, --help"),
-        ("explain -v", "explain has no option -v; known here: --help"),
+        ("explain -x", "explain has no option -x; known here: -v, --help"),
     ],
 )
 def test_a_wrong_option_is_answered_in_one_sentence(built, line, said):

@@ -194,9 +194,9 @@ registry.load = load
 from pipeline.build import work
 from pipeline.content.code import Code
 from pipeline.plan import survey
-from pipeline.process import pool, worker
+from pipeline.process import capacity, worker
 
-pool.cores = lambda: 1  # everything happens in this process
+capacity.cores = lambda: 1  # everything happens in this process
 
 def within(key, function, *arguments):
     keys.append(key)

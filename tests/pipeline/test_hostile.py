@@ -263,7 +263,7 @@ class OwnError(EncodeError):
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(
     ("raised", "said"),
     [("OwnError('source')", "toy:a  not mine\n"), ("SystemExit(0)", "toy:a  SystemExit: 0\n")],

@@ -87,7 +87,7 @@ def test_a_source_that_comes_or_goes_is_a_change(own, checkout):
 
 
 @pytest.mark.parametrize("digest", ["0" * 64, None], ids=["other digest", "no digest"])
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_extension_of_other_sources_is_not_used_and_warned_of_once(
     own, checkout, workers, digest
 ):
@@ -102,7 +102,7 @@ def test_an_extension_of_other_sources_is_not_used_and_warned_of_once(
     assert FOREIGN not in run(own, checkout, "-n", workers).out
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_extension_of_the_sources_that_are_there_is_used(own, checkout, workers):
     checkout.build(checkout.digest)
     assert "warning" not in run(own, checkout, "-n", workers).out

@@ -254,7 +254,7 @@ def test_workers_are_called_in_once_a_build_proves_long(game, monkeypatch, left_
             super().__init__(size, *others)
 
     monkeypatch.setattr("pipeline.process.pool.Pool", Noted)
-    monkeypatch.setattr("pipeline.process.pool.cores", lambda: 2)
+    monkeypatch.setattr("pipeline.process.capacity.cores", lambda: 2)
     monkeypatch.setattr("pipeline.build.executor.BUSY_SECONDS", 0.0)
     monkeypatch.setattr("pipeline.build.executor.LEFT_SECONDS", left_s)
     monkeypatch.setattr(Noted, "is_warm", True)

@@ -236,7 +236,7 @@ class Odd(EncodeError):
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(
     ("raised", "said"),
     [

@@ -306,3 +306,15 @@ def test_nothing_of_it_is_imported_where_no_server_is_set(tmp_path: Path) -> Non
     ran = game.process()
     assert len(ran.built) == 7
     assert ran.out.splitlines()[-1] == "[]"
+
+
+def test_a_result_of_another_machine_is_verified_against_the_shared_cache(
+    warm: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = clone(warm, tmp_path / "second")
+    assert other.doit().code == 0
+    ran = other.doit("verify", "--shared")
+    assert (ran.code, "differs" in ran.out, " same" in ran.out) == (0, False, True), ran.out
+    assert not (other.root / ".cartwright/tmp/verify").exists()
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", f"http://127.0.0.1:{free_port()}")
+    assert other.doit("verify", "--shared").code == 3

@@ -117,3 +117,15 @@ def test_many_are_looked_up_at_once_and_no_more(silent: Silent, tmp_path: Path) 
     silent.go_on.set()
     assert len(answers(look_ups, 2 * AT_ONCE)) == 2 * AT_ONCE
     look_ups.close()
+
+
+def test_jobs_are_done_in_the_order_of_submission_whichever_answer_comes_first(
+    silent: Silent, tmp_path: Path
+) -> None:
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None)
+    for number in range(4):
+        look_ups.submit(number, name_of, job_of(str(number)))
+    for ticket in (3, 1, 4, 2):
+        look_ups._release(ticket, fetched=False)
+    assert [look_ups.next_answer()[0] for _ in range(4)] == [0, 1, 2, 3]
+    look_ups.close()

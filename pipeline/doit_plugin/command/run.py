@@ -8,12 +8,19 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
+from doit.cmd_run import opt_num_process
 from doit.control import TaskControl
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
+from pipeline.doit_plugin.machine_option import (
+    memory_limit,
+    parse_memory,
+    parse_workers,
+    worker_count,
+)
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
@@ -48,13 +55,30 @@ opt_strict_group = {
 }
 
 
+# The option of doit, but `auto` is a number of workers as well.
+opt_workers = {
+    **opt_num_process,
+    "type": parse_workers,
+    "help": "number of worker processes, or auto: one for each processor that may be used",
+}
+opt_memory = {
+    "name": "memory",
+    "long": "memory",
+    "type": parse_memory,
+    "default": 0,
+    "help": "memory that nodes may use together, such as 8G; without it most of what is free",
+}
+
+
 class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
     """Builds nodes and runs the project's own tasks."""
 
     name = "run"
     doc_purpose = "build what is not up to date"
     cmd_options = (
-        *DoitRun.cmd_options,
+        *(one for one in DoitRun.cmd_options if one is not opt_num_process),
+        opt_workers,
+        opt_memory,
         opt_lint,
         opt_executor,
         opt_scheduler,
@@ -94,7 +118,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         always: bool = False,
         continue_: bool = False,
         reporter: Any = "cartwright",
-        num_process: int = 0,
+        num_process: int | str = 0,
         single: bool = False,
         force_verbosity: bool = False,
         failure_verbosity: int = 0,
@@ -103,6 +127,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         scheduler: str = "",
         strict: bool = False,
         strict_group: Sequence[str] = (),
+        memory: int = 0,
     ) -> int:
         session: Session = self.loader.session
         with ExitStack() as stack:
@@ -110,6 +135,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             if session.build is not None:
                 session.build.lint = lint
                 session.build.is_durable = _find_switch(session, "durable", default=True)
+            count = worker_count(num_process)
             session.strictness = _find_strictness(session, strict, strict_group)
             if self.loader.target_command is not None:
                 return self._run_target_command()
@@ -123,11 +149,13 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             kind = self.reporters[reporter] if isinstance(reporter, str) else reporter
             options: dict[str, Any] = {"failure_verbosity": failure_verbosity}
             if issubclass(kind, Reporter):  # doit's own reporters know no other options
-                workers = None if cluster else num_process
+                workers = None if cluster else count
                 options |= {"verbosity": verbosity, "session": session, "workers": workers}
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
-            runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
+            runner.session, runner.worker_count, runner.cluster = session, count, cluster
+            # The memory of a cluster's machines is not ours to measure.
+            runner.memory_limit = None if cluster else memory_limit(session, memory)
             result: int = runner.run_all(self.control.task_dispatcher())
             return result
 

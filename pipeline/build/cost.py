@@ -1,0 +1,94 @@
+"""What the nodes of a run cost: estimates before it, records after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from encoders.kit.plan import Node, Product, Source
+from pipeline.build.estimate import UNKNOWN, Estimate, Estimator
+from pipeline.build.job import Result
+from pipeline.project import Project
+from pipeline.state.cost_record import CostRecord
+from pipeline.state.node_table import NodeTable
+from pipeline.task_name import TaskName, stem_of
+
+LOAD_ALL_FROM = 500  # from so many tasks on, one query for all costs is faster
+QUICK_SECONDS = 0.005
+
+
+class Costs:
+    """Reads the costs of earlier runs, and collects those of this one until it ends."""
+
+    def __init__(self, project: Project, nodes: NodeTable) -> None:
+        self._project, self._nodes = project, nodes
+        self._known: dict[str, CostRecord] = {}
+        self._input_sizes: dict[str, int] = {}
+        self._new: dict[str, CostRecord] = {}
+
+    def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
+        """Return what tasks are expected to cost."""
+        state = self._project.state
+        known = state.costs(tasks if len(tasks) < LOAD_ALL_FROM else None)
+        if len(tasks) < LOAD_ALL_FROM and len(known) < len(tasks):
+            known = state.costs()  # estimates of new nodes come from all others
+        estimator = Estimator(known)
+        self._known = known
+        return {task: self._estimate(task, estimator) for task in tasks}
+
+    def _estimate(self, task: str, estimator: Estimator) -> Estimate:
+        planned = self._nodes.planned(task)
+        if planned is None or planned.is_broken:
+            return UNKNOWN
+        node = planned.node
+        known = estimator.known(task, node.encoder)
+        if known is not None:
+            return known
+        size = self._input_sizes[task] = self._input_bytes(task, node)
+        return estimator.guess(node.encoder, size)
+
+    def note(self, task: str, result: Result) -> None:
+        """Keep what encoding a node took, until the end of the run."""
+        known = self._known.get(task)
+        # A quick node that stays quick need not be written again.
+        if known is not None and max(known.seconds, result.seconds) < QUICK_SECONDS:
+            return
+        planned = self._nodes.planned(task)
+        assert planned is not None
+        node = planned.node
+        self._new[task] = CostRecord(
+            node.encoder,
+            self._input_sizes.get(task) or self._input_bytes(task, node),
+            result.seconds,
+            result.cpu_seconds,
+            result.peak_bytes,
+        )
+
+    def save(self) -> None:
+        """Save the costs of this run, in the caller's transaction.
+
+        Once a run: a row for each node as it ends would cost more than a small node may. What a
+        kill takes of it is measured again.
+        """
+        self._project.state.set_costs(self._new)
+        self._new = {}
+
+    def _input_bytes(self, task: str, node: Node) -> int:
+        """Return the size of a node's inputs, as far as it is known."""
+        inputs = node.inputs.values()
+        return sum(
+            self._source_bytes(one) if isinstance(one, Source) else self._product_bytes(task, one)
+            for one in inputs
+        )
+
+    def _source_bytes(self, one: Source) -> int:
+        stamp = self._project.snapshot.stamp(one.path)
+        return max(stamp[2], 0) if stamp else 0
+
+    def _product_bytes(self, task: str, one: Product) -> int:
+        last = self._nodes.last_build(str(TaskName(stem_of(task), one.node)))
+        if last is None:
+            return 0
+        if one.role in last.sizes:
+            return last.sizes[one.role]
+        member = f"{one.role}/"  # the role is a family
+        return sum(size for role, size in last.sizes.items() if role.startswith(member))

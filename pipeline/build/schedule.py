@@ -1,0 +1,124 @@
+"""The order of a build: longest path first, within a limit of memory.
+
+A node's path is the time of the longest chain that begins with it: the node itself, what waits
+for it, what waits for that. Nodes with long paths go first, so that no slow chain is left for the
+end while other workers are idle. Nodes that are known to need much memory do not run together.
+The order depends on the estimates alone, never on which worker is quicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from pipeline.build.estimate import UNKNOWN, Estimate
+
+# A node below this part of the limit is not counted: even 64 workers with one each stay below it.
+SMALL_PART = 1 / 64
+# How many others may start before a node that does not fit yet. After that nothing starts until
+# it fits, so that it does not wait for ever.
+MAX_OVERTAKING = 32
+
+
+def path_seconds(
+    needs: Mapping[str, Sequence[str]], seconds: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the time of the longest chain that begins with each task."""
+    waiting = dict.fromkeys(needs, 0)  # how many tasks that read it are not done yet
+    for needed in needs.values():
+        for one in needed:
+            waiting[one] = waiting.get(one, 0) + 1
+    paths = {task: seconds.get(task, 0.0) for task in waiting}
+    # From the end: a task's path is known when those of all its readers are.
+    ready = [task for task, count in waiting.items() if count == 0]
+    while ready:
+        task = ready.pop()
+        for one in needs.get(task, ()):
+            paths[one] = max(paths[one], seconds.get(one, 0.0) + paths[task])
+            waiting[one] -= 1
+            if waiting[one] == 0:
+                ready.append(one)
+    return paths
+
+
+class Schedule:
+    """Ready nodes in the order in which they should start."""
+
+    def __init__(
+        self,
+        estimates: Mapping[str, Estimate],
+        needs: Mapping[str, Sequence[str]],
+        memory_limit: int | None = None,
+    ) -> None:
+        self._estimates, self._limit = estimates, memory_limit
+        self._seconds = {task: one.seconds for task, one in estimates.items()}
+        self._paths = path_seconds(needs, self._seconds)
+        self._ready: list[tuple[float, str, Any]] = []  # a heap
+        self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
+        self._used_bytes = 0
+        self._overtaken = 0
+
+    def saved_seconds(self, workers: int) -> float:
+        """Return how much sooner so many workers would be done than one, at best."""
+        total = sum(self._seconds.values())
+        longest = max(self._paths.values(), default=0.0)
+        return total - max(longest, total / max(workers, 1))
+
+    def expected_seconds(self, task: str) -> float:
+        """Return how long a task is expected to take."""
+        return self._estimates.get(task, UNKNOWN).seconds
+
+    def add(self, task: str, item: Any) -> None:
+        """Add a task that is ready, with whatever stands for it."""
+        # The name decides between equal paths, so that the order is the same each time.
+        heappush(self._ready, (-self._paths.get(task, 0.0), task, item))
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def take(self) -> Any:
+        """Return the next task's item and count its memory; None where none fits now."""
+        if not self._ready:
+            return None
+        if self._fits(self._ready[0][1]):
+            self._overtaken = 0
+            return self._start(heappop(self._ready))
+        return self._overtake()
+
+    def _overtake(self) -> Any:
+        """Return the first task that fits beside those that run, before others that do not."""
+        if self._overtaken >= MAX_OVERTAKING:
+            return None
+        fitting = (one for one in sorted(self._ready) if self._fits(one[1]))
+        found = next(fitting, None)
+        if found is None:
+            return None
+        self._overtaken += 1
+        self._ready.remove(found)
+        heapify(self._ready)
+        return self._start(found)
+
+    def _start(self, entry: tuple[float, str, Any]) -> Any:
+        _, task, item = entry
+        self._running[task] = self._memory(task)
+        self._used_bytes += self._running[task]
+        return item
+
+    def release(self, task: str) -> None:
+        """Take note that a task has ended."""
+        self._used_bytes -= self._running.pop(task, 0)
+
+    def _memory(self, task: str) -> int:
+        """Return the memory of a task; 0 where it is too little to count."""
+        peak = self._estimates.get(task, UNKNOWN).peak_bytes
+        return peak if self._limit is not None and peak > self._limit * SMALL_PART else 0
+
+    def _fits(self, task: str) -> bool:
+        """Tell whether a task fits beside those that run; one beyond the limit runs alone."""
+        if self._limit is None or not self._running:
+            return True
+        needed = self._memory(task)
+        if self._used_bytes > self._limit:  # the one that runs has to be alone
+            return False
+        return not needed or self._used_bytes + needed <= self._limit

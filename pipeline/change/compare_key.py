@@ -1,0 +1,64 @@
+"""What differs between the keys of one node on two machines, from what both wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.change.option_word import changed_names, changed_options, changed_plan
+from pipeline.change.reason import CODE, OPTION, SOURCE, Reason, describe_code
+
+Tables = Mapping[str, Mapping[str, str]]
+
+
+def key_differences(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    tables: tuple[Tables, Tables],
+    options: frozenset[str],
+) -> list[Reason]:
+    """Return what differs from the other machine's key to ours; nothing where they are equal.
+
+    `tables` are the code tables of both by digest.
+    """
+    return [
+        *_code(old, new, tables),
+        *_params(old.get("params", {}), new["params"], options),
+        *_inputs(old.get("inputs", {}), new["inputs"]),
+    ]
+
+
+def _code(
+    old: Mapping[str, Any], new: Mapping[str, Any], tables: tuple[Tables, Tables]
+) -> list[Reason]:
+    if old.get("encoder") != new["encoder"]:
+        return [Reason(CODE, f"{old.get('encoder')} -> {new['encoder']}")]
+    if old.get("code") == new["code"]:
+        return []
+    before, after = tables[0].get(str(old.get("code"))), tables[1].get(str(new["code"]))
+    if before is None or after is None:
+        return [Reason(CODE, "the other build does not say which")]
+    return [describe_code(before, after)]
+
+
+def _params(
+    old: Mapping[str, Any], new: Mapping[str, Any], options: frozenset[str]
+) -> list[Reason]:
+    found = []
+    named = changed_options(old, new, options)
+    if named:
+        found.append(Reason(OPTION, ", ".join(named)))
+    planned = changed_plan(old, new, options)
+    if planned:
+        found.append(Reason(SOURCE, f"planned {', '.join(planned)} changed"))
+    return found
+
+
+def _inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Reason]:
+    def label(name: str) -> str:
+        if name not in new:
+            return f"{name} (not read here)"
+        return name if name in old else f"{name} (not read there)"
+
+    names = changed_names(old, new)
+    return [Reason(SOURCE, ", ".join(map(label, names)))] if names else []

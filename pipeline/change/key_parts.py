@@ -1,0 +1,82 @@
+"""The parts of a node's key, small enough to be written down for every node of a build.
+
+A fingerprint says only that something differs. Its parts say what: which module, which library,
+which option, which input. Written down by one machine, they explain why another had a miss.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from encoders.kit.plan import Node, Source
+from pipeline.change.evaluate import Evaluator, input_digests
+from pipeline.state.node_table import NodeTable
+from pipeline.state.serial import canonical
+from pipeline.task_name import TaskName, stem_of
+
+DIGITS = 16  # of a digest: enough to tell two apart
+SHORT_VALUE = 40  # a value that is longer than this as JSON is written as its digest
+DIGEST = "sha256:"
+
+
+class KeyParts:
+    """The parts of the keys of nodes; `code` collects the code tables that they refer to."""
+
+    def __init__(self, nodes: NodeTable, evaluator: Evaluator) -> None:
+        self._nodes, self._evaluator = nodes, evaluator
+        self.code: dict[str, dict[str, str]] = {}
+
+    def of(self, task: str) -> dict[str, Any] | None:
+        """Return the parts of a node's key; None for an asset that could not be planned."""
+        planned = self._nodes.planned(task)
+        if planned is None or planned.is_broken:
+            return None
+        node = planned.node
+        digest = self._evaluator.code_digest(node)[:DIGITS]
+        if digest not in self.code:
+            self.code[digest] = code_parts(self._evaluator.code_table(node))
+        made = self._nodes.digests_in(stem_of(task))
+        digests = input_digests(node, self._evaluator.source_sha, made)
+        return key_parts(node, digest, digests, stem_of(task))
+
+
+def key_parts(
+    node: Node, code: str, digests: Mapping[str, str | None] | None, stem: str
+) -> dict[str, Any]:
+    """Return the parts of a node's key as JSON takes them.
+
+    `code` is the digest of its code table, `digests` those of its inputs, None where a node that
+    it reads was never built.
+    """
+    return {
+        "encoder": node.encoder,
+        "code": code,
+        "params": {name: _value(one) for name, one in sorted(node.params.items())},
+        "inputs": {
+            _input_name(node, name, stem): sha[:DIGITS] if sha else None
+            for name, sha in sorted((digests or {}).items())
+        },
+    }
+
+
+def code_parts(table: Mapping[str, str]) -> dict[str, str]:
+    """Return a code table with short digests; versions of libraries stay as they are."""
+    return {name: text[:DIGITS] for name, text in table.items()}
+
+
+def _value(value: Any) -> Any:
+    data = canonical(value)
+    if len(data) <= SHORT_VALUE:
+        return value
+    return DIGEST + hashlib.sha256(data).hexdigest()[:DIGITS]
+
+
+def _input_name(node: Node, name: str, stem: str) -> str:
+    """Return an input as the user knows it: a path, or a task with the role that is read."""
+    base = name if name in node.inputs else name.rpartition("/")[0]
+    one = node.inputs[base]
+    if isinstance(one, Source):
+        return one.path
+    return f"{TaskName(stem, one.node)} {one.role}{name[len(base) :]}"

@@ -1,0 +1,114 @@
+"""What this process may use of the machine: processors and memory, within its container's limits.
+
+On Linux the peak memory of one call can be measured, because the kernel lets a process reset its
+own high-water mark. Elsewhere only the peak since the process started is known.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+
+CGROUP = "/sys/fs/cgroup"
+STATUS, RESET, MEMINFO = "/proc/self/status", "/proc/self/clear_refs", "/proc/meminfo"
+RESET_HIGH_WATER_MARK = b"5"  # proc(5), clear_refs
+STATUS_BYTES = 1 << 13
+# The part of the memory that is free when a build begins which its nodes may use: the driver, the
+# page cache and other programs need some as well.
+USABLE_SHARE = 0.8
+
+
+def cores(cgroup: str = CGROUP) -> int:
+    """Count the processors that this process may use, by its affinity and its container's quota."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    quota = _cpu_quota(cgroup)
+    return count if quota is None else max(1, min(count, round(quota)))
+
+
+def _cpu_quota(cgroup: str) -> float | None:
+    """Return how many processors a container may keep busy; None where there is no limit."""
+    # Version 2 has both numbers in one file, version 1 in two.
+    words = _words(f"{cgroup}/cpu.max") or [
+        *_words(f"{cgroup}/cpu/cpu.cfs_quota_us"),
+        *_words(f"{cgroup}/cpu/cpu.cfs_period_us"),
+    ]
+    if len(words) != 2 or not all(word.isdecimal() for word in words):  # "max", or -1
+        return None
+    quota, period = map(int, words)
+    return quota / period if period else None
+
+
+def available_bytes(cgroup: str = CGROUP, meminfo: str = MEMINFO) -> int | None:
+    """Return the memory that is free for this process; None where the system does not say."""
+    found = [_free_in_system(meminfo), _free_in_container(cgroup)]
+    return min((one for one in found if one is not None), default=None)
+
+
+def _free_in_system(meminfo: str) -> int | None:
+    words = _words(meminfo)
+    if "MemAvailable:" in words:
+        return int(words[words.index("MemAvailable:") + 1]) * 1024
+    with suppress(AttributeError, ValueError, OSError):  # not on Windows, not everywhere
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return None
+
+
+def _free_in_container(cgroup: str) -> int | None:
+    pairs = (
+        (f"{cgroup}/memory.max", f"{cgroup}/memory.current"),
+        (f"{cgroup}/memory/memory.limit_in_bytes", f"{cgroup}/memory/memory.usage_in_bytes"),
+    )
+    for limit, used in pairs:
+        words = [*_words(limit), *_words(used)]
+        if len(words) == 2 and all(word.isdecimal() for word in words):
+            return max(0, int(words[0]) - int(words[1]))
+    return None
+
+
+def _words(path: str) -> list[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def take_peak() -> int:
+    """Return the peak memory of this process since the last call, in bytes; 0 if unknown."""
+    return _meter()()
+
+
+@cache
+def _meter() -> Callable[[], int]:
+    """Return how this system tells the peak; files stay open, since a call costs a node's time."""
+    try:
+        status = os.open(STATUS, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        reset = os.open(RESET, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return _peak_since_start
+
+    def read_and_reset() -> int:
+        try:
+            text = os.pread(status, STATUS_BYTES, 0)
+            os.write(reset, RESET_HIGH_WATER_MARK)
+        except OSError:
+            return 0
+        _, found, rest = text.partition(b"VmHWM:")
+        return int(rest.split(maxsplit=1)[0]) * 1024 if found else 0
+
+    return read_and_reset
+
+
+def _peak_since_start() -> int:
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

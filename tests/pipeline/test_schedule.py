@@ -1,0 +1,269 @@
+"""The order of a build: estimates from earlier runs, longest path first, a limit of memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from heapq import heapreplace
+
+import pytest
+
+from pipeline.build.estimate import FIRST_BYTES_PER_SECOND, Estimate, Estimator
+from pipeline.build.schedule import MAX_OVERTAKING, Schedule, path_seconds
+from pipeline.process.pool import Pool, Worker
+from pipeline.state.cost_record import CostRecord
+from pipeline.state.state import State
+
+MB = 1_000_000
+
+
+def cost(seconds=1.0, encoder="e", size=100, peak=0):
+    return CostRecord(encoder, size, seconds, seconds, peak)
+
+
+def schedule(seconds, needs=None, limit=None, peaks=None):
+    peaks = peaks or {}
+    estimates = {task: Estimate(one, peaks.get(task, 0)) for task, one in seconds.items()}
+    return Schedule(estimates, needs or dict.fromkeys(seconds, ()), limit)
+
+
+def take_all(one):
+    return [one.take() for _ in range(len(one))]
+
+
+# What a node is expected to cost.
+
+
+def test_a_node_is_expected_to_cost_what_it_did():
+    known = Estimator({"t:a": cost(3.0, peak=7)}).known("t:a", "e")
+    assert known == Estimate(3.0, 7)
+
+
+def test_what_another_encoder_took_for_a_node_says_nothing():
+    assert Estimator({"t:a": cost(encoder="other")}).known("t:a", "e") is None
+
+
+def test_a_new_node_costs_what_nodes_of_its_encoder_and_size_did():
+    costs = {"t:small": cost(1.0, size=100), "t:large": cost(50.0, size=100_000)}
+    costs |= {f"t:{n}": cost(2.0, size=1000, peak=5) for n in range(3)}
+    costs["t:other"] = cost(99.0, "other", 1000)
+    assert Estimator(costs).guess("e", 1000) == Estimate(2.0, 5)
+
+
+def test_the_cost_of_a_new_node_grows_with_its_size_within_bounds():
+    estimator = Estimator({"t:a": cost(1.0, size=999)})
+    assert estimator.guess("e", 3999).seconds == pytest.approx(4.0)
+    assert estimator.guess("e", 10**9).seconds == pytest.approx(8.0)
+
+
+def test_a_node_of_an_encoder_that_never_ran_is_estimated_by_its_size():
+    guess = Estimator({}).guess("e", int(FIRST_BYTES_PER_SECOND))
+    assert 1.0 < guess.seconds < 1.1
+
+
+def test_costs_are_read_as_they_were_written(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    state.set_costs({"t:a": cost(1.5, peak=3), "t:b": cost()})
+    assert state.costs() == {"t:a": cost(1.5, peak=3), "t:b": cost()}
+    assert state.costs(["t:b", "t:c"]) == {"t:b": cost()}
+
+
+def test_a_cost_that_reads_as_none_is_left_out(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    state.db.execute("INSERT INTO cost VALUES ('t:a', 'e', 1, 'long', 1.0, 0)")
+    state.db.execute("INSERT INTO cost VALUES ('t:b', 'e', 1, -1.0, 1.0, 0)")
+    assert state.costs() == {}
+
+
+def costs_of(game):
+    db = sqlite3.connect(game.path(".cartwright/state.db"))
+    return {row[0]: CostRecord(*row[1:]) for row in db.execute("SELECT * FROM cost")}
+
+
+def test_a_build_records_what_its_nodes_cost_and_a_restored_node_keeps_it(game):
+    game.write("assets/a.txt", "a" * 500)
+    assert game.doit().code == 0
+    first = costs_of(game)
+    assert set(first) == {"toy:a", "toy:pack"}
+    assert first["toy:a"].input_bytes == 500
+    assert first["toy:a"].encoder == "encoders.toy:encode_text"
+    assert first["toy:a"].seconds > 0
+    game.remove("build")
+    assert game.doit().restored == ["toy:a", "toy:pack"]
+    assert costs_of(game) == first
+
+
+def test_a_node_that_is_gone_has_no_cost(game):
+    game.write("assets/a.txt", "a")
+    game.write("assets/b.txt", "b")
+    game.doit()
+    game.remove("assets/b.txt")
+    game.doit()
+    assert set(costs_of(game)) == {"toy:a", "toy:pack"}
+
+
+# Longest path first.
+
+
+def test_a_path_is_the_longest_chain_of_what_waits():
+    needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
+    seconds = {"a": 1.0, "b": 5.0, "c": 2.0, "d": 3.0}
+    assert path_seconds(needs, seconds) == {"a": 9.0, "b": 8.0, "c": 5.0, "d": 3.0}
+
+
+def test_the_node_that_most_waits_for_goes_first():
+    needs = {"quick": (), "slow": (), "chain": (), "end": ("chain",)}
+    one = schedule({"quick": 1.0, "slow": 5.0, "chain": 2.0, "end": 9.0}, needs)
+    for task in ("quick", "slow", "chain"):
+        one.add(task, task)
+    assert take_all(one) == ["chain", "slow", "quick"]
+
+
+def makespan(one, seconds, workers):
+    """Return when the last of independent nodes ends, with a clock that only counts."""
+    for task in seconds:
+        one.add(task, task)
+    free = [0.0] * workers
+    while (task := one.take()) is not None:
+        heapreplace(free, free[0] + seconds[task])
+    return max(free)
+
+
+def test_one_slow_node_late_in_the_list_costs_at_most_a_twentieth_more_than_it_must():
+    seconds = {**{f"quick{n:03}": 0.1 for n in range(100)}, "slow": 4.0}
+    best = max(4.0, sum(seconds.values()) / 4)
+    assert makespan(schedule(seconds), seconds, 4) <= 1.05 * best
+    # Without estimates the names decide, and the slow node stands alone at the end.
+    assert makespan(schedule(dict.fromkeys(seconds, 0.0)), seconds, 4) > 1.5 * best
+
+
+def test_nodes_that_take_equally_long_go_in_the_order_of_their_names():
+    one = schedule(dict.fromkeys("cab", 1.0))
+    for task in "cba":
+        one.add(task, task)
+    assert take_all(one) == ["a", "b", "c"]
+
+
+def test_workers_save_at_most_what_does_not_wait_for_anything():
+    needs = {"a": (), "b": ("a",)}
+    assert schedule({"a": 2.0, "b": 3.0}, needs).saved_seconds(8) == 0
+    assert schedule({"a": 4.0, "b": 4.0}).saved_seconds(2) == 4.0
+
+
+def test_a_build_starts_with_the_node_that_took_longest_before(game, monkeypatch):
+    monkeypatch.setattr("pipeline.process.capacity.cores", lambda: 1)
+    for name in "abcdef":
+        game.write(f"assets/{name}.txt", name)
+    game.doit()
+    db = sqlite3.connect(game.path(".cartwright/state.db"))
+    db.execute("UPDATE cost SET seconds = 0.001")
+    db.execute("UPDATE cost SET seconds = 9 WHERE task = 'toy:e'")
+    db.execute("UPDATE cost SET seconds = 5 WHERE task = 'toy:c'")
+    db.commit()
+    db.close()
+    ran = game.doit("-a")
+    order = [line.split()[1] for line in ran.out.splitlines() if line.startswith("built ")]
+    assert order == [f"toy:{name}" for name in ("e", "c", "a", "b", "d", "f", "pack")]
+
+
+# Slow and quick calls of the pool.
+
+
+@pytest.fixture
+def pool(tmp_path, monkeypatch):
+    """A pool whose workers take calls and never answer."""
+    monkeypatch.setattr(Worker, "__init__", lambda self, *_: setattr(self, "calls", []))
+    monkeypatch.setattr(Worker, "send", lambda self, calls: self.calls.extend(calls))
+    one = Pool(2, str(tmp_path))
+    one.seconds_of = float
+    return one
+
+
+def test_a_slow_call_has_its_worker_for_itself(pool):
+    for seconds in (9, 8):
+        assert pool.has_room
+        pool.submit(seconds, abs, seconds)
+    assert not pool.has_room
+    assert [[call.key for call in worker.calls] for worker in pool._workers] == [[9], [8]]
+
+
+def test_quick_calls_go_to_the_worker_that_has_no_slow_one(pool):
+    pool.submit("slow", abs, 9)
+    quick = 0
+    while pool.has_room:
+        pool.submit(quick, abs, 0.001)
+        quick += 1
+    assert quick > 20
+    busy, other = (worker.calls for worker in pool._workers)
+    assert [call.key for call in busy] == ["slow"]
+    assert len(other) >= 20
+
+
+# Memory.
+
+
+def test_large_nodes_do_not_run_together():
+    one = schedule(dict.fromkeys("ab", 1.0), limit=100 * MB, peaks={"a": 60 * MB, "b": 60 * MB})
+    for task in "ab":
+        one.add(task, task)
+    assert (one.take(), one.take()) == ("a", None)
+    one.release("a")
+    assert one.take() == "b"
+
+
+def test_nodes_that_fit_together_run_together():
+    one = schedule(dict.fromkeys("ab", 1.0), limit=120 * MB, peaks={"a": 60 * MB, "b": 60 * MB})
+    for task in "ab":
+        one.add(task, task)
+    assert (one.take(), one.take()) == ("a", "b")
+
+
+def test_a_node_beyond_the_limit_runs_alone():
+    seconds = {"large": 9.0, "small": 1.0, "tiny": 0.5}
+    one = schedule(seconds, limit=100 * MB, peaks={"large": 300 * MB, "small": 10 * MB})
+    for task in seconds:
+        one.add(task, task)
+    assert (one.take(), one.take()) == ("large", None)
+    one.release("large")
+    assert (one.take(), one.take()) == ("small", "tiny")
+
+
+def test_a_node_that_does_not_fit_is_overtaken_but_not_for_ever():
+    names = [f"n{n:03}" for n in range(MAX_OVERTAKING + 5)]
+    seconds = {"running": 9.0, "large": 8.0, **dict.fromkeys(names, 1.0)}
+    one = schedule(seconds, limit=100 * MB, peaks={"running": 60 * MB, "large": 60 * MB})
+    for task in seconds:
+        one.add(task, task)
+    assert one.take() == "running"
+    assert [one.take() for _ in range(MAX_OVERTAKING)] == names[:MAX_OVERTAKING]
+    assert one.take() is None
+    one.release("running")
+    assert one.take() == "large"
+
+
+def test_without_a_limit_memory_does_not_matter():
+    one = schedule(dict.fromkeys("ab", 1.0), peaks=dict.fromkeys("ab", 10**12))
+    for task in "ab":
+        one.add(task, task)
+    assert (one.take(), one.take()) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-n", "0"), '-n: found "0"; a number of workers from 1 on is needed, or "auto"'),
+        (("-n", "-3"), '-n: found "-3"; a number of workers from 1 on is needed, or "auto"'),
+        (("-n", "many"), '-n: found "many"; a number of workers from 1 on is needed, or "auto"'),
+        (("--memory", "lots"), '--memory: found "lots"; a size is needed, such as 8G or 500M'),
+        (("--memory", "0"), '--memory: found "0"; a size is needed, such as 8G or 500M'),
+    ],
+)
+def test_a_wrong_number_of_workers_or_size_of_memory_is_refused(game, words, said):
+    ran = game.doit(*words)
+    assert ran.code == 3
+    assert said in ran.err
+
+
+def test_auto_and_a_memory_limit_build_the_same(game):
+    game.write("assets/a.txt", "a")
+    assert game.doit("-n", "auto", "--memory", "1G").code == 0
+    assert game.read("build/toy/a.out") == b"A"
