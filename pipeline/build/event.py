@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from encoders.kit.error import EncodeError
+    from pipeline.build.job import Input
     from pipeline.change.reason import Reason
     from pipeline.output import Output
 
@@ -29,7 +32,8 @@ class NodeEvent:
     """What became of a node.
 
     `worker` names the process that did it, `is_shared` tells whether a restored result came from
-    the shared cache, `needs` names the failed tasks because of which it was not built.
+    the shared cache, `needs` names the failed tasks because of which it was not built. `began` is a
+    time of `perf_counter`. `inputs` is None where they are unknown, or changed during the build.
     """
 
     task: str
@@ -45,6 +49,9 @@ class NodeEvent:
     error: EncodeError | None = None
     traceback: str = ""
     needs: tuple[str, ...] = ()
+    began: float = 0.0
+    inputs: Mapping[str, Input] | None = None
+    peak_bytes: int = 0
 
     @property
     def file_bytes(self) -> int:

@@ -31,6 +31,7 @@ from pipeline.disk.file import NO_FILE, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
 from pipeline.process.isolate import expecting_code, refuse_changed_code
+from pipeline.process.memory import peak_bytes
 from pipeline.process.worker import plain_error
 
 Found = TypeVar("Found", Result, "Result | None")
@@ -40,10 +41,13 @@ def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong is a result, too."""
     began, cpu_began = perf_counter(), thread_time()
     result = _guarded(job, _restore_or_encode)
+    seconds = perf_counter() - began
     return result._replace(
-        seconds=perf_counter() - began,
+        seconds=seconds,
         cpu_seconds=thread_time() - cpu_began,
         worker=process_name(),
+        began=began,
+        peak_bytes=peak_bytes(seconds),
     )
 
 

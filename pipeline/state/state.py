@@ -192,6 +192,11 @@ class State(Database):
         query += " AND clean=0" if only_dirty else ""
         return [_node_row(values) for values in self.db.execute(query, (stem,))]
 
+    def tasks(self, stem: str) -> dict[str, bool]:
+        """Return the tasks of a manifest in order, and whether each is up to date."""
+        query = "SELECT task, clean FROM node WHERE stem=? ORDER BY task"
+        return {task: clean == 1 for task, clean in self.db.execute(query, (stem,))}
+
     def row(self, task: str) -> NodeRow | None:
         """Return one node; the name may be anything that a user typed."""
         if not is_text(task):

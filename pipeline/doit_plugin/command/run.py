@@ -15,6 +15,7 @@ from doit.task import Stream
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
 from pipeline.doit_plugin.reporter import Reporter
+from pipeline.doit_plugin.result_option import RESULT_OPTIONS, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
@@ -60,6 +61,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         opt_scheduler,
         opt_strict,
         opt_strict_group,
+        *RESULT_OPTIONS,
     )
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
@@ -103,6 +105,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         scheduler: str = "",
         strict: bool = False,
         strict_group: Sequence[str] = (),
+        json: str = "",
     ) -> int:
         session: Session = self.loader.session
         with ExitStack() as stack:
@@ -128,8 +131,9 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
             runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
-            result: int = runner.run_all(self.control.task_dispatcher())
-            return result
+            with writing_results(session, json) as results:
+                results.exit_code = runner.run_all(self.control.task_dispatcher())
+            return results.exit_code
 
     def _run_target_command(self) -> int:
         """Run the command that a target declares and the first word of the line names."""
