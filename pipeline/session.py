@@ -18,6 +18,7 @@ from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
 from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
+from pipeline.timeline import PLANNING
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
@@ -115,7 +116,8 @@ class Session:
         mistakes: list[Mistake] = []
         for stem in stems:
             try:
-                self.statuses[stem] = detector.status(stem)
+                with self.project.timeline.span(PLANNING, stem):
+                    self.statuses[stem] = detector.status(stem)
             except ManifestError as error:
                 mistakes += error.mistakes
         if mistakes:

@@ -25,6 +25,7 @@ from pipeline.plan.survey import Mapper, Surveyor, SurveyResults
 from pipeline.plan.target import TargetError, load_target
 from pipeline.project import Project
 from pipeline.state.node_record import PlannedNode
+from pipeline.timeline import SURVEY
 
 
 class ManifestPlan:
@@ -67,7 +68,8 @@ class ManifestPlan:
         # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
         paths = [source for asset in self.finding.assets for source in asset.sources]
-        self.surveys = self.surveyor.survey(paths, self.target.surveys)
+        with self.project.timeline.span(SURVEY, self.stem):
+            self.surveys = self.surveyor.survey(paths, self.target.surveys)
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 
-from pipeline.disk.file import read_if_there, write_whole
+from pipeline.disk.file import read_file, read_if_there, write_whole
 
 if TYPE_CHECKING:
     from pipeline.project import Project
@@ -143,24 +144,17 @@ def compose(stems: list[str], line: bytes, nodes: list[str]) -> bytes:
     )
 
 
-def write_result(session: Session, last: LastBuild, exit_code: int, wanted: str = "") -> None:
-    """Save what a run found out, and write it to the file that the user wants it in."""
+def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[], bytes]:
+    """Save what a run found out, and return a function that gives the saved bytes."""
     line = run_line(session, exit_code)
     # Where nothing may be written a run with nothing to do works all the same.
     with suppress(OSError):
         if session.build is None and last.save_idle(session, line):
-            if wanted:
-                _write_wanted(session, wanted, read_if_there(last.path(LAST)) or b"")
-            return
+            return lambda: read_file(last.path(LAST))
     data = compose(sorted(session.statuses), line, node_lines(session, last))
     with suppress(OSError):
         last.save(session, data)
-    if wanted:
-        _write_wanted(session, wanted, data)
-
-
-def _write_wanted(session: Session, path: str, data: bytes) -> None:
-    write_whole(os.path.abspath(path), data, session.project.scratch)
+    return lambda: data
 
 
 def node_lines(session: Session, last: LastBuild) -> list[str]:

@@ -15,7 +15,7 @@ from doit.task import Stream
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
 from pipeline.doit_plugin.reporter import Reporter
-from pipeline.doit_plugin.result_option import RESULT_OPTIONS, writing_results
+from pipeline.doit_plugin.result_option import RESULT_OPTIONS, ResultFiles, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
@@ -106,6 +106,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         strict: bool = False,
         strict_group: Sequence[str] = (),
         json: str = "",
+        junit: str = "",
+        trace: str = "",
     ) -> int:
         session: Session = self.loader.session
         with ExitStack() as stack:
@@ -131,7 +133,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
             runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
-            with writing_results(session, json) as results:
+            files = ResultFiles(json, junit, trace)
+            with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())
             return results.exit_code
 
@@ -194,6 +197,9 @@ def _open_shared(session: Session) -> Any:
         from pipeline.cache.shared.shared_cache import open_shared
 
         project = session.project
-        return open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
+        shared = open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
+        if shared is not None:
+            shared.timeline = project.timeline
+        return shared
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None
