@@ -6,7 +6,7 @@ those of `perf_counter`, which all processes of a machine share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import NamedTuple
@@ -28,6 +28,21 @@ class Timeline:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
+        # Called in the driver when a phase of it begins and ends, to show it.
+        self.on_begin: Callable[[str, str], None] | None = None
+        self.on_end: Callable[[], None] | None = None
+
+    @contextmanager
+    def phase(self, lane: str, name: str) -> Iterator[None]:
+        """Add what the driver does in the block, and show it meanwhile."""
+        if self.on_begin is not None:
+            self.on_begin(lane, name)
+        try:
+            with self.span(lane, name):
+                yield
+        finally:
+            if self.on_end is not None:
+                self.on_end()
 
     @contextmanager
     def span(self, lane: str, name: str) -> Iterator[None]:

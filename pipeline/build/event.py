@@ -81,12 +81,10 @@ class BuildLog:
             event.outcome = BUILT
         self.nodes[event.task] = event
 
-    def all_warnings(self) -> list[str]:
-        """Return all warnings, those of nodes with their task before them."""
-        of_nodes = (
-            f"{event.task}: {line}" for event in self.nodes.values() for line in event.warnings
-        )
-        return [*of_nodes, *self.warnings]
+    def warned(self) -> list[tuple[str, str]]:
+        """Return all warnings, each with its task; "" for those that are about no single node."""
+        of_nodes = [(event.task, line) for event in self.nodes.values() for line in event.warnings]
+        return [*of_nodes, *(("", line) for line in self.warnings)]
 
     def file_bytes(self, stem: str) -> int:
         """Sum up what a manifest's nodes wrote or restored."""

@@ -68,7 +68,7 @@ class ManifestPlan:
         # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
         paths = [source for asset in self.finding.assets for source in asset.sources]
-        with self.project.timeline.span(SURVEY, self.stem):
+        with self.project.timeline.phase(SURVEY, self._surveyed(len(paths))):
             self.surveys = self.surveyor.survey(paths, self.target.surveys)
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
@@ -78,6 +78,9 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+
+    def _surveyed(self, count: int) -> str:
+        return f"{count:,} source{'' if count == 1 else 's'} of {self.stem}"
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output

@@ -24,7 +24,8 @@ def junit_xml(result: Mapping[str, Any]) -> bytes:
         nodes = [one for one in result["nodes"] if stem_of(one["task"]) == stem]
         root.append(_suite(stem, nodes, result["started"]))
     ET.indent(root)
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
 
 
 def _suite(stem: str, nodes: Iterable[Mapping[str, Any]], started: str) -> ET.Element:

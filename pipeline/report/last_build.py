@@ -168,7 +168,7 @@ def node_lines(session: Session, last: LastBuild) -> list[str]:
     targets = {stem: one.target for stem, one in session.statuses.items()}
     writer = NodeLines(session.project, nodes, targets)
     events: dict[str, Any] = session.log.nodes if session.log else {}
-    standing = state.facts(WARNED)
+    standing = state.facts_of_nodes(WARNED)
     kept = last.kept_lines()
     found: list[tuple[str, str]] = []
     writer.add_outputs(events.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -70,7 +71,7 @@ def assert_no_overlap(events):
             by_lane.setdefault(one["tid"], []).append((one["ts"], one["ts"] + one["dur"]))
     for spans in by_lane.values():
         spans.sort()
-        assert all(a[1] <= b[0] + 0.01 for a, b in zip(spans, spans[1:], strict=False))
+        assert all(a[1] <= b[0] + 0.01 for a, b in pairwise(spans))
 
 
 def test_what_happens_at_once_is_in_lanes_of_its_own():

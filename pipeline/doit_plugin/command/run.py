@@ -132,6 +132,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 options |= {"verbosity": verbosity, "session": session, "workers": workers}
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
+            if not issubclass(kind, Reporter):  # it does not know that files were removed
+                stack.callback(_name_removed, session)
             runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
             files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
@@ -164,6 +166,14 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _name_removed(session: Session) -> None:
+    """Name the stale outputs that were removed, whichever reporter there is."""
+    from pipeline.report.summary import removed_lines
+
+    for line in removed_lines(session.log) if session.log else ():
+        print(line, file=sys.stderr)
 
 
 def _find_switch(session: Session, key: str, default: bool) -> bool:
