@@ -123,7 +123,7 @@ class Session:
             except ManifestError as error:
                 mistakes += error.mistakes
         if mistakes:
-            raise ManifestError(mistakes)
+            raise ManifestError(self.project.manifests.with_lines(mistakes))
         return detector
 
     def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:

@@ -94,7 +94,8 @@ class Reporter:
         if self.running is not None and self.progress is not None:
             self.running.end(name)
             self.progress.end(name)
-        if self.lists_nodes:
+        # A failure is named at once, however many nodes there are; its message comes at the end.
+        if self.lists_nodes or (outcome == FAILED and not self._is_terminal()):
             self._line(outcome, name)
 
     def add_success(self, task: Any) -> None:
@@ -243,7 +244,7 @@ class Reporter:
         # By name: the order of statuses depends on which manifests took the fast path.
         for stem, status in sorted(session.statuses.items()):
             # A run with nothing to do asks for nothing that it does not need.
-            record = state.manifest(stem) if build else None
+            record = state.manifest(stem) if build and build.log.has_work else None
             where = (state.output_bytes(stem), record.output) if record else (0, "")
             self.stream.write(summary.manifest_line(status, log, outcomes, where) + "\n")
         if not session.project.manifests.stems():

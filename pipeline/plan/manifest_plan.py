@@ -22,7 +22,7 @@ from pipeline.manifest.schema import Manifest, read_manifest, target_of
 from pipeline.plan.graph import claims_of, collisions, graph_problems
 from pipeline.plan.nodes import PlanError, plan_nodes
 from pipeline.plan.survey import Mapper, Surveyor, SurveyResults
-from pipeline.plan.target import TargetError, load_target
+from pipeline.plan.target import TargetError, load_target, targets_with
 from pipeline.project import Project
 from pipeline.state.node_record import PlannedNode
 from pipeline.timeline import SURVEY
@@ -33,7 +33,7 @@ class ManifestPlan:
 
     def __init__(self, project: Project, stem: str, in_parallel: Mapper) -> None:
         self.project, self.stem = project, stem
-        self.check = Check(project.manifests.file(stem))
+        self.check = Check(project.manifests.file(stem), targets_with=targets_with)
         self.surveyor = Surveyor(
             project.snapshot, project.sources, project.state, project.code, in_parallel
         )
