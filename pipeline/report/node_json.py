@@ -7,6 +7,7 @@ each. A line of an earlier run is used again for a node that is unchanged: only 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING
 
@@ -145,8 +146,13 @@ class NodeLines:
         planned = self._nodes.planned(row.task)
         inputs = planned.node.inputs.values() if planned else ()
         paths = {one.path for one in inputs if isinstance(one, Source)}
-        found = ((path, self._project.sources.sha(path)) for path in sorted(paths))
-        return [(path, self._size(path), sha) for path, sha in found if sha is not None]
+        found: list[File] = []
+        for path in sorted(paths):
+            # What cannot be read is in the error of the node.
+            with suppress(OSError, EncodeError):
+                sha = self._project.sources.sha(path)
+                found += [(path, self._size(path), sha)] if sha is not None else []
+        return found
 
     def _size(self, path: str) -> int:
         if path not in self._sizes:
