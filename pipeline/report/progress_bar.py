@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,18 +19,20 @@ from rich.text import Text
 
 from pipeline.report.running import Running, format_seconds
 
+LINES_SHOWN = 8  # of running tasks: a machine may have many cores
+
 
 class Bar:
     """Counts tasks that are done, and names those that are running."""
 
     def __init__(self, stream: Any, total: int, running: Running) -> None:
         """Show a bar on a stream."""
-        self._progress = Progress(
+        self._progress = RunningProgress(
+            running,
             MofNCompleteColumn(),
             BarColumn(),
             TextColumn("{task.fields[rate]}"),
             LeftColumn(running),
-            RunningColumn(running),
             console=Console(file=stream),
             transient=True,  # the summary takes its place
         )
@@ -49,16 +52,20 @@ class Bar:
         self._progress.stop()
 
 
-class RunningColumn(ProgressColumn):
-    """The names of running tasks, drawn again as time passes."""
+class RunningProgress(Progress):
+    """A bar with a line for each running task below it, drawn again as time passes."""
 
-    def __init__(self, running: Running) -> None:
-        super().__init__()
+    def __init__(self, running: Running, *columns: ProgressColumn, **options: Any) -> None:
         self._running = running
+        super().__init__(*columns, **options)
 
-    def render(self, task: Task) -> Text:  # noqa: ARG002 - rich's protocol
-        """Return the text."""
-        return Text(self._running.describe(), style="dim", no_wrap=True, overflow="ellipsis")
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Return the bar and the lines."""
+        yield self.make_tasks_table(self.tasks)
+        names = self._running.names()
+        more = [f"and {len(names) - LINES_SHOWN} more"] if len(names) > LINES_SHOWN else []
+        for name in [*names[:LINES_SHOWN], *more]:
+            yield Text(f"  {name}", style="dim", no_wrap=True, overflow="ellipsis")
 
 
 class LeftColumn(TimeRemainingColumn):

@@ -42,12 +42,15 @@ class Running:
         found = [(name, now - began) for name, began in self._oldest()]
         return [one for one in found if one[1] >= SLOW_SECONDS]
 
-    def describe(self) -> str:
-        """Return how many tasks run, and their names; slow ones with their seconds."""
+    def names(self) -> list[str]:
+        """Return the names of running tasks; slow ones with their seconds."""
         slow = dict(self.slow())
         names = [name for name, _ in self._oldest()]
-        shown = {name: f"{name} ({slow[name]:.0f} s)" if name in slow else name for name in names}
-        return describe_running(list(shown.values()), self._workers)
+        return [f"{name} ({slow[name]:.0f} s)" if name in slow else name for name in names]
+
+    def describe(self) -> str:
+        """Return how many tasks run, and their names."""
+        return describe_running(self.names(), self._workers)
 
     def time_left(self, left: int) -> str:
         """Return the time that is left as earlier runs tell, or nothing."""

@@ -12,6 +12,7 @@ from doit.task import Task
 
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.report.phase_line import CLEAR_LINE, PhaseLine
+from pipeline.report.progress_bar import Bar
 from pipeline.report.progress_log import ProgressLog
 from pipeline.report.running import Running, describe_running, format_seconds
 from pipeline.report.summary import not_built_lines
@@ -197,6 +198,21 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_the_bar_names_as_many_nodes_as_there_are_workers_and_goes_away():
+    stream, clock = Terminal(), Clock()
+    running = Running(2, clock)
+    bar = Bar(stream, 5, running)
+    bar.start()
+    for number in range(4):
+        running.begin(f"toy:{number}")
+    clock.now = 7
+    bar.close()
+    shown = stream.getvalue()
+    assert "toy:0 (7 s)" in shown
+    assert "toy:1 (7 s)" in shown
+    assert "toy:2" not in shown
 
 
 def test_a_log_has_a_line_for_each_tenth_and_names_a_slow_node_once():
