@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.report.running import Running
     from pipeline.session import Session
 
-LISTED_NODES = 100  # a log names each node of a build with no more than these
+LISTED_NODES = 200  # a log names each node of a build with no more than these
 RED, PLAIN = "\033[31m", "\033[0m"
 QUIET = ("", UNCHANGED)
 IGNORED = "ignored"

@@ -56,6 +56,4 @@ def unknown_name(name: str, problem: str, known: Iterable[str]) -> InvalidComman
 
     near = nearest(name, known)
     hint = f'did you mean "{near}"?' if near else "`doit list --all` names them all"
-    if near and near.casefold() == name.casefold():
-        hint += " Upper and lower case count."
     return InvalidCommand(f'"{name}" {problem}; {hint}')

@@ -91,9 +91,11 @@ def test_github_gets_mistakes_beside_their_lines(game: Game, monkeypatch) -> Non
 
 
 @pytest.mark.parametrize("word", ["toy:A", "TOY:a", "Toy"])
-def test_a_name_that_differs_in_case_alone_is_told_so(game: Game, word: str) -> None:
+def test_a_name_that_differs_in_case_alone_is_answered_with_the_right_one(
+    game: Game, word: str
+) -> None:
     game.write("assets/a.txt", "a")
     ran = game.doit(word)
     assert ran.code == 3
     near = "toy" if ":" not in word else "toy:a"
-    assert f'did you mean "{near}"? Upper and lower case count.' in ran.err
+    assert f'did you mean "{near}"?' in ran.err

@@ -247,14 +247,14 @@ def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
 
 
 def test_a_log_of_many_nodes_does_not_name_each_unless_it_is_asked_for(game):
-    for number in range(120):
+    for number in range(220):
         game.write(f"assets/{number:03}.txt", f"text {number}")
     ran = game.doit()
     assert (ran.code, ran.built) == (0, [])
     assert len(ran.out.splitlines()) < 20
-    assert "toy: 121 built" in ran.out
+    assert "toy: 221 built" in ran.out
     game.remove("build")
-    assert len(game.doit("-v").restored) == 121
+    assert len(game.doit("-v").restored) == 221
 
 
 def test_warnings_with_one_text_are_one_line_and_verbose_lists_all(game):
