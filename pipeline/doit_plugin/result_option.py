@@ -64,21 +64,21 @@ def writing_results(session: Session, files: ResultFiles) -> Iterator[Results]:
 
 def _write(session: Session, last: LastBuild, exit_code: int, files: ResultFiles) -> None:
     data = save_result(session, last, exit_code)
-    try:
-        if files.json:
-            _write_file(session, files.json, data())
-        if files.junit:
-            from pipeline.report.junit import junit_xml
+    if files.json:
+        _write_file(session, files.json, data())
+    if files.junit:
+        from pipeline.report.junit import junit_xml
 
-            _write_file(session, files.junit, junit_xml(json.loads(data())))
-        if files.trace:
-            from pipeline.report.trace import chrome_trace
+        _write_file(session, files.junit, junit_xml(json.loads(data())))
+    if files.trace:
+        from pipeline.report.trace import chrome_trace
 
-            spans, began = session.project.timeline.spans, session.began
-            _write_file(session, files.trace, chrome_trace(session.log, spans, began))
-    except OSError as error:
-        raise InvalidCommand(f"{error.filename}: {error.strerror or error}") from None
+        spans, began = session.project.timeline.spans, session.began
+        _write_file(session, files.trace, chrome_trace(session.log, spans, began))
 
 
 def _write_file(session: Session, path: str, data: bytes) -> None:
-    write_whole(os.path.abspath(path), data, session.project.scratch)
+    try:
+        write_whole(os.path.abspath(path), data, session.project.scratch)
+    except OSError as error:
+        raise InvalidCommand(f"{path}: {error.strerror or error}") from None
