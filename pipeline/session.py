@@ -19,6 +19,7 @@ from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
 from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
+from pipeline.timeline import PLANNING
 
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
@@ -57,6 +58,8 @@ class Session:
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
+        # How long the nodes that are left will take, by earlier runs; for the time left in reports.
+        self.expected_seconds: Callable[[], float | None] | None = None
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def targets(self) -> dict[str, str]:
@@ -119,11 +122,12 @@ class Session:
         mistakes: list[Mistake] = []
         for stem in stems:
             try:
-                self.statuses[stem] = detector.status(stem)
+                with self.project.timeline.phase(PLANNING, stem):
+                    self.statuses[stem] = detector.status(stem)
             except ManifestError as error:
                 mistakes += error.mistakes
         if mistakes:
-            raise ManifestError(mistakes)
+            raise ManifestError(self.project.manifests.with_lines(mistakes))
         return detector
 
     def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:
@@ -209,10 +213,14 @@ class Session:
         """What the run found out; None where it built nothing and nothing failed."""
         return self.build.log if self.build else self.standing
 
+    def warned(self) -> list[tuple[str, str]]:
+        """Return the warnings of all manifests and of the build, each with its task or ""."""
+        found = [("", warning) for one in self.statuses.values() for warning in one.warnings]
+        return [*found, *(self.log.warned() if self.log else ())]
+
     def all_warnings(self) -> list[str]:
-        """Return the warnings of all manifests and of the build."""
-        found = [warning for one in self.statuses.values() for warning in one.warnings]
-        return [*found, *(self.log.all_warnings() if self.log else ())]
+        """Return the texts of all warnings of this run."""
+        return [text for _, text in self.warned()]
 
     def fail_on_warnings(self) -> bool:
         """Count nodes with warnings as failed where that is asked for; tell whether any is."""
@@ -222,7 +230,7 @@ class Session:
         from pipeline.build.strict import fail_nodes
 
         log = self.log or BuildLog()
-        fail_nodes(self.strictness, log, self._standing_warnings())
+        fail_nodes(self.strictness, log, self.standing_warnings())
         if self.build is None and log.nodes:
             self.standing = log
         self.has_failed_on_warnings = bool(self.failing_warnings())
@@ -256,14 +264,16 @@ class Session:
         if self.build is None:
             self.standing = log
 
-    def _standing_warnings(self) -> dict[str, Sequence[str]]:
+    def standing_warnings(self) -> dict[str, Sequence[str]]:
         """Return what the last builds of this run's nodes warned of."""
-        state = self.project.state
-        return {
-            task: lines
-            for task, lines in state.facts(WARNED).items()
-            if stem_of(task) in self.statuses and state.row(task) is not None
-        }
+        found = self.project.state.facts_of_nodes(WARNED)
+        return {task: lines for task, lines in found.items() if stem_of(task) in self.statuses}
+
+    def warnings_of_earlier_runs(self) -> int:
+        """Count the warnings that stand of nodes which this run did not build."""
+        ran = self.log.nodes if self.log else {}
+        standing = self.standing_warnings().items()
+        return sum(len(lines) for task, lines in standing if task not in ran)
 
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""

@@ -30,7 +30,7 @@ from pipeline.content.target_error import target_error
 from pipeline.disk.file import NO_FILE, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
-from pipeline.process.capacity import take_peak
+from pipeline.process.capacity import peak_since_start, take_peak
 from pipeline.process.isolate import expecting_code, refuse_changed_code
 from pipeline.process.worker import plain_error
 
@@ -47,8 +47,9 @@ def do_job(job: Job) -> Result:
         seconds=seconds,
         cpu_seconds=thread_time() - cpu_began,
         worker=process_name(),
-        # Reading the peak takes some 10 µs: too much for a quick node, which needs little anyway.
-        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else 0,
+        began=began,
+        # Reading and resetting the peak takes some 10 µs: too much for a quick node.
+        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else peak_since_start(),
     )
 
 

@@ -7,6 +7,7 @@ other commands see the whole graph. Naming a task that is up to date is no error
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -46,6 +47,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         # The project's own tasks first: what they refer to decides which nodes doit has to know.
         own = super().load_tasks(cmd, pos_args)
         self.session = session = open_session()
+        if cmd.name == "run":
+            _show_phases(session)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
             with user_errors_as_doit_errors():
@@ -138,6 +141,21 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in infos
         ]
         return [*_groups(session, sorted(session.statuses), [t.name for t in tasks]), *tasks]
+
+
+def _show_phases(session: Session) -> None:
+    """Show which manifest is planned or surveyed, once one is."""
+    timeline = session.project.timeline
+
+    def begin(lane: str, name: str) -> None:
+        # Imported late: a run with nothing to do plans nothing.
+        from pipeline.report.phase_line import PhaseLine
+
+        line = PhaseLine(sys.stderr)
+        line.watch(timeline)
+        line.begin(lane, name)
+
+    timeline.on_begin = begin
 
 
 def _files_by_task(session: Session, names: Iterable[str], own: References) -> dict[str, list[str]]:

@@ -15,6 +15,8 @@ from pipeline.disk.file import read_file
 from pipeline.disk.listing import Snapshot, is_text, shown_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.manifest.mistake import ManifestError, Mistake
 
 FOLDER = "manifests"
@@ -101,6 +103,21 @@ class Manifests:
             else:
                 self._parsed[stem] = parse_toml(text, check), check.mistakes
         return self._parsed[stem]
+
+    def with_lines(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
+        """Return mistakes with the lines that they are in, as far as these are found."""
+        from dataclasses import replace
+
+        from pipeline.manifest.line import find_line
+
+        stems = {self.file(stem): stem for stem in self.stems()}
+        found = []
+        for one in mistakes:
+            text = self._read(stems[one.file]) if one.file in stems else b""
+            is_text = isinstance(text, bytes) and one.key != "TOML"  # Python names that line itself
+            line = find_line(text.decode("utf-8-sig", "replace"), one.key) if is_text else 0  # type: ignore[union-attr]
+            found.append(replace(one, line=line))
+        return found
 
     def target(self, stem: str) -> str:
         """Return the target that a manifest names; its own name where it names none."""
