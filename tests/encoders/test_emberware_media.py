@@ -26,6 +26,7 @@ from encoders.emberware.view import (
     write_wav,
 )
 from encoders.kit.error import EncodeError
+from encoders.kit.native import kernel
 from encoders.kit.source.wav.decode import decode_wav
 from pipeline.build.purity import pure
 
@@ -126,6 +127,15 @@ def test_a_sine_is_encoded_as_the_consoles_encoder_does_it() -> None:
     assert made["file"] == SINE_FILE
     assert made["samples"] == SINE.tobytes()
     assert not made["warnings"]
+
+
+def test_the_reference_encodes_the_sine_as_the_kernel_does() -> None:
+    before = kernel.use_native(False)
+    try:
+        assert SINE_FILE.endswith(pack_qoa(SINE))
+    finally:
+        kernel.use_native(before)
+    assert SINE_FILE.endswith(pack_qoa(SINE))
 
 
 def test_a_sound_that_must_be_converted_is_warned_of() -> None:
