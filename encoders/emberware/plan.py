@@ -35,6 +35,7 @@ SINGLE = {
     "texture": ("node_texture:encode_texture", "image"),
     "sound": ("node_sound:encode_sound", "sound"),
     "data": ("node_passthrough:encode_data", "data"),
+    "tracker": ("node_tracker:encode_tracker", "tracker"),
 }
 # Encoders of sources that are already in the console's format.
 LOOSE = {
@@ -53,11 +54,14 @@ OPTIONS = {
     "mesh": ("vertex_format", "flip_v", "weld"),
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
+    "tracker": ("patterns",),
 }
 # Options that change a kind on import; encoders get only those that are set.
 IMPORTS = {"mesh": MESH_IMPORT | SHADING, "texture": IMAGE_IMPORT}
 # Roles that a ROM takes instead of the loose file.
 ROM_ROLES = ("samples", "rom")
+# What a tracker becomes: only a ROM can hold it. A ROM's input of each role begins with this.
+TRACKER_ROLES = {"info": "tracker", "patterns": "tracker_patterns", "sounds": "tracker_sounds"}
 # Keys of `[game]` that name files.
 FILES = ("wasm", "thumbnail", "screenshots")
 
@@ -67,6 +71,8 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
     planner = Planner(asset, PROFILES[str(settings.options["profile"])])
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
+    if "tracker" in asset.kinds:
+        planner.check_music()
     for kind in asset.kinds:
         if kind in SINGLE:
             encoder, role = SINGLE[kind]
@@ -100,6 +106,8 @@ class Planner:
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
         """Return the output files of a node of this kind, by role."""
+        if kind == "tracker":
+            return dict.fromkeys(TRACKER_ROLES)
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
             suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
@@ -128,6 +136,15 @@ class Planner:
             facts = {"file": self.asset.source, "profile": self.profile.suffix}
             raise EncodeError("the console of this profile knows no tangents", facts, hint)
         return {}
+
+    def check_music(self) -> None:
+        """Refuse music for a console that plays none."""
+        if not self.profile.has_music:
+            hint = (
+                'Write `profile = "nczx"`, `kinds = ["data"]` for the file as it is, or `exclude`.'
+            )
+            facts = {"file": self.asset.source, "profile": self.profile.suffix}
+            raise EncodeError("the console of this profile plays no trackers", facts, hint)
 
     def _rom_roles(self) -> tuple[str, ...]:
         # The console refuses loose meshes with tangents, so a ROM gets a product of its own.
@@ -289,8 +306,13 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         if "id" not in node.params:
             continue
         kind = str(node.params["kind"])
-        role = next((one for one in ROM_ROLES if one in node.outputs), "file")
-        inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
+        number = f"{len(contents[kind]):05}"
+        if kind == "tracker":
+            roles = TRACKER_ROLES.items()
+            inputs |= {f"{start}/{number}": Product(node.name, role) for role, start in roles}
+        else:
+            role = next((one for one in ROM_ROLES if one in node.outputs), "file")
+            inputs[f"{kind}/{number}"] = Product(node.name, role)
         contents[kind].append({"id": str(node.params["id"]), "node": node.name})
     inputs |= _game_inputs(game)
     params: Params = {

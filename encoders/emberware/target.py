@@ -16,6 +16,7 @@ from encoders.kit.source.registry import (
     image_suffixes,
     model_suffixes,
     sound_suffixes,
+    tracker_suffixes,
 )
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
@@ -118,6 +119,10 @@ TARGET = Target(
             },
         ),
         "sound": Kind(sound_suffixes()),
+        "tracker": Kind(
+            tracker_suffixes(),
+            {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},
+        ),
         "data": Kind((ANY,)),
     },
     plan=plan_asset,

@@ -22,6 +22,7 @@ from encoders.emberware.format.mesh import MESH_HEADER, unpack_mesh
 from encoders.emberware.format.rom import EWZ
 from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
+from encoders.emberware.format.song import is_whole_module, unpack_song
 from encoders.emberware.format.sound import RATE, unpack_sound
 from encoders.emberware.format.texture import pack_texture, unpack_texture
 from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
@@ -141,6 +142,8 @@ def decode_rom_file(data: bytes, name: str) -> Fields:
     # Numbers of formats mean different things in different layouts.
     for texture in pack.get("textures", ()):
         texture["format"] = layout.texture_formats[texture["format"]]
+    for tracker in pack.get("trackers", ()):
+        tracker.update(_song(tracker))
     shown: Fields = {
         "layout": layout.name,
         "bytes": len(data),
@@ -148,6 +151,18 @@ def decode_rom_file(data: bytes, name: str) -> Fields:
         "counts": {key: len(pack.get(key, ())) for key in layout.lists},
     }
     return {**shown, **_plain(value)}
+
+
+def _song(tracker: Fields) -> Fields:
+    """Return the decoded song of a tracker, or what is wrong with it."""
+    # An older layout does not say which of the two forms a song has.
+    if "format" not in tracker or is_whole_module(tracker["pattern_data"]):
+        return {}
+    try:
+        song = unpack_song(tracker["pattern_data"], tracker["format"], tracker["id"])
+    except EncodeError as error:
+        return {"song_error": str(error)}
+    return {"song": song}
 
 
 def _plain(value: Any) -> Any:
@@ -225,6 +240,14 @@ def _font_files(asset: Fields) -> dict[str, bytes]:
     return files
 
 
+def _tracker_files(asset: Fields) -> dict[str, bytes]:
+    """Return the song, called by whether it is a whole module or the console's own form of one."""
+    data, form = asset["pattern_data"], "it" if asset.get("format") else "xm"
+    # An older layout does not say which of the two forms a song has.
+    is_stripped = "format" in asset and not is_whole_module(data)
+    return {f"nc{form}" if is_stripped else form: data}
+
+
 # Files of an asset by suffix, by the data pack's list; {} stands for the profile's suffix.
 EXTRACTORS: Mapping[str, Callable[[Fields], dict[str, bytes]]] = {
     "textures": _texture_files,
@@ -234,5 +257,5 @@ EXTRACTORS: Mapping[str, Callable[[Fields], dict[str, bytes]]] = {
     "fonts": _font_files,
     "sounds": lambda asset: {"wav": write_wav(asset["data"])},
     "data": lambda asset: {"bin": asset["data"]},
-    "trackers": lambda asset: {"it" if asset.get("format") else "xm": asset["pattern_data"]},
+    "trackers": _tracker_files,
 }
