@@ -31,7 +31,7 @@ WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
 # Kinds that depend on one another: music plays sounds.
 MUSIC_KINDS = ("sound", "tracker")
 PICTURE_FORMATS = ("PNG", "JPEG")
-TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1}
+TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1, "bc5": 2}
 # Keys of `[game]` that only layouts with netplay hold, and their defaults.
 NETPLAY = {"tick_rate": 60, "max_players": 4, "netplay": True}
 # Keys of `[game]` that are copied into the metadata.
@@ -142,12 +142,21 @@ def _data_pack(inputs: Inputs, params: Params) -> dict[str, list[Fields]]:
             continue
         convert = CONVERTERS[kind]
         pack[KIND_LISTS[kind]] = [
-            {"id": entry["id"], **convert(inputs[f"{kind}/{number:05}"], entry["node"])}
+            {
+                "id": entry["id"],
+                **convert(inputs[f"{kind}/{number:05}"], entry["node"]),
+                **_stated_format(entry),
+            }
             for number, entry in enumerate(entries)
         ]
     lists = pack_music(inputs, *(assets.get(kind, ()) for kind in MUSIC_KINDS))
     named = zip(MUSIC_KINDS, lists, strict=True)
     return pack | {KIND_LISTS[kind]: entries for kind, entries in named if entries}
+
+
+def _stated_format(entry: Fields) -> Fields:
+    """Return the format of a texture that its file can't tell."""
+    return {"format": TEXTURE_NUMBERS[entry["format"]]} if "format" in entry else {}
 
 
 def _with_all_lists(pack: dict[str, list[Fields]], layout: RomLayout) -> Fields:

@@ -71,8 +71,7 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
     planner = Planner(asset, PROFILES[str(settings.options["profile"])])
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
-    if "tracker" in asset.kinds:
-        planner.check_music()
+    planner.check_profile()
     for kind in asset.kinds:
         if kind in SINGLE:
             encoder, role = SINGLE[kind]
@@ -137,14 +136,16 @@ class Planner:
             raise EncodeError("the console of this profile knows no tangents", facts, hint)
         return {}
 
-    def check_music(self) -> None:
-        """Refuse music for a console that plays none."""
-        if not self.profile.has_music:
-            hint = (
-                'Write `profile = "nczx"`, `kinds = ["data"]` for the file as it is, or `exclude`.'
-            )
-            facts = {"file": self.asset.source, "profile": self.profile.suffix}
+    def check_profile(self) -> None:
+        """Refuse music and BC5 textures for a console that has none."""
+        kinds, facts = self.asset.kinds, {"file": self.asset.source, "profile": self.profile.suffix}
+        if "tracker" in kinds and not self.profile.has_music:
+            hint = 'Write `profile = "nczx"`, or `kinds = ["data"]` for the file as it is.'
             raise EncodeError("the console of this profile plays no trackers", facts, hint)
+        asked = self.asset.options.get("format") == "bc5" and "texture" in kinds
+        if asked and not self.profile.has_bc5:
+            hint = 'Write `profile = "nczx"`, or `format = "bc7"`.'
+            raise EncodeError("the console of this profile has no BC5 textures", facts, hint)
 
     def _rom_roles(self) -> tuple[str, ...]:
         # The console refuses loose meshes with tangents, so a ROM gets a product of its own.
@@ -313,7 +314,7 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         else:
             role = next((one for one in ROM_ROLES if one in node.outputs), "file")
             inputs[f"{kind}/{number}"] = Product(node.name, role)
-        contents[kind].append({"id": str(node.params["id"]), "node": node.name})
+        contents[kind].append({"id": str(node.params["id"]), "node": node.name, **_stated(node)})
     inputs |= _game_inputs(game)
     params: Params = {
         "profile": profile,
@@ -326,6 +327,11 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
     # doit takes an argument with "=" for a variable.
     name = re.sub("=", "%3D", file)
     yield Node(name, "encoders.emberware.node_rom:encode_rom", inputs, params, {"rom": file})
+
+
+def _stated(node: Node) -> dict[str, Value]:
+    """Return the format of a texture whose file does not tell it from another."""
+    return {"format": "bc5"} if node.params.get("format") == "bc5" else {}
 
 
 def _game_inputs(game: Params) -> dict[str, Source | Product]:

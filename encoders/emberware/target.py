@@ -114,7 +114,11 @@ TARGET = Target(
         "texture": Kind(
             image_suffixes(),
             {
-                "format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored"),
+                "format": Option(
+                    Choice(("rgba8", "bc7", "bc5")),
+                    "rgba8",
+                    "how pixels are stored; bc5 is for normal maps, nczx only",
+                ),
                 **IMAGE_IMPORT,
             },
         ),

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.octahedral import unpack_directions
 from encoders.emberware.codec.qoa import Samples
 from encoders.emberware.format.clip import CLIP_HEADER, unpack_clip
@@ -24,7 +26,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
 from encoders.emberware.format.song import is_whole_module, unpack_song
 from encoders.emberware.format.sound import RATE, unpack_sound
-from encoders.emberware.format.texture import pack_texture, unpack_texture
+from encoders.emberware.format.texture import BC7, pack_texture, unpack_texture
 from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
 from encoders.kit.error import EncodeError
 
@@ -94,17 +96,20 @@ def decode_texture_file(data: bytes, name: str) -> Fields:
 
 
 def render_texture_file(data: bytes, name: str) -> dict[str, bytes]:
-    """Export an RGBA8 texture as PNG."""
+    """Export a texture as PNG."""
     texture = unpack_texture(data, name)
-    return {"texture.png": draw_png(texture["pixels"], texture["width"], texture["height"], name)}
+    pixels, width, height = texture["pixels"], texture["width"], texture["height"]
+    if texture["format"] == BC7:
+        pixels = decode_bc7(pixels, width, height, name).tobytes()
+    return {"texture.png": draw_png(pixels, width, height, name)}
 
 
 def draw_png(pixels: bytes, width: int, height: int, name: str) -> bytes:
-    """Encode RGBA8 pixels as PNG, or refuse BC7 blocks, for which there is no decoder here."""
+    """Encode RGBA8 pixels as PNG."""
     from PIL import Image
 
     if len(pixels) != width * height * 4:
-        raise EncodeError("only RGBA8 textures can be drawn", {"file": name})
+        raise EncodeError("pixels do not fit their counts", {"file": name, "bytes": len(pixels)})
     image: npt.NDArray[np.uint8] = np.frombuffer(pixels, np.uint8).reshape(height, width, 4)
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG")
@@ -188,6 +193,8 @@ def extract_rom_file(data: bytes, name: str) -> dict[str, bytes]:
     files |= {f"{key}.{_suffix(one)}": one for key, one in pictures.items() if one is not None}
     for key, assets in (value["data_pack"] or {}).items():
         for asset in assets:
+            if key == "textures":
+                asset["format"] = layout.texture_formats[asset["format"]]
             for suffix, content in EXTRACTORS[key](asset).items():
                 files[f"{key}/{_file_name(asset['id'])}.{suffix.format(prefix)}"] = content
     return files
@@ -205,10 +212,17 @@ def _file_name(asset_id: str) -> str:
 def _texture_files(asset: Fields) -> dict[str, bytes]:
     width, height, pixels = asset["width"], asset["height"], asset["data"]
     files = {"{}tex": pack_texture(width, height, pixels)}
-    # Format 0 is RGBA8 in every layout.
-    if pixels and asset["format"] == 0:
-        files["png"] = draw_png(pixels, width, height, asset["id"])
-    return files
+    if not pixels:
+        return files
+    form = asset["format"]
+    if form == "Bc5":
+        pixels = decode_bc5(pixels, width, height, asset["id"]).tobytes()
+    elif form != "Rgba8":
+        try:
+            pixels = decode_bc7(pixels, width, height, asset["id"]).tobytes()
+        except EncodeError:  # the decoder is not installed: the blocks themselves have to do
+            return files
+    return files | {"png": draw_png(pixels, width, height, asset["id"])}
 
 
 def _mesh_files(asset: Fields) -> dict[str, bytes]:

@@ -394,7 +394,7 @@ def test_a_pattern_too_large_for_its_length_is_refused() -> None:
     data = write_it([pattern], [ItInstrumentData()], [ItSampleData(WAVE)], 64)
     with pytest.raises(EncodeError, match="pattern is too large") as caught:
         encode(data)
-    assert caught.value.facts["pattern"] == 0
+    assert caught.value.facts["pattern"] == "0"
 
 
 def test_music_is_planned_for_the_newer_console_alone() -> None:
