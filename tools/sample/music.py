@@ -16,7 +16,7 @@ STRINGS = {"pluck": 32, "bass": 64}
 
 
 def pluck(period: int, length: int) -> list[int]:
-    """A plucked string: noise that goes round and is smoothed each time."""
+    """Return the samples of a plucked string: noise that goes round and is smoothed each time."""
     chance = random.Random(period)
     string = [chance.random() * 2 - 1 for _ in range(period)]
     made = []
