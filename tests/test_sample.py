@@ -23,6 +23,7 @@ TARGETS = sorted(
 # One file of each target that leads to many others, or holds them.
 CHIEF = (
     "build/emberware/wheelwrights-green.ewz",
+    "build/emberware_nczx/wheelwrights-green.nczx",
     "build/kac/scenes/village.kac",
     "build/rp2350/mod.rs",
     "build/splashpack/village.splashpack",
@@ -81,7 +82,7 @@ def test_the_sources_stay_small() -> None:
 
 
 def test_every_target_has_a_manifest() -> None:
-    assert sorted(path.stem for path in ROOT.glob("manifests/*.toml")) == TARGETS
+    assert {path.stem.split("_")[0] for path in ROOT.glob("manifests/*.toml")} == set(TARGETS)
 
 
 def test_every_manifest_builds_without_a_warning(built: tuple[Game, Ran]) -> None:
@@ -89,7 +90,7 @@ def test_every_manifest_builds_without_a_warning(built: tuple[Game, Ran]) -> Non
     assert (ran.code, ran.failed) == (0, []), ran.out + ran.err
     assert "warning" not in ran.out
     folders = {name.split("/")[1] for name in game.outputs()}
-    assert sorted(folders) == TARGETS
+    assert folders == {path.stem for path in ROOT.glob("manifests/*.toml")}
 
 
 def test_a_second_run_builds_nothing(built: tuple[Game, Ran]) -> None:

@@ -49,7 +49,8 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
         raise EncodeError("mesh has no triangles", {"file": name})
     wanted = options.format
     if wanted is None:
-        wanted = own_format(mesh) & (~0 if options.keeps_tangents else ~TANGENT)
+        wanted = own_format(mesh) | (TANGENT if needs_tangents(mesh) else 0)
+        wanted &= ~0 if options.keeps_tangents else ~TANGENT
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
@@ -66,6 +67,13 @@ def own_format(mesh: Mesh) -> int:
     # Tangents mean nothing without the other two.
     has[TANGENT] = mesh.tangent if mesh.normal is not None and mesh.uv else None
     return sum(flag for flag, part in has.items() if part not in (None, False))
+
+
+def needs_tangents(mesh: Mesh) -> bool:
+    """Tell whether a triangle has a normal map, and what tangents are computed from."""
+    used = {int(number) for number in np.unique(mesh.material)} - {-1}
+    has_map = any("normal" in mesh.materials[number].textures for number in used)
+    return has_map and bool(mesh.uv) and mesh.normal is not None
 
 
 def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh:
@@ -109,7 +117,9 @@ def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32
     if given is not None:
         has_value = given.corner.reshape(-1) >= 0
         values[has_value] = given.at(corners)[has_value]
-    warn(grouped("missing", "tangents are missing and were computed"))
+    # A source with a normal map and without tangents means those of MikkTSpace.
+    if given is not None or not needs_tangents(mesh):
+        warn(grouped("missing", "tangents are missing and were computed"))
     return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
 

@@ -16,6 +16,7 @@ from encoders.kit.source.registry import (
     image_suffixes,
     model_suffixes,
     sound_suffixes,
+    tracker_suffixes,
 )
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
@@ -113,11 +114,19 @@ TARGET = Target(
         "texture": Kind(
             image_suffixes(),
             {
-                "format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored"),
+                "format": Option(
+                    Choice(("rgba8", "bc7", "bc5")),
+                    "rgba8",
+                    "how pixels are stored; bc5 is for normal maps, nczx only",
+                ),
                 **IMAGE_IMPORT,
             },
         ),
         "sound": Kind(sound_suffixes()),
+        "tracker": Kind(
+            tracker_suffixes(),
+            {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},
+        ),
         "data": Kind((ANY,)),
     },
     plan=plan_asset,

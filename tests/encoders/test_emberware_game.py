@@ -447,16 +447,18 @@ path = "song.xm"
         "nczx", False, 120,
     )  # fmt: skip
     assert made["defaults"]["texture"]["format"] == "bc7"
-    hero, other = made["asset"]
+    hero, other, song = made["asset"]
     assert hero == {
         "source": "game/hero.glb",
         "id": "hero",
         "kinds": ["mesh", "animation"],
+        "mesh": 0,
+        "space": "local",
         "skin": "rig",
         "clips": "Walk",
     }
     assert (other["source"], other["id_prefix"]) == ("game/other.glb", "o-")
-    assert any("assets.trackers" in warning for warning in converted.warnings)
+    assert song == {"source": "game/song.xm", "id": "song", "kinds": ["tracker"]}
     assert any("names no `wasm`" in warning for warning in converted.warnings)
 
 
@@ -468,13 +470,66 @@ path = "song.xm"
         "[game]\nid = 3",
         '[[assets.data]]\nid = "x"',
         '[[assets.data]]\npath = "/etc/passwd"',
-        '[[assets.data]]\npath = "../x"',
         '[[assets.data]]\npath = "a*"',
     ],
 )
 def test_a_manifest_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(EncodeError):
         convert_ember(text.encode(), "ember.toml")
+
+
+def test_keys_of_every_section_are_taken_over() -> None:
+    text = """
+[game]
+name = "old"
+version = "1"
+[build]
+wasm = "../out/game.wasm"
+[[assets.skeletons]]
+id = "rig"
+path = "hero.glb"
+skin_name = "Body"
+[[assets.meshes]]
+id = "crate"
+path = "crate.obj"
+[[assets.trackers]]
+id = "boss"
+path = "boss.it"
+patterns = false
+[[assets.fonts]]
+id = "f"
+path = "f.ttf"
+"""
+    converted = convert_ember(text.encode(), "nether.toml")
+    made = tomllib.loads(converted.text)
+    assert made["asset"] == [
+        {
+            "source": "crate.obj",
+            "id": "crate",
+            "kinds": ["mesh"],
+            "flip_v": False,
+            "weld": False,
+        },
+        {"source": "hero.glb", "id": "rig", "kinds": ["skeleton"], "skin": "Body"},
+        {"source": "boss.it", "id": "boss", "kinds": ["tracker"], "patterns": False},
+    ]
+    assert "wasm" not in made["game"]
+    told = "\n".join(converted.warnings)
+    assert "[game] has no id, title, author" in told
+    assert "'../out/game.wasm' lies outside of the project" in told
+    assert "[[assets.fonts]]: 1 entries left out" in told
+
+
+def test_files_outside_of_the_project_are_left_out_with_the_way_to_get_them() -> None:
+    text = '[[assets.textures]]\nid = "a"\npath = "../../shared/a.png"\n'
+    text += '[[assets.textures]]\nid = "b"\npath = "b.png"\n'
+    converted = convert_ember(text.encode(), "nether.toml")
+    assert [one["id"] for one in tomllib.loads(converted.text)["asset"]] == ["b"]
+    assert any("import from 2 folders further up" in one for one in converted.warnings)
+    inside = convert_ember(text.encode(), "examples/one/nether.toml")
+    first = tomllib.loads(inside.text)["asset"][0]
+    assert first["source"] == "shared/a.png"
+    assert not any("outside" in one for one in inside.warnings)
 
 
 def test_builds_in_two_processes_with_two_hash_seeds_give_the_same_bytes(game: Game) -> None:

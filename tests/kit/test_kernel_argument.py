@@ -22,6 +22,7 @@ FREE_AXES = {
     ("dither", "palette", 0),
     ("add_columns", "owners", 1),
     ("add_columns", "sums", 0),
+    ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
 }
@@ -276,6 +277,16 @@ def test_an_index_out_of_range_is_refused(name, argument, value, at):
     message = assert_refused(call, argument, indices, ValueError)
     found = indices.reshape(-1)[at]
     assert message == f"{argument}: item {at} is {found}, expected 0 to {limit - 1}"
+
+
+@pytest.mark.parametrize("value", [-32769, 32768, -(2**31), MAX_INT])
+def test_a_sample_of_more_than_16_bits_is_refused(value):
+    call = a_call("qoa_encode")
+    samples = call.arguments["samples"].copy()
+    samples[-1] = value
+    message = assert_refused(call, "samples", samples, ValueError)
+    where = f"samples: item {len(samples) - 1} is {value}"
+    assert message == f"{where}, expected -32768 to 32767"
 
 
 @pytest.mark.parametrize("corners", [(4, 4, 9), (4, 9, 4), (9, 4, 4), (4, 4, 4)])

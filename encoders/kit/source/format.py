@@ -23,6 +23,7 @@ class SourceFormat:
     - `image`: (data, name) -> RGBA8 array, top row first. Where `image_warns` is set it also takes
       a function to call with each warning about a fault that does not change pixels;
     - `sound`: (data, name) -> Sound;
+    - `tracker`: (data, name) -> the module of that format, recognised by its magic;
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
       crash. A format that is converted declares no other function: it is taken as glTF.
 
@@ -39,6 +40,7 @@ class SourceFormat:
     image: str = ""
     image_warns: bool = False
     sound: str = ""
+    tracker: str = ""
     convert: str = ""
     magic: tuple[Magic, ...] = ()
     percent_encoded: bool = False
