@@ -90,7 +90,12 @@ def _link_scene(
     """Return the scene, and which of its triangles have no texture."""
     name, layout = str(params["scene"]), decode_json(inputs["layout"])
     numbers = [one.partition("/")[2] for one in inputs if one.startswith("objects/")]
-    objects = [one for number in numbers for one in decode_json(inputs[f"objects/{number}"])]
+    objects = [
+        # An OBJ file without `o` gives no name.
+        {**one, "name": one["name"] or source}
+        for number, source in zip(numbers, cast(list[str], params["sources"]), strict=True)
+        for one in decode_json(inputs[f"objects/{number}"])
+    ]
     parts = [read_triangles(inputs, number, layout) for number in numbers]
     triangles = {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
     is_plain = np.concatenate([find_untextured(inputs, number) for number in numbers])

@@ -308,12 +308,13 @@ def _scene_node20(
     for number, node in enumerate(sounds.values()):
         clips |= {f"{role}/{number:05}": Product(node.name, role) for role in ("about", "clip")}
     own = {key: asset.options[key] for key in ("scale", *ONLY_V20)}
-    camera = {"camera": dict(settings.tables["camera"][0])}
+    camera: dict[str, Value] = {"camera": dict(settings.tables["camera"][0])}
+    names: dict[str, Value] = {"sources": [*map(_stem, asset.sources)], "sounds": [*sounds]}
     return Node(
         asset.name,
         "encoders.splashpack.node_link20:encode_scene20",
         {**inputs, **clips},
-        {**layout.params, **own, **camera, "sounds": [*sounds]},
+        {**layout.params, **own, **camera, **names},
         {"pack": f"{place}.splashpack", "vram": f"{place}.vram", "spu": f"{place}.spu"},
     )
 
