@@ -7,6 +7,7 @@ a texture need no white texel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -43,6 +44,7 @@ from encoders.splashpack.v20.format import (
     ClipRecord,
     Fog,
     Scene20,
+    is_untextured,
 )
 from encoders.splashpack.v20.spu_file import Clip, pack_spu
 from encoders.splashpack.v20.vram_file import VramFile, pack_vram_file
@@ -56,10 +58,10 @@ TREE_FROM = 500
 def encode_scene20(inputs: Inputs, params: Params) -> Outputs:
     """Encode a scene as `pack`, its textures as `vram` and its sounds as `spu`."""
     name = str(params["scene"])
-    warnings: list[str] = []
     vram = link_vram(inputs, decode_json(inputs["layout"]))
     clips, records, heard = _read_clips(inputs, cast(list[str], params["sounds"]))
-    scene, is_plain = _link_scene(inputs, params, vram, records, warnings)
+    scene, warnings = _link_scene(inputs, params, vram, records)
+    is_plain = is_untextured(scene.triangles)
     outputs = {
         "pack": pack_scene(scene, name),
         "vram": pack_vram_file(vram, name),
@@ -81,14 +83,34 @@ def encode_scene20(inputs: Inputs, params: Params) -> Outputs:
 
 
 def _link_scene(
-    inputs: Inputs,
-    params: Params,
-    vram: VramFile,
-    clips: Sequence[ClipRecord],
-    warnings: list[str],
-) -> tuple[Scene20, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return the scene, and which of its triangles have no texture."""
-    name, layout = str(params["scene"]), decode_json(inputs["layout"])
+    inputs: Inputs, params: Params, vram: VramFile, clips: Sequence[ClipRecord]
+) -> tuple[Scene20, list[str]]:
+    """Return the scene, and warnings."""
+    name, warnings = str(params["scene"]), list[str]()
+    placed = _place_objects(inputs, params, warnings)
+    boxes = triangle_bounds(placed)
+    around = join_boxes(boxes) if len(boxes) else None
+    scale = float(str(params["scale"]))
+    camera = place_camera(cast(Params, params["camera"]), scale, around, name)
+    scene = replace(
+        placed,
+        bounds=object_bounds(placed, boxes),
+        atlases=vram.atlas_records(),
+        cluts=vram.clut_records(),
+        bvh=_tree(placed, boxes, name),
+        player=camera.player,
+        fog=_fog(params),
+        colliders=_colliders(placed, params["collider"], name),
+        nav=camera.nav,
+        clips=clips,
+        script=camera.script,
+    )
+    return scene, warnings
+
+
+def _place_objects(inputs: Inputs, params: Params, warnings: list[str]) -> Scene20:
+    """Return a scene of all objects with their triangles, and of nothing else yet."""
+    layout = decode_json(inputs["layout"])
     numbers = [one.partition("/")[2] for one in inputs if one.startswith("objects/")]
     objects = [
         # An OBJ file without `o` gives no name.
@@ -99,31 +121,17 @@ def _link_scene(
     parts = [read_triangles(inputs, number, layout) for number in numbers]
     triangles = {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
     is_plain = np.concatenate([find_untextured(inputs, number) for number in numbers])
-    placed = Scene20(
+    return Scene20(
         position=np.array([one["position"] for one in objects], np.int64).reshape(-1, 3),
         rotation=np.array([one["rotation"] for one in objects], np.int64).reshape(-1, 9),
         triangle_count=np.array([one["triangles"] for one in objects], np.int64),
         bounds=np.zeros((len(objects), 6), np.int64),
         names=[_name_bytes(one["name"], warnings) for one in objects],
         triangles=mark_untextured(triangles, is_plain),
-        atlases=vram.atlas_records(),
-        cluts=vram.clut_records(),
+        atlases=(),
+        cluts=(),
         bvh=empty_bvh(),
-        fog=_fog(params),
-        clips=clips,
     )
-    boxes = triangle_bounds(placed)
-    around = join_boxes(boxes) if len(boxes) else None
-    camera = place_camera(cast(Params, params["camera"]), float(str(params["scale"])), around, name)
-    rest = {
-        "bounds": object_bounds(placed, boxes),
-        "bvh": _tree(placed, boxes, name),
-        "colliders": _colliders(placed, params["collider"], name),
-        "player": camera.player,
-        "nav": camera.nav,
-        "script": camera.script,
-    }
-    return Scene20(**{**vars(placed), **rest}), is_plain
 
 
 def mark_untextured(triangles: Mapping[str, Ints], is_plain: Any) -> dict[str, Ints]:

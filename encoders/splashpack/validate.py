@@ -6,7 +6,7 @@ the geometry engine can hold. The runtime checks none of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -48,7 +48,7 @@ def validate_splashpack(pack: Splashpack, name: str) -> None:
         _check_atlas(atlas, {"file": name, "atlas": number})
     for number, clut in enumerate(pack.cluts):
         check_clut(clut.area, {"file": name, "CLUT": number})
-    check_overlap([one.area for one in pack.atlases], [one.area for one in pack.cluts], name)
+    _check_overlap(pack, name)
     _check_triangles(pack, name)
 
 
@@ -87,24 +87,24 @@ def check_clut(area: Area, facts: Mapping[str, object]) -> None:
         raise EncodeError("a CLUT lies outside of VRAM", {**facts, "found": place})
 
 
-def check_overlap(atlas_areas: Sequence[Area], clut_areas: Sequence[Area], name: str) -> None:
+def _check_overlap(pack: Splashpack, name: str) -> None:
     """Refuse uploads that overwrite one another in VRAM."""
-    areas = [(f"atlas {number}", area) for number, area in enumerate(atlas_areas)]
-    cluts = [(f"CLUT {number}", area) for number, area in enumerate(clut_areas)]
+    areas = [(f"atlas {number}", one.area) for number, one in enumerate(pack.atlases)]
+    cluts = [(f"CLUT {number}", one.area) for number, one in enumerate(pack.cluts)]
     for number, (one, area) in enumerate(areas):
         for other, second in areas[number + 1 :] + cluts:
             if overlaps(area, second):
-                _refuse_overlap(one, other, name)
+                raise overlap_error(one, other, name)
     # There may be thousands of CLUTs, one row high each: only neighbours in a row can overlap.
     ordered = sorted(cluts, key=lambda pair: (pair[1][1], pair[1][0]))
     for (one, area), (other, second) in pairwise(ordered):
         if overlaps(area, second):
-            _refuse_overlap(one, other, name)
+            raise overlap_error(one, other, name)
 
 
-def _refuse_overlap(one: str, other: str, name: str) -> None:
-    facts = {"file": name, "one": one, "other": other}
-    raise EncodeError("two areas of VRAM overlap", facts)
+def overlap_error(one: str, other: str, name: str) -> EncodeError:
+    """Return the error of two uploads that overwrite one another."""
+    return EncodeError("two areas of VRAM overlap", {"file": name, "one": one, "other": other})
 
 
 def overlaps(one: Area, other: Area) -> bool:

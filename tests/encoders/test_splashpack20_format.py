@@ -25,6 +25,7 @@ from encoders.splashpack.v20.spu_file import (
     pack_spu,
     unpack_spu,
 )
+from encoders.splashpack.v20.validate import check_uploads
 from encoders.splashpack.v20.view import decode_scene, decode_spu, decode_vram
 from encoders.splashpack.v20.vram_file import (
     VRAM_ATLAS,
@@ -326,6 +327,14 @@ def test_uploads_that_stop_the_runtime_are_not_written():
         with pytest.raises(EncodeError):
             pack_vram_file(wrong, "a")
     assert "odd number" in str(refuse(changed(VRAM, 52, "<H", 3), unpack_vram_file))
+
+
+def test_thousands_of_uploads_are_checked_without_comparing_all_pairs():
+    tiny = [v20.AtlasRecord(x, y, 2, 1) for y in range(60) for x in range(0, 1024, 2)]
+    check_uploads(tiny, [], "a")
+    with pytest.raises(EncodeError, match="two areas of VRAM overlap") as caught:
+        check_uploads([*tiny, v20.AtlasRecord(1, 59, 2, 1)], [], "a")
+    assert caught.value.facts["other"] == f"atlas {len(tiny)}"
 
 
 def test_sound_memory_holds_so_much_and_no_more():

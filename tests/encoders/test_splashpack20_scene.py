@@ -258,9 +258,15 @@ def cost(**more) -> SceneCost:
     ],
 )
 def test_more_than_a_frame_or_the_memory_holds_is_a_warning(most, more):
-    assert [*warn_of_cost(cost(**most))] == []
-    (found,) = warn_of_cost(cost(**more))
-    assert found.endswith("[budget]")
+    before, after = ([*warn_of_cost(cost(**one))] for one in (most, more))
+    assert len(after) == len(before) + 1
+    assert all(one.endswith("[budget]") for one in after)
+
+
+def test_more_than_the_tree_gives_in_a_frame_is_a_warning():
+    assert [*warn_of_cost(cost(untextured=4096))] == []
+    (found,) = warn_of_cost(cost(untextured=4097))
+    assert found.startswith("4,097 triangles: the runtime draws no more than 4,096")
 
 
 def test_the_same_inputs_give_the_same_bytes():

@@ -16,6 +16,8 @@ from encoders.splashpack.v20.spu_file import SPU_BYTES
 RAM_BYTES = 1_090_000
 # Memory for one frame's primitives; the runtime stops when it is full.
 FRAME_BYTES = 194_304 - 8
+# Triangles that the runtime takes from the tree in a frame; it leaves out the rest.
+FRAME_TRIANGLES = 4096
 TEXTURED_BYTES, UNTEXTURED_BYTES, FOGGED_BYTES = 40, 28, 68
 
 
@@ -59,11 +61,18 @@ def _line(what: str, used: int, limit: int) -> str:
 
 
 def warn_of_cost(cost: SceneCost) -> Iterable[str]:
-    """Return warnings of what may stop the console."""
+    """Return warnings of what may stop the console or not be drawn."""
+    triangles = cost.textured + cost.untextured
+    if triangles > FRAME_TRIANGLES:
+        yield grouped(
+            "budget",
+            f"{triangles:,} triangles: the runtime draws no more than {FRAME_TRIANGLES:,} of those "
+            "in view",
+        )
     if cost.frame_bytes > FRAME_BYTES:
         yield grouped(
             "budget",
-            f"{cost.textured + cost.untextured:,} triangles take {cost.frame_bytes:,} bytes of "
+            f"{triangles:,} triangles take {cost.frame_bytes:,} bytes of "
             f"primitives: the runtime stops when a frame has more than {FRAME_BYTES:,}",
         )
     if max(cost.files) > RAM_BYTES:

@@ -37,9 +37,9 @@ from encoders.splashpack.v20.format import (
 )
 from encoders.splashpack.validate import (
     check_clut,
-    check_overlap,
     check_range,
     find_without_clut,
+    overlap_error,
     refuse_triangles,
 )
 
@@ -107,7 +107,19 @@ def check_uploads(atlases: Sequence[AtlasRecord], cluts: Sequence[ClutRecord], n
             raise EncodeError("an atlas lies outside of VRAM", {**facts, "found": atlas.area})
     for number, clut in enumerate(cluts):
         check_clut(clut.area, {"file": name, "CLUT": number})
-    check_overlap([one.area for one in atlases], [one.area for one in cluts], name)
+    areas = [(f"atlas {number}", one.area) for number, one in enumerate(atlases)]
+    _check_overlap([*areas, *((f"CLUT {n}", one.area) for n, one in enumerate(cluts))], name)
+
+
+def _check_overlap(areas: Sequence[tuple[str, Area]], name: str) -> None:
+    """Refuse uploads that overwrite one another; there may be thousands of any size."""
+    # Which upload covers each word: comparing all pairs would take minutes.
+    owner = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.int32)
+    for number, (label, (left, top, right, bottom)) in enumerate(areas, 1):
+        part = owner[top:bottom, left:right]
+        if part.any():
+            raise overlap_error(areas[int(part.max()) - 1][0], label, name)
+        part[...] = number
 
 
 def _check_triangles(scene: Scene20, name: str) -> None:
