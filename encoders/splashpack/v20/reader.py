@@ -159,6 +159,7 @@ def _read_script(file: _PackReader, at: int) -> tuple[bytes, int]:
     record = LUA_FILE.unpack_one(file.data, file.places.sections["lua_count"], file.name)
     file.expect("offset", record["offset"], at)
     script = file.data[at : at + record["length"]]
+    # A script of no bytes is none, and the header does not count it.
     file.expect("length", record["length"], len(script) or None)
     return script, at + len(script)
 
