@@ -106,15 +106,10 @@ def draw(pack: Splashpack, view: Ints) -> Bytes:
 
 def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     """Fill a triangle without its right and bottom edges; texels of word 0 are holes."""
-    left, top = np.maximum(triangle.screen.min(axis=0), 0).tolist()
-    right, bottom = np.minimum(triangle.screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
-    y, x = np.mgrid[top:bottom, left:right]
-    covered = _barycentric(triangle.screen, x, y)
+    covered = cover(triangle.screen)
     if covered is None:
         return
-    weights, inside = covered
-    rows, columns = np.nonzero(inside)
-    share = weights[:, rows, columns]
+    rows, columns, share = covered
     # A little more, so that rounding does not turn a whole coordinate into its neighbour.
     u, v = (np.floor(share.T @ triangle.uv[:, axis] + 1e-6).astype(np.int64) for axis in range(2))
     words = triangle.page[v, np.minimum(u, triangle.page.shape[1] - 1)]
@@ -123,7 +118,20 @@ def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     # A tint of 128 leaves the texel as it is; the result saturates.
     lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)
     shown = words != 0
-    pixels[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)
+    pixels[rows[shown], columns[shown]] = expand_bits(lit[shown], 5)
+
+
+def cover(screen: Ints) -> tuple[Ints, Ints, npt.NDArray[np.float64]] | None:
+    """Return rows and columns of the pixels of a triangle, and the weights of its corners there."""
+    left, top = np.maximum(screen.min(axis=0), 0).tolist()
+    right, bottom = np.minimum(screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
+    y, x = np.mgrid[top:bottom, left:right]
+    found = _barycentric(screen, x, y)
+    if found is None:
+        return None
+    weights, inside = found
+    rows, columns = np.nonzero(inside)
+    return rows + top, columns + left, weights[:, rows, columns]
 
 
 def _barycentric(

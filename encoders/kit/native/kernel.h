@@ -26,6 +26,7 @@
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
 #define KERNELS                                                                                   \
+    KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
