@@ -26,8 +26,9 @@ class SourceFormat:
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
       crash. A format that is converted declares no other function: it is taken as glTF.
 
-    An image is recognised by its `magic`, all of it, because names inside a model may be wrong
-    or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
+    An image is recognised by its `magic`, all of it, or by one of `other_magic`, which its file
+    begins with instead, because names inside a model may be wrong or missing; a format without
+    magic is recognised by its suffix. `percent_encoded` tells how
     files are named inside. `package` is an optional library that the functions import, and `extra`
     the extra of this project that installs it.
     """
@@ -41,6 +42,7 @@ class SourceFormat:
     sound: str = ""
     convert: str = ""
     magic: tuple[Magic, ...] = ()
+    other_magic: tuple[bytes, ...] = ()
     percent_encoded: bool = False
     package: str = ""
     extra: str = ""
