@@ -22,7 +22,7 @@ class SourceFormat:
     - `model`: (inputs, source, split, with_materials) -> Model;
     - `image`: (data, name) -> RGBA8 array, top row first. Where `image_warns` is set it also takes
       a function to call with each warning about a fault that does not change pixels;
-    - `sound`: (data, name) -> Sound;
+    - `sound`: (data, name, warn) -> Sound, where `warn` takes warnings;
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
       crash. A format that is converted declares no other function: it is taken as glTF.
 

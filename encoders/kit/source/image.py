@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from encoders.kit.source.content import content_warning, image_format
-from encoders.kit.source.image_header import Warn
 from encoders.kit.source.registry import load_reader
+from encoders.kit.warning import Warn
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,8 +5,7 @@ It needs the standard library only, because surveys use it where nothing heavy m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.image_limit import check_image_size
@@ -16,14 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Takes what a user should know of an image that was read in spite of a fault.
-Warn: TypeAlias = "Callable[[str], object]"
 # From this orientation on, rows of the file are columns of the picture.
 _FIRST_TURNED = 5
-
-
-def ignore(_warning: str) -> None:
-    """Take a warning that nobody wants."""
 
 
 class ImageHeader(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gif.header import gif_header
-from encoders.kit.source.image_header import Warn, ignore
 from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.warning import Warn, ignore
 
 
 def decode_gif(data: bytes, name: str, warn: Warn = ignore) -> npt.NDArray[np.uint8]:

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import Warn, ignore
 from encoders.kit.source.jpeg.frame import jpeg_frame
 from encoders.kit.source.pillow import decode_with_pillow
-from encoders.kit.warning import grouped
+from encoders.kit.warning import Warn, grouped, ignore
 
 # Progressive encoders write about ten scans; each costs a pass over the whole picture.
 MAX_SCANS = 100

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import ignore
 from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
-from encoders.kit.warning import grouped
+from encoders.kit.warning import grouped, ignore
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, GREY_ALPHA, RGBA = 0, 2, 3, 4, 6

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import Warn, apply_orientation, ignore
+from encoders.kit.source.image_header import apply_orientation
 from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     CHANNELS,
@@ -30,7 +30,7 @@ from encoders.kit.source.png.chunk import (
     png_orientation,
     walk_chunks,
 )
-from encoders.kit.warning import grouped
+from encoders.kit.warning import Warn, grouped, ignore
 
 # Deflate cannot shrink more than this, so a header that promises more is a lie.
 _MAX_DEFLATE_RATIO = 1032

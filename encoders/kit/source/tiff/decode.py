@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.isolate import isolated
-from encoders.kit.source.image_header import Warn, ignore, shown_header
+from encoders.kit.source.image_header import shown_header
 from encoders.kit.source.pillow import decode_with_pillow
 from encoders.kit.source.tiff.header import tiff_header
+from encoders.kit.warning import Warn, ignore
 
 
 def decode_tiff(data: bytes, name: str, warn: Warn = ignore) -> npt.NDArray[np.uint8]:
