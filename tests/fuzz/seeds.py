@@ -15,7 +15,9 @@ from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import Builder, quad
 from tests.kit.png_maker import make_png
 from tests.kit.raster import make_psd, saved
+from tests.kit.test_compressed_sound import FILES
 from tests.kit.test_gltf_fuzz import CHAIN, packed, rich
+from tests.kit.test_wav_kind import ADPCM_FILES
 
 Project = dict[str, bytes]
 
@@ -128,6 +130,9 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "bc3.dds": saved("DDS", "RGBA", pixel_format="DXT5"),
         "mono.wav": _wav(1, 2),
         "stereo.wav": _wav(2, 3),
+        "ima.wav": ADPCM_FILES[0],
+        "microsoft.wav": ADPCM_FILES[1],
+        **{f"sound-{name}": data for name, data in FILES.items()},
     }
     found = {"a.obj": (obj, "assets/a.obj"), "a.mtl": (obj, "assets/a.mtl")}
     for name, data in models.items():

@@ -27,6 +27,7 @@ from pipeline.content.code import Code, digest_file
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
 from tests.kit.raster import make_psd
+from tests.kit.test_compressed_sound import FILES as SOUNDS
 from tests.pipeline.game import ROOT, Game
 
 SOURCE = "encoders.kit.source"
@@ -229,6 +230,7 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     sources |= {"k.tif": picture("TIFF"), "l.dds": picture("DDS")}
     sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
     sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
+    sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)
