@@ -17,6 +17,7 @@ from tests.kit.png_maker import make_png
 from tests.kit.raster import make_psd, saved
 from tests.kit.test_compressed_sound import FILES
 from tests.kit.test_gltf_fuzz import CHAIN, packed, rich
+from tests.kit.test_trimesh_format import QUADS
 from tests.kit.test_wav_kind import ADPCM_FILES
 
 Project = dict[str, bytes]
@@ -111,6 +112,7 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "chain.glb": CHAIN,
         "meshopt.glb": packed(),
         "draco.glb": _draco(),
+        **{f"quad-{name}": data for name, data in QUADS.items()},
         "sign.fbx": sign("p.png").data(),
     }
     alone = {

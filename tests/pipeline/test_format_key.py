@@ -28,6 +28,7 @@ from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
 from tests.kit.raster import make_psd
 from tests.kit.test_compressed_sound import FILES as SOUNDS
+from tests.kit.test_trimesh_format import QUADS
 from tests.pipeline.game import ROOT, Game
 
 SOURCE = "encoders.kit.source"
@@ -231,6 +232,8 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
     sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
     sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
+    sources |= {f"q{name}": data for name, data in QUADS.items()}
+    sources["wood grain.png"] = picture("PNG")
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)
