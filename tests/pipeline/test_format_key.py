@@ -232,7 +232,7 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
     sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
     sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
-    sources |= {f"q{name}": data for name, data in QUADS.items()}
+    sources |= {f"q{k}{name}": data for k, (name, data) in enumerate(QUADS.items())}
     sources["wood grain.png"] = picture("PNG")
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():

@@ -128,6 +128,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
             runner.session, runner.worker_count, runner.cluster = session, num_process, cluster
+            runner.source_results = self.loader.source_results
             result: int = runner.run_all(self.control.task_dispatcher())
             return result
 
