@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 
 import pytest
 
 from pipeline.doit_plugin.command.watch import what_to_build
-from tests.pipeline.game import Game
+from tests.kit.glb_builder import quad
+from tests.pipeline.game import ROOT, Game
 
 # doit does not close what it reads a command's words from.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
@@ -144,3 +147,31 @@ def test_watch_builds_when_a_file_changes_that_sources_are_made_from(drawn: Game
     assert what_to_build(root, [], ["art/words.list"]) == ["toy:*"]
     assert what_to_build(root, [], ["dodo.py"]) == ["toy:*"]
     assert what_to_build(root, [], ["art/notes.list"]) is None
+
+
+# Stands in for Blender: writes a model to where the expression says.
+BLENDER = """#!{python}
+import pathlib, re, sys
+blend, expression = pathlib.Path(sys.argv[2]), sys.argv[-1]
+assert blend.suffix == ".blend"
+glb = re.search(r"filepath='([^']+)'", expression)[1]
+pathlib.Path(glb).write_bytes(blend.read_bytes())
+"""
+
+
+def test_recipe_for_blender_builds_what_it_exports(game: Game, monkeypatch) -> None:
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
+    recipe = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert recipe is not None
+    game.write("dodo.py", game.read("dodo.py").decode() + recipe[1])
+    game.write("bin/blender", BLENDER.replace("{python}", sys.executable))
+    game.path("bin/blender").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{game.path('bin')}{os.pathsep}{os.environ['PATH']}")
+    game.remove("manifests/toy.toml")
+    game.remove("encoders/toy.py")
+    game.write("manifests/kac.toml", 'target = "kac"\n[[asset]]\nsource = "assets/**/*.glb"\n')
+    game.write("art/barrel.blend", quad().glb())
+    ran = game.doit("kac")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.built == ["kac:models/barrel"]
+    assert game.doit("kac").built == []
