@@ -512,6 +512,16 @@ class Session:
             seen |= readers
         return seen
 
+    def sources_of(self, task: str) -> list[str]:
+        """Return the source files that a node reads."""
+        from encoders.kit.plan import Source
+        from pipeline.state.node_table import NodeTable
+
+        nodes = self.build.nodes if self.build else NodeTable(self.project.state)
+        planned = nodes.planned(task)
+        inputs = planned.node.inputs.values() if planned else ()
+        return [one.path for one in inputs if isinstance(one, Source)]
+
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]

@@ -119,6 +119,10 @@ class Manifests:
             found.append(replace(one, line=line))
         return found
 
+    def values(self, stem: str) -> dict[str, Any]:
+        """Return a manifest's values, as far as it can be read."""
+        return self._parse(stem)[0]
+
     def target(self, stem: str) -> str:
         """Return the target that a manifest names; its own name where it names none."""
         return str(self._parse(stem)[0].get("target", stem))

@@ -26,6 +26,9 @@ from encoders.kit.source.registry import (
 from pipeline.content.code import Code, digest_file
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
+from tests.kit.raster import make_psd
+from tests.kit.test_compressed_sound import FILES as SOUNDS
+from tests.kit.test_trimesh_format import QUADS
 from tests.pipeline.game import ROOT, Game
 
 SOURCE = "encoders.kit.source"
@@ -224,7 +227,13 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     pytest.importorskip("ufbx")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG"), "b.jpg": picture("JPEG")}
     sources |= {"f.webp": picture("WEBP"), "g.avif": picture("AVIF")}
+    sources |= {"h.bmp": picture("BMP"), "i.tga": picture("TGA"), "j.gif": picture("GIF")}
+    sources |= {"k.tif": picture("TIFF"), "l.dds": picture("DDS")}
+    sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
     sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
+    sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
+    sources |= {f"q{k}{name}": data for k, (name, data) in enumerate(QUADS.items())}
+    sources["wood grain.png"] = picture("PNG")
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)

@@ -163,6 +163,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             runner.session, runner.worker_count, runner.cluster = session, count, cluster
             # The memory of a cluster's machines is not ours to measure.
             runner.memory_limit = None if cluster else memory_limit(session, memory)
+            runner.source_results = self.loader.source_results
             files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())
