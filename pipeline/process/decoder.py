@@ -20,6 +20,7 @@ from encoders.kit.error import EncodeError
 from pipeline.content.code import changed_since, load_function
 from pipeline.content.target_error import describe_error
 from pipeline.process.isolate import LENGTH
+from pipeline.process.scratch import install_scratch
 from pipeline.process.worker import plain_error, prepare_encoders
 
 # The parent ends an overdue call; this process waits longer, for the case that there is none.
@@ -32,7 +33,7 @@ MAX_IDLE_BYTES = 1 << 29
 Answer = tuple[str, Any, bool]
 
 
-def main(root: str) -> None:
+def main(root: str, scratch: str) -> None:
     """Answer calls until the pipe is closed."""
     # Libraries may print; that must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -40,6 +41,7 @@ def main(root: str) -> None:
     _end_with_parent()
     _forbid_core_files()
     prepare_encoders(root)
+    install_scratch(scratch)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
     while True:

@@ -26,7 +26,12 @@ from pipeline.process.isolate import install_runner
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
 PURE_VARIABLE = "CARTWRIGHT_PURE"
-SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SINGLE_THREADED = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PXR_WORK_THREAD_LIMIT",
+)
 
 
 def prepare_process(root: str) -> list[str]:

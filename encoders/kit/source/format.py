@@ -24,7 +24,11 @@ class SourceFormat:
       a function to call with each warning about a fault that does not change pixels;
     - `sound`: (data, name) -> Sound;
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
-      crash. A format that is converted declares no other function: it is taken as glTF.
+      crash. A format that is converted declares no other function but `layers`: it is taken as
+      glTF;
+    - `layers`: (data, name) -> a survey whose `refs` are the files that this one is composed
+      with. Then `convert` is (files, name, with_data) -> (GLB, warnings): `files` are the source
+      and all its layers by path, and without data the GLB only has to be good for a survey.
 
     An image is recognised by its `magic`, all of it, because names inside a model may be wrong
     or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
@@ -40,6 +44,7 @@ class SourceFormat:
     image_warns: bool = False
     sound: str = ""
     convert: str = ""
+    layers: str = ""
     magic: tuple[Magic, ...] = ()
     percent_encoded: bool = False
     package: str = ""

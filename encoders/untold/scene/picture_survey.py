@@ -8,6 +8,7 @@ external buffer) counts as one of its own. Nothing heavy is imported: this runs 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -38,6 +39,18 @@ def survey_gltf_pictures(data: bytes, name: str) -> dict[str, Any]:
         if content is not None:
             image[DIGEST] = _digest(content)
     return survey
+
+
+@isolated
+def survey_composed_pictures(
+    data: bytes, name: str, layers: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """Return the same survey of a source that is composed of layers."""
+    from encoders.kit.source.conversion import compose
+
+    # Images inside of the source are data, so a survey without data would not have them.
+    glb, _ = compose({**layers, name: data}, name, with_data=False)
+    return survey_gltf_pictures(glb, name)
 
 
 @isolated

@@ -1,0 +1,239 @@
+"""USD as GLB: prims, meshes, materials, instances, skins and clips, through usd-core.
+
+The stage is shown as its file says: default variants, its default prim where it names one, what is
+visible and meant for rendering, at its start time. Axes become glTF's and units metres. Cameras,
+lights, curves and volumes are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from pxr import Tf, Usd, UsdGeom, UsdSkel
+
+from encoders.kit.error import EncodeError
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder, OutlineBuilder
+from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.usd.animation import convert_clips
+from encoders.kit.source.usd.frame import Frame
+from encoders.kit.source.usd.layer import damaged
+from encoders.kit.source.usd.material import Materials
+from encoders.kit.source.usd.mesh import Meshes
+from encoders.kit.source.usd.part import Part, number_parts
+from encoders.kit.source.usd.shape import is_shape
+from encoders.kit.source.usd.skeleton import Skeletons
+from encoders.kit.source.usd.stage import Opened, open_stage
+from encoders.kit.warning import grouped
+
+DEFINED = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
+# Prototypes of a point instancer may be below an `over`, so that they are not shown by themselves.
+PROTOTYPE = Usd.TraverseInstanceProxies(
+    Usd.PrimIsActive & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
+)
+HIDDEN_PURPOSES = ("guide", "proxy")
+SUBDIVISION, ANIMATED, BLEND_SHAPES = "subdivision", "animated", "blend shapes"
+
+
+def convert_usd(
+    files: Mapping[str, bytes], name: str, with_data: bool
+) -> tuple[bytes, list[str]]:
+    """Return a GLB with everything of a stage that targets can use, and warnings."""
+    opened = open_stage(files, name)
+    try:
+        return Scene(opened, with_data).convert(), opened.warnings
+    except Tf.ErrorException as error:
+        raise damaged(files[name], name, str(error)) from None
+
+
+class Scene:
+    """A stage while it is converted."""
+
+    def __init__(self, opened: Opened, with_data: bool) -> None:
+        self._opened, self._with_data = opened, with_data
+        self._glb = GlbBuilder() if with_data else OutlineBuilder()
+        self._frame = Frame.of_stage(opened.stage, opened.name)
+        self._materials = Materials(opened, self._glb)
+        self._meshes = Meshes(opened, self._glb, self._materials, self._frame, with_data)
+        self._skeletons = Skeletons(opened, self._frame)
+        self._roots: list[Part] = []
+        self._prototypes: dict[Any, Part] = {}
+        self._open_instancers: list[Any] = []
+        self._ignored: Counter[str] = Counter()
+
+    def convert(self) -> bytes:
+        """Return the GLB."""
+        for prim in self._shown_roots():
+            self._tree(prim, self._roots, DEFINED)
+        self._roots += [rig.root for rig in self._skeletons.rigs]
+        nodes, count, numbers = number_parts(self._roots)
+        skins = self._skeletons.store(self._glb, numbers)
+        document = spec.Document(
+            asset=spec.Asset(version="2.0"),
+            extensions_used=(TEXTURE_TRANSFORM,) if self._materials.has_transforms else (),
+            scene=0,
+            scenes=(spec.Scene(nodes=tuple(range(count))),),
+            nodes=nodes,
+            meshes=tuple(self._meshes.meshes),
+            materials=tuple(self._materials.materials),
+            textures=tuple(self._materials.textures),
+            images=tuple(self._materials.images),
+            samplers=tuple(self._materials.samplers),
+            skins=skins,
+            animations=convert_clips(
+                self._opened, self._frame, self._skeletons, self._glb, numbers
+            ),
+        )
+        self._opened.warnings += self._losses()
+        return self._glb.finish(document)
+
+    def _shown_roots(self) -> list[Any]:
+        """Return the prims to show: the default prim where there is one, else all at the root."""
+        stage = self._opened.stage
+        roots = list(stage.GetPseudoRoot().GetFilteredChildren(DEFINED))
+        default = stage.GetDefaultPrim()
+        if not default:
+            return roots
+        others = [one for one in roots if one != default and _has_meshes(one)]
+        if others:
+            names = ", ".join(f'"{one.GetName()}"' for one in others[:3])
+            self._warn("ignored", f'{names} beside the default prim "{default.GetName()}"')
+        return [default]
+
+    def _tree(self, root: Any, siblings: list[Part], predicate: Any) -> None:
+        """Convert a prim and what is below it, into a list of parts."""
+        waiting = [(root, siblings, "default")]
+        # A list instead of recursion: prims can be nested deeper than Python's calls.
+        while waiting:
+            prim, parts, purpose = waiting.pop()
+            imageable = UsdGeom.Imageable(prim)
+            if imageable and self._is_invisible(imageable):
+                continue
+            purpose = _purpose(imageable, purpose)
+            part = self._part(prim, purpose)
+            target = self._roots if part is not None and self._is_reset(prim) else parts
+            below = parts
+            if part is not None:
+                target.append(part)
+                below = part.children
+            if not prim.IsA(UsdGeom.PointInstancer):
+                children = prim.GetFilteredChildren(predicate)
+                # Backwards: the last in the list is the next.
+                waiting += [(child, below, purpose) for child in reversed(children)]
+
+    def _is_invisible(self, imageable: Any) -> bool:
+        value = imageable.GetVisibilityAttr().Get(self._opened.time)
+        return bool(value == UsdGeom.Tokens.invisible)
+
+    def _is_reset(self, prim: Any) -> bool:
+        xformable = UsdGeom.Xformable(prim)
+        return bool(xformable and xformable.GetResetXformStack())
+
+    def _part(self, prim: Any, purpose: str) -> Part | None:
+        """Return the node of a prim, None where it has no place."""
+        if prim.IsA(UsdSkel.Root):
+            self._skeletons.populate(prim)
+        xformable = UsdGeom.Xformable(prim)
+        if not xformable or prim.IsA(UsdSkel.Skeleton):
+            return None
+        local = xformable.GetLocalTransformation(self._opened.time)
+        part = Part(prim.GetName(), self._frame.matrix(local))
+        if purpose in HIDDEN_PURPOSES:
+            return part
+        if xformable.TransformMightBeTimeVarying():
+            self._ignored[ANIMATED] += 1
+        if prim.IsA(UsdGeom.Mesh) or is_shape(prim):
+            self._show(prim, part)
+        elif prim.IsA(UsdGeom.PointInstancer):
+            self._instance(prim, part)
+        elif prim.IsA(UsdGeom.Gprim):
+            self._ignored[prim.GetTypeName()] += 1
+        return part
+
+    def _show(self, prim: Any, part: Part) -> None:
+        """Give a node its mesh and its skin."""
+        bound = self._skeletons.bound(prim)
+        if bound is None:
+            part.mesh = self._meshes.place(prim, None, None)
+            return
+        part.skin, query = bound
+        if query.HasBlendShapes():
+            self._ignored[BLEND_SHAPES] += 1
+        points = UsdGeom.PointBased(prim).GetPointsAttr().Get(self._opened.time) or ()
+        weights = None
+        if self._with_data and len(points):
+            weights = self._skeletons.weights(query, part.skin, len(points))
+            part.skin = None if weights is None else part.skin
+        part.mesh = self._meshes.place(prim, self._skeletons.bind_matrix(query), weights)
+
+    def _instance(self, prim: Any, part: Part) -> None:
+        """Give a point instancer a node for each instance, which shares its prototype's meshes."""
+        instancer, time = UsdGeom.PointInstancer(prim), self._opened.time
+        if prim.GetPath() in self._open_instancers:
+            facts = {"file": self._opened.name, "prim": prim.GetPath()}
+            raise EncodeError("a point instancer contains itself", facts)
+        self._open_instancers.append(prim.GetPath())
+        targets = instancer.GetPrototypesRel().GetForwardedTargets()
+        prototypes = [self._prototype(prim.GetStage().GetPrimAtPath(path)) for path in targets]
+        self._open_instancers.pop()
+        kinds = np.array(instancer.GetProtoIndicesAttr().Get(time) or (), np.int64)
+        mask = instancer.ComputeMaskAtTime(time)
+        placed = instancer.ComputeInstanceTransformsAtTime(
+            time, time, UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
+        )
+        for number, (kind, matrix) in enumerate(zip(kinds.tolist(), placed, strict=False)):
+            is_shown = number >= len(mask) or mask[number]
+            if is_shown and 0 <= kind < len(prototypes):
+                name = f"{prim.GetName()}_{number}"
+                children = list(prototypes[kind].children)
+                part.children.append(Part(name, self._frame.matrix(matrix), children=children))
+
+    def _prototype(self, prim: Any) -> Part:
+        """Return a part whose children are what a prototype shows."""
+        if not prim:
+            return Part("")
+        path = prim.GetPath()
+        if path not in self._prototypes:
+            found = Part(prim.GetName())
+            self._tree(prim, found.children, PROTOTYPE)
+            self._prototypes[path] = found
+        return self._prototypes[path]
+
+    def _losses(self) -> list[str]:
+        """Return warnings about what was left out, with how often."""
+        self._opened.warnings += []
+        found = []
+        for what, count in sorted((self._ignored + self._meshes.losses).items()):
+            said = TEXTS.get(what)
+            if said is not None:
+                found.append((said[0], said[1].format(count=count)))
+            elif " of " in what:
+                found.append(("damage", f"{what} do not fit the mesh; left out"))
+            else:
+                found.append(("feature", f"{count} of type {what}, left out"))
+        return [grouped(group, f"{self._opened.name}: {text}") for group, text in found]
+
+    def _warn(self, group: str, text: str) -> None:
+        self._opened.warnings.append(grouped(group, f"{self._opened.name}: {text}"))
+
+
+TEXTS = {
+    SUBDIVISION: ("feature", "{count} subdivision surfaces are shown by their cages"),
+    ANIMATED: ("animation", "{count} moving prims stand still; only skeletons are animated"),
+    BLEND_SHAPES: ("feature", "{count} meshes have blend shapes, left out"),
+}
+
+
+def _purpose(imageable: Any, inherited: str) -> str:
+    """Return the purpose of a prim: its own, else that of what is above it."""
+    attribute = imageable.GetPurposeAttr() if imageable else None
+    if attribute and attribute.HasAuthoredValue():
+        return str(attribute.Get())
+    return inherited
+
+
+def _has_meshes(root: Any) -> bool:
+    return any(prim.IsA(UsdGeom.Gprim) for prim in Usd.PrimRange(root, DEFINED))
