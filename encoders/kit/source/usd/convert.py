@@ -8,7 +8,7 @@ lights, curves and volumes are left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from encoders.kit.source.usd.animation import convert_clips
 from encoders.kit.source.usd.frame import Frame
 from encoders.kit.source.usd.layer import damaged
 from encoders.kit.source.usd.material import Materials
-from encoders.kit.source.usd.mesh import Meshes
+from encoders.kit.source.usd.mesh import Meshes, Shown
 from encoders.kit.source.usd.part import Part, number_parts
 from encoders.kit.source.usd.shape import is_shape
 from encoders.kit.source.usd.skeleton import Skeletons
@@ -33,6 +33,19 @@ DEFINED = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
 # Prototypes of a point instancer may be below an `over`, so that they are not shown by themselves.
 PROTOTYPE = Usd.TraverseInstanceProxies(
     Usd.PrimIsActive & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
+)
+NO_NAMES: frozenset[str] = frozenset()
+MESH, SHAPE, INSTANCER, GPRIM = "mesh", "shape", "instancer", "gprim"
+SKELETON_ROOT, SKELETON, PLACE = "skeleton root", "skeleton", "place"
+# What a prim is to us; the first that is true counts.
+KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
+    (MESH, lambda prim: prim.IsA(UsdGeom.Mesh)),
+    (SHAPE, is_shape),
+    (INSTANCER, lambda prim: prim.IsA(UsdGeom.PointInstancer)),
+    (GPRIM, lambda prim: prim.IsA(UsdGeom.Gprim)),
+    (SKELETON_ROOT, lambda prim: prim.IsA(UsdSkel.Root)),
+    (SKELETON, lambda prim: prim.IsA(UsdSkel.Skeleton)),
+    (PLACE, lambda prim: prim.IsA(UsdGeom.Xformable)),
 )
 HIDDEN_PURPOSES = ("guide", "proxy")
 SUBDIVISION, ANIMATED, BLEND_SHAPES = "subdivision", "animated", "blend shapes"
@@ -63,6 +76,7 @@ class Scene:
         self._prototypes: dict[Any, Part] = {}
         self._open_instancers: list[Any] = []
         self._ignored: Counter[str] = Counter()
+        self._kinds: dict[str, str] = {}
 
     def convert(self) -> bytes:
         """Return the GLB."""
@@ -105,59 +119,73 @@ class Scene:
 
     def _tree(self, root: Any, siblings: list[Part], predicate: Any) -> None:
         """Convert a prim and what is below it, into a list of parts."""
-        waiting = [(root, siblings, "default")]
+        waiting = [(root, siblings, "default", NO_NAMES)]
         # A list instead of recursion: prims can be nested deeper than Python's calls.
         while waiting:
-            prim, parts, purpose = waiting.pop()
-            imageable = UsdGeom.Imageable(prim)
-            if imageable and self._is_invisible(imageable):
+            prim, parts, purpose, inherited = waiting.pop()
+            own = frozenset(prim.GetAuthoredPropertyNames())
+            if "visibility" in own and self._value(prim, "visibility") == "invisible":
                 continue
-            purpose = _purpose(imageable, purpose)
-            part = self._part(prim, purpose)
-            target = self._roots if part is not None and self._is_reset(prim) else parts
+            if "purpose" in own:
+                purpose = str(self._value(prim, "purpose"))
+            children = prim.GetFilteredChildren(predicate)
+            shown = Shown(prim, own, inherited, bool(children), self._kind(prim) == MESH)
+            part = self._part(shown, purpose)
             below = parts
             if part is not None:
-                target.append(part)
+                (self._roots if self._is_reset(shown) else parts).append(part)
                 below = part.children
-            if not prim.IsA(UsdGeom.PointInstancer):
-                children = prim.GetFilteredChildren(predicate)
+            if children and self._kind(prim) != INSTANCER:
+                names = inherited | {name for name in own if name.startswith("primvars:")}
                 # Backwards: the last in the list is the next.
-                waiting += [(child, below, purpose) for child in reversed(children)]
+                waiting += [(child, below, purpose, names) for child in reversed(children)]
 
-    def _is_invisible(self, imageable: Any) -> bool:
-        value = imageable.GetVisibilityAttr().Get(self._opened.time)
-        return bool(value == UsdGeom.Tokens.invisible)
+    def _value(self, prim: Any, name: str) -> Any:
+        return prim.GetAttribute(name).Get(self._opened.time)
 
-    def _is_reset(self, prim: Any) -> bool:
-        xformable = UsdGeom.Xformable(prim)
-        return bool(xformable and xformable.GetResetXformStack())
+    def _kind(self, prim: Any) -> str:
+        """Return what a prim is to us, which its type decides."""
+        name = prim.GetTypeName()
+        if name not in self._kinds:
+            self._kinds[name] = next((kind for kind, test in KINDS if test(prim)), "")
+        return self._kinds[name]
 
-    def _part(self, prim: Any, purpose: str) -> Part | None:
+    def _is_reset(self, shown: Shown) -> bool:
+        if "xformOpOrder" not in shown.own:
+            return False
+        return bool(UsdGeom.Xformable(shown.prim).GetResetXformStack())
+
+    def _part(self, shown: Shown, purpose: str) -> Part | None:
         """Return the node of a prim, None where it has no place."""
-        if prim.IsA(UsdSkel.Root):
+        prim, kind = shown.prim, self._kind(shown.prim)
+        if kind == SKELETON_ROOT:
             self._skeletons.populate(prim)
-        xformable = UsdGeom.Xformable(prim)
-        if not xformable or prim.IsA(UsdSkel.Skeleton):
+        if kind in ("", SKELETON):
             return None
-        local = xformable.GetLocalTransformation(self._opened.time)
-        part = Part(prim.GetName(), self._frame.matrix(local))
-        if purpose in HIDDEN_PURPOSES:
+        part = Part(prim.GetName())
+        is_hidden = purpose in HIDDEN_PURPOSES
+        if "xformOpOrder" in shown.own:
+            xformable = UsdGeom.Xformable(prim)
+            local = xformable.GetLocalTransformation(self._opened.time)
+            part.matrix = self._frame.matrix(local)
+            if not is_hidden and xformable.TransformMightBeTimeVarying():
+                self._ignored[ANIMATED] += 1
+        if is_hidden:
             return part
-        if xformable.TransformMightBeTimeVarying():
-            self._ignored[ANIMATED] += 1
-        if prim.IsA(UsdGeom.Mesh) or is_shape(prim):
-            self._show(prim, part)
-        elif prim.IsA(UsdGeom.PointInstancer):
+        if kind in (MESH, SHAPE):
+            self._show(shown, part)
+        elif kind == INSTANCER:
             self._instance(prim, part)
-        elif prim.IsA(UsdGeom.Gprim):
+        elif kind == GPRIM:
             self._ignored[prim.GetTypeName()] += 1
         return part
 
-    def _show(self, prim: Any, part: Part) -> None:
+    def _show(self, shown: Shown, part: Part) -> None:
         """Give a node its mesh and its skin."""
+        prim = shown.prim
         bound = self._skeletons.bound(prim)
         if bound is None:
-            part.mesh = self._meshes.place(prim, None, None)
+            part.mesh = self._meshes.place(shown, None, None)
             return
         part.skin, query = bound
         if query.HasBlendShapes():
@@ -167,7 +195,7 @@ class Scene:
         if self._with_data and len(points):
             weights = self._skeletons.weights(query, part.skin, len(points))
             part.skin = None if weights is None else part.skin
-        part.mesh = self._meshes.place(prim, self._skeletons.bind_matrix(query), weights)
+        part.mesh = self._meshes.place(shown, self._skeletons.bind_matrix(query), weights)
 
     def _instance(self, prim: Any, part: Part) -> None:
         """Give a point instancer a node for each instance, which shares its prototype's meshes."""
@@ -204,7 +232,6 @@ class Scene:
 
     def _losses(self) -> list[str]:
         """Return warnings about what was left out, with how often."""
-        self._opened.warnings += []
         found = []
         for what, count in sorted((self._ignored + self._meshes.losses).items()):
             said = TEXTS.get(what)
@@ -225,14 +252,6 @@ TEXTS = {
     ANIMATED: ("animation", "{count} moving prims stand still; only skeletons are animated"),
     BLEND_SHAPES: ("feature", "{count} meshes have blend shapes, left out"),
 }
-
-
-def _purpose(imageable: Any, inherited: str) -> str:
-    """Return the purpose of a prim: its own, else that of what is above it."""
-    attribute = imageable.GetPurposeAttr() if imageable else None
-    if attribute and attribute.HasAuthoredValue():
-        return str(attribute.Get())
-    return inherited
 
 
 def _has_meshes(root: Any) -> bool:

@@ -19,6 +19,7 @@ from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, transform
 from encoders.kit.source.polygon_mesh import (
     Attributes,
+    Floats,
     Geometry,
     Integers,
     Weights,
@@ -33,8 +34,27 @@ from encoders.kit.source.usd.stage import Opened
 
 # What glTF's v, from the top, is of USD's: 1 - v.
 FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
+NOTHING = np.zeros(0, np.int64)
 UV_TYPES = ("texCoord2f[]", "texCoord2d[]", "texCoord2h[]")
 UV_NAMES = ("st", "st0", "uv", "UVMap", "map1")
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A gprim with the names of its own properties and of the primvars above it.
+
+    Asking for a value that nobody wrote costs as much as for one that is there.
+    """
+
+    prim: Any
+    own: frozenset[str]
+    inherited: frozenset[str]
+    has_children: bool
+    is_mesh: bool
+
+    def has(self, name: str) -> bool:
+        """Tell whether a primvar can have a value."""
+        return name in self.own or name in self.inherited
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,77 +79,97 @@ class Meshes:
         self._with_data = with_data
         self._numbers: dict[Any, int | None] = {}
 
-    def place(self, prim: Any, bind: Doubles | None, weights: Weights | None) -> int | None:
+    def place(self, shown: Shown, bind: Doubles | None, weights: Weights | None) -> int | None:
         """Return the number of the mesh of a gprim, None where it has no triangles.
 
         A skinned mesh is moved to where it was bound, by `bind`.
         """
-        double_sided = bool(UsdGeom.Gprim(prim).GetDoubleSidedAttr().Get(self._opened.time))
-        is_blended = self._is_translucent(prim)
-        bound = self._materials.bound(prim)
-        material = self._materials.number(bound, double_sided=double_sided, blended=is_blended)
+        prim = shown.prim
+        sides = {
+            "double_sided": "doubleSided" in shown.own and bool(self._value(prim, "doubleSided")),
+            "blended": self._is_translucent(shown),
+        }
+        material = self._materials.number(self._materials.bound(prim), **sides)
         subsets = [
-            (self._subset_material(one, double_sided, is_blended), one.GetIndicesAttr())
-            for one in UsdGeom.Subset.GetGeomSubsets(
-                UsdGeom.Imageable(prim), UsdGeom.Tokens.face, "materialBind"
-            )
+            (self._materials.number(self._materials.bound(one.GetPrim()), **sides), one)
+            for one in self._subsets(shown)
         ]
         origin = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = origin.GetPath(), material, tuple(number for number, _ in subsets)
         # Weights are those of the path, so a skinned mesh in instances is one mesh as well.
         if key not in self._numbers:
-            self._numbers[key] = self._convert(prim, material, subsets, (bind, weights))
+            self._numbers[key] = self._convert(shown, material, subsets, (bind, weights))
         return self._numbers[key]
 
-    def _subset_material(self, subset: Any, double_sided: bool, blended: bool) -> int:
-        bound = self._materials.bound(subset.GetPrim())
-        return self._materials.number(bound, double_sided=double_sided, blended=blended)
+    def _subsets(self, shown: Shown) -> list[Any]:
+        if not shown.has_children:
+            return []
+        found: list[Any] = UsdGeom.Subset.GetGeomSubsets(
+            UsdGeom.Imageable(shown.prim), UsdGeom.Tokens.face, "materialBind"
+        )
+        return found
 
-    def _is_translucent(self, prim: Any) -> bool:
-        opacity = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get(self._opened.time)
-        return opacity is not None and len(opacity) > 0 and min(opacity) < 1
+    def _value(self, prim: Any, name: str) -> Any:
+        return prim.GetAttribute(name).Get(self._opened.time)
+
+    def _is_translucent(self, shown: Shown) -> bool:
+        if not shown.has("primvars:displayOpacity"):
+            return False
+        table = self._primvar(shown, "displayOpacity", 1)
+        return table is not None and bool((table.values < 1).any())
 
     def _convert(
         self,
-        prim: Any,
+        shown: Shown,
         material: int,
         subsets: list[tuple[int, Any]],
         bound: tuple[Doubles | None, Weights | None],
     ) -> int | None:
-        shape = build_shape(prim, self._opened.time)
-        surface = self._surface(prim, shape)
+        prim = shown.prim
+        shape = None if shown.is_mesh else build_shape(prim, self._opened.time)
+        surface = self._surface(shown, shape)
         if surface is None:
             return None
         materials = self._face_materials(surface, material, subsets)
         store = self._store if self._with_data else self._store_outline
-        primitives = store(prim, surface, shape, materials, bound)
+        primitives = store(shown, surface, shape, materials, bound)
         if not primitives:
             return None
         self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
         return len(self.meshes) - 1
 
-    def _surface(self, prim: Any, shape: Shape | None) -> Surface | None:
+    def _surface(self, shown: Shown, shape: Shape | None) -> Surface | None:
         if shape is not None:
-            topology = Topology(shape.sizes, shape.corners)
-            return Surface(shape.points, topology, False, np.zeros(0, np.int64))
-        mesh, time = UsdGeom.Mesh(prim), self._opened.time
-        points, sizes = mesh.GetPointsAttr().Get(time), mesh.GetFaceVertexCountsAttr().Get(time)
-        corners = mesh.GetFaceVertexIndicesAttr().Get(time)
+            topology = Topology(shape.sizes, shape.corners, len(shape.points))
+            return Surface(shape.points, topology, False, NOTHING)
+        prim = shown.prim
+        points, sizes, corners = (
+            self._value(prim, name)
+            for name in ("points", "faceVertexCounts", "faceVertexIndices")
+        )
         if not points or not sizes or not corners:
             return None
-        scheme = mesh.GetSubdivisionSchemeAttr().Get(time)
-        if scheme != UsdGeom.Tokens.none and scheme is not None:
+        # A mesh without the word is a subdivision surface.
+        has_scheme = "subdivisionScheme" in shown.own
+        if not has_scheme or self._value(prim, "subdivisionScheme") != UsdGeom.Tokens.none:
             self.losses["subdivision"] += 1
-        topology = Topology(np.array(sizes, np.int64), np.array(corners, np.int64))
-        self._check(prim, topology, len(points))
-        holes = mesh.GetHoleIndicesAttr().Get(time)
-        is_left = mesh.GetOrientationAttr().Get(time) == UsdGeom.Tokens.leftHanded
-        return Surface(np.array(points), topology, is_left, np.array(holes or (), np.int64))
+        topology = Topology(
+            np.array(sizes, np.int64), np.array(corners, np.int64), len(points)
+        )
+        self._check(prim, topology)
+        is_left = (
+            "orientation" in shown.own
+            and self._value(prim, "orientation") == UsdGeom.Tokens.leftHanded
+        )
+        holes = self._value(prim, "holeIndices") if "holeIndices" in shown.own else None
+        return Surface(
+            np.array(points), topology, is_left, np.array(holes, np.int64) if holes else NOTHING
+        )
 
-    def _check(self, prim: Any, topology: Topology, count: int) -> None:
+    def _check(self, prim: Any, topology: Topology) -> None:
         """Refuse faces that refer to no point, or that do not add up."""
         sizes, points = topology.sizes, topology.points
-        facts = {"file": self._opened.name, "mesh": prim.GetPath()}
+        facts, count = self._facts(prim), topology.count
         if sizes.min(initial=0) < 0 or int(sizes.sum()) != len(points):
             facts |= {"corners of faces": int(sizes.sum()), "indices": len(points)}
             raise EncodeError("the faces of a mesh do not fit its indices", facts)
@@ -141,8 +181,9 @@ class Meshes:
         self, surface: Surface, material: int, subsets: list[tuple[int, Any]]
     ) -> Integers:
         found = np.full(len(surface.topology.sizes), material)
-        for number, indices in subsets:
-            faces = np.array(indices.Get(self._opened.time) or (), np.int64)
+        for number, subset in subsets:
+            indices = subset.GetIndicesAttr().Get(self._opened.time)
+            faces = np.array(indices or (), np.int64)
             found[faces[(faces >= 0) & (faces < len(found))]] = number
         return found
 
@@ -153,7 +194,7 @@ class Meshes:
 
     def _store_outline(
         self,
-        prim: Any,
+        shown: Shown,
         surface: Surface,
         shape: Shape | None,
         materials: Integers,
@@ -162,7 +203,7 @@ class Meshes:
         """Store what a survey looks at: bounds, and how many triangles each material has."""
         points = self._points(surface, bound[0])
         if not np.isfinite(points).all():
-            raise EncodeError("a position is not finite", self._facts(prim))
+            raise EncodeError("a position is not finite", self._facts(shown.prim))
         position = self._glb.accessor(points, with_bounds=True)
         triangles = np.where(self._is_shown(surface), surface.topology.sizes - 2, 0).clip(0)
         primitives = []
@@ -170,10 +211,11 @@ class Meshes:
             count = int(triangles[materials == number].sum())
             if count:
                 indices = self._glb.accessor(np.broadcast_to(np.uint32(0), 3 * count))
-                shown = None if number == NO_MATERIAL else number
                 primitives.append(
                     spec.Primitive(
-                        attributes={"POSITION": position}, indices=indices, material=shown
+                        attributes={"POSITION": position},
+                        indices=indices,
+                        material=None if number == NO_MATERIAL else number,
                     )
                 )
         return tuple(primitives)
@@ -183,7 +225,7 @@ class Meshes:
 
     def _store(
         self,
-        prim: Any,
+        shown: Shown,
         surface: Surface,
         shape: Shape | None,
         materials: Integers,
@@ -193,15 +235,15 @@ class Meshes:
         topology = surface.topology
         attributes: Attributes = {
             "POSITION": (self._points(surface, bind), topology.points),
-            **self._normals(prim, topology, shape, bind),
-            **self._coordinates(prim, topology, shape),
+            **self._normals(shown, topology, shape, bind),
+            **self._coordinates(shown, topology, shape),
         }
         if set(materials.tolist()) & self._materials.shows_colors:
-            attributes |= self._colors(prim, topology)
-        corners, face = cut_polygons(topology.sizes, attributes, self._facts(prim))
+            attributes |= self._colors(shown, topology)
+        corners, face = cut_polygons(topology.sizes, attributes, self._facts(shown.prim))
         if len(surface.holes):
-            shown = self._is_shown(surface)[face]
-            corners, face = corners[shown], face[shown]
+            is_shown = self._is_shown(surface)[face]
+            corners, face = corners[is_shown], face[is_shown]
         if surface.is_left_handed:
             corners = corners[:, ::-1]
         geometry = Geometry(corners, face, attributes)
@@ -215,66 +257,65 @@ class Meshes:
             return points.astype("<f4")
 
     def _normals(
-        self, prim: Any, topology: Topology, shape: Shape | None, bind: Doubles | None
+        self, shown: Shown, topology: Topology, shape: Shape | None, bind: Doubles | None
     ) -> Attributes:
         if shape is not None:
             table: Table | None = Table(shape.normals, None, "faceVarying")
         else:
-            table = self._primvar(prim, "normals", 3)
-            if table is None:
-                mesh = UsdGeom.Mesh(prim)
-                value = mesh.GetNormalsAttr().Get(self._opened.time)
-                table = read_table(value, None, mesh.GetNormalsInterpolation(), 3)
+            table = self._primvar(shown, "normals", 3)
+            if table is None and "normals" in shown.own:
+                value = self._value(shown.prim, "normals")
+                kind = UsdGeom.Mesh(shown.prim).GetNormalsInterpolation()
+                table = read_table(value, None, kind, 3)
         if table is None:
             return {}
-        values = self._frame.directions(table.values.astype(np.float64))
+        fitted = self._fitted(shown, "normals", "NORMAL", table, topology)
+        return {key: (self._unit(values, bind), rows) for key, (values, rows) in fitted.items()}
+
+    def _unit(self, values: Floats, bind: Doubles | None) -> Floats:
+        """Turn normals and give them the length of one that glTF wants; zero stays zero."""
+        turned = self._frame.directions(values.astype(np.float64))
         if bind is not None:
             side = 1.0 if determinant(bind) >= 0 else -1.0
-            values = transform(cofactor(bind) * side, values)
-        length = np.sqrt((values * values).sum(axis=1, keepdims=True))
-        # glTF wants normals of length one; one of length zero stays what it is.
-        unit = (values / np.where(length == 0, 1, length)).astype("<f4")
-        return self._fitted(
-            prim, "normals", "NORMAL", Table(unit, table.indices, table.interpolation), topology
-        )
+            turned = transform(cofactor(bind) * side, turned)
+        square = turned * turned
+        length = np.sqrt(square[:, 0] + square[:, 1] + square[:, 2])[:, None]
+        return (turned / np.where(length == 0, 1, length)).astype("<f4")
 
-    def _coordinates(self, prim: Any, topology: Topology, shape: Shape | None) -> Attributes:
+    def _coordinates(self, shown: Shown, topology: Topology, shape: Shape | None) -> Attributes:
         if shape is not None:
             tables: list[Table | None] = [Table(shape.uv, None, "faceVarying")]
         else:
-            names = self._materials.uv_names or self._own_coordinates(prim)
-            tables = [self._primvar(prim, name, 2) for name in names]
+            names = self._materials.uv_names or self._own_coordinates(shown)
+            tables = [self._primvar(shown, name, 2) for name in names]
         while tables and tables[-1] is None:
             tables.pop()
         found: Attributes = {}
         for number, table in enumerate(tables):
             # A set that this mesh lacks keeps its number, because materials count on it.
             known = table or Table(np.zeros((1, 2), "<f4"), None, "constant")
-            flipped = Table(known.values * FLIP + ONE, known.indices, known.interpolation)
-            fitted = self._fitted(
-                prim, "coordinates", f"TEXCOORD_{number}", flipped, topology
-            )
+            fitted = self._fitted(shown, "coordinates", f"TEXCOORD_{number}", known, topology)
             if not fitted:
                 break
-            found |= fitted
+            found |= {key: (value * FLIP + ONE, rows) for key, (value, rows) in fitted.items()}
         return found
 
-    def _own_coordinates(self, prim: Any) -> list[str]:
+    def _own_coordinates(self, shown: Shown) -> list[str]:
         """Return the name of a mesh's coordinates, where no material tells which are used."""
-        api = UsdGeom.PrimvarsAPI(prim)
         for name in UV_NAMES:
-            if api.HasPrimvar(name):
+            if shown.has(f"primvars:{name}"):
                 return [name]
+        api = UsdGeom.PrimvarsAPI(shown.prim)
         typed = [one for one in api.GetPrimvarsWithValues() if str(one.GetTypeName()) in UV_TYPES]
         return [one.GetPrimvarName() for one in typed[:1]]
 
-    def _colors(self, prim: Any, topology: Topology) -> Attributes:
+    def _colors(self, shown: Shown, topology: Topology) -> Attributes:
         """Return vertex colours from the display colour and opacity."""
         color, opacity = (
             None if table is None else attribute_of(table, topology)
             for table in (
-                self._primvar(prim, "displayColor", 3),
-                self._primvar(prim, "displayOpacity", 1),
+                self._primvar(shown, "displayColor", 3),
+                self._primvar(shown, "displayOpacity", 1),
             )
         )
         if color is None and opacity is None:
@@ -287,10 +328,12 @@ class Meshes:
         # Both have rows of their own, so each corner gets the two side by side.
         joined = np.hstack([values[rows], shares[share_rows]]).clip(0, 1).astype("<f4")
         table = Table(joined, None, "faceVarying")
-        return self._fitted(prim, "display colours", "COLOR_0", table, topology)
+        return self._fitted(shown, "display colours", "COLOR_0", table, topology)
 
-    def _primvar(self, prim: Any, name: str, width: int) -> Table | None:
-        api = UsdGeom.PrimvarsAPI(prim)
+    def _primvar(self, shown: Shown, name: str, width: int) -> Table | None:
+        if not shown.has(f"primvars:{name}"):
+            return None
+        api = UsdGeom.PrimvarsAPI(shown.prim)
         found = api.GetPrimvar(name)
         if not found or not found.HasAuthoredValue():
             # Constant primvars are inherited.
@@ -302,10 +345,10 @@ class Meshes:
         return read_table(found.Get(time), indices, found.GetInterpolation(), width)
 
     def _fitted(
-        self, prim: Any, what: str, key: str, table: Table, topology: Topology
+        self, shown: Shown, what: str, key: str, table: Table, topology: Topology
     ) -> Attributes:
         found = attribute_of(table, topology)
         if found is None:
-            self.losses[f"{what} of {prim.GetPath()}"] += 1
+            self.losses[f"{what} of {shown.prim.GetPath()}"] += 1
             return {}
         return {key: found}

@@ -19,10 +19,11 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The faces of a mesh: corners of each, and the point of each corner."""
+    """The faces of a mesh: corners of each, the point of each corner, and how many points."""
 
     sizes: Integers
     points: Integers
+    count: int
 
     @cached_property
     def every_corner(self) -> Integers:
@@ -39,15 +40,15 @@ class Topology:
         """Row 0 for each corner."""
         return np.zeros(len(self.points), np.int64)
 
-    def rows(self, interpolation: str) -> Integers | None:
-        """Return the element of each corner, None for an unknown interpolation."""
+    def rows(self, interpolation: str) -> tuple[Integers, int] | None:
+        """Return the element of each corner and how many there are, None for an unknown kind."""
         if interpolation in ("vertex", "varying"):
-            return self.points
+            return self.points, self.count
         if interpolation == "faceVarying":
-            return self.every_corner
+            return self.every_corner, len(self.points)
         if interpolation == "uniform":
-            return self.face
-        return self.zeros if interpolation == "constant" else None
+            return self.face, len(self.sizes)
+        return (self.zeros, 1) if interpolation == "constant" else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,29 +79,38 @@ def attribute_of(
     table: Table, topology: Topology
 ) -> tuple[npt.NDArray[np.float32], Integers] | None:
     """Return values and the row of each corner, None where they do not fit the mesh."""
-    rows = topology.rows(table.interpolation)
-    if rows is None:
+    found = topology.rows(table.interpolation)
+    if found is None or found[1] > len(table.values if table.indices is None else table.indices):
         return None
+    rows = found[0]
     if table.indices is not None:
-        if int(rows.max(initial=-1)) >= len(table.indices):
-            return None
         rows = table.indices[rows]
-    if len(rows) and (int(rows.max()) >= len(table.values) or int(rows.min()) < 0):
-        return None
-    if table.interpolation == "faceVarying" and table.indices is None:
-        return _merged(table.values, rows)
+        if len(rows) and (int(rows.max()) >= len(table.values) or int(rows.min()) < 0):
+            return None
+    elif table.interpolation == "faceVarying":
+        return _merged(table.values[: found[1]], topology)
     return table.values, rows
 
 
 def _merged(
-    values: npt.NDArray[np.float32], rows: Integers
+    values: npt.NDArray[np.float32], topology: Topology
 ) -> tuple[npt.NDArray[np.float32], Integers]:
     """Give equal values of corners one row, so that corners can share a vertex."""
+    # Most often all corners of a point have one value, which is quick to see.
+    of_point = np.zeros((topology.count, values.shape[1]), values.dtype)
+    of_point[topology.points] = values
+    if np.array_equal(of_point[topology.points], values):
+        return of_point, topology.points
     # -0 and 0 are one value but two patterns of bits.
-    bits = (np.ascontiguousarray(values) + 0.0).view("<u4").astype(np.int64)
-    pairs = [bits[:, column] << 32 | bits[:, column + 1] for column in range(0, values.shape[1] - 1, 2)]
-    if values.shape[1] % 2:
-        pairs.append(bits[:, -1])
-    columns = [np.unique(pair, return_inverse=True)[1] for pair in pairs]
+    bits = (np.ascontiguousarray(values) + np.float32(0)).view("<u4").astype(np.int64)
+    columns = [bits[:, 0]]
+    for column in range(1, values.shape[1]):
+        # Two columns fill 64 bits; ranks make room for the next.
+        columns.append(bits[:, column])
+        columns = [_ranks(columns[0] << 32 | columns[1])]
     first, number = first_use(columns)
-    return values[first], number[rows]
+    return values[first], number
+
+
+def _ranks(values: Integers) -> Integers:
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -45,9 +45,11 @@ class Skeletons:
         self.cache = UsdSkel.Cache()
         self._opened, self._frame = opened, frame
         self._numbers: dict[str, int | None] = {}
+        self._has_roots = False
 
     def populate(self, prim: Any) -> None:
         """Find the bindings below a skeleton root, and all its skeletons."""
+        self._has_roots = True
         every = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
         self.cache.Populate(UsdSkel.Root(prim), every)
         for below in Usd.PrimRange(prim, every):
@@ -56,6 +58,8 @@ class Skeletons:
 
     def bound(self, prim: Any) -> tuple[int, Any] | None:
         """Return the number of a mesh's skin, and the library's query of its weights."""
+        if not self._has_roots:  # the question takes long, and most stages have no skeletons
+            return None
         query = self.cache.GetSkinningQuery(prim)
         if not query or not query.HasJointInfluences():
             return None
