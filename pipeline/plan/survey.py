@@ -13,9 +13,9 @@ import xxhash
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
+from encoders.kit.source.conversion_survey import relative_reference
 from encoders.kit.source.outline import reference_field
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.conversion_survey import relative_reference
 from encoders.kit.source.registry import is_composed, layer_functions, survey_functions
 from encoders.kit.source.source_input import LAYERS
 from pipeline.content.code import Code, Suffixes
@@ -133,7 +133,8 @@ def survey_file(
     try:
         survey = _checked(plain(call(dotted, *arguments)), name)
         if layers is not None:
-            survey = {**survey, CONTENT: content, LAYERS: _layer_digests(name, layers, composed)}
+            digests: Any = _layer_digests(name, layers, composed)
+            survey = {**survey, CONTENT: content, LAYERS: digests}
         return SurveyRecord(content, survey)
     except EncodeError as error:
         return SurveyRecord(content, None, error_fields(error))
@@ -149,6 +150,18 @@ def _read_layers(root: str, layers: Iterable[str]) -> dict[str, bytes]:
         with suppress(FileNotFoundError, NotADirectoryError):
             found[path] = read_source(root, path)
     return found
+
+
+def read_layers(root: str, data: bytes, name: str) -> dict[str, bytes]:
+    """Read the files that a source is composed with, and those that these are composed with."""
+    found = {name: data}
+    waiting = [name]
+    for path in waiting:
+        refs = call(layer_functions()[suffix_of(path)], found[path], path)["refs"]
+        named = {resolve_reference(path, one) for one in refs} - found.keys()
+        found |= _read_layers(root, sorted(named))
+        waiting += sorted(named & found.keys())
+    return {path: one for path, one in found.items() if path != name}
 
 
 def _layer_digests(
@@ -274,9 +287,7 @@ class Surveyor:
         facts = {"link": path, "leads to": leads_to}
         return BrokenLinkError(problem, facts, "Mend the link, or put the file in its place.")
 
-    def _survey_new(
-        self, missing: Mapping[str, Job]
-    ) -> dict[str, Survey | EncodeError]:
+    def _survey_new(self, missing: Mapping[str, Job]) -> dict[str, Survey | EncodeError]:
         jobs = list(missing.values())
         if len(jobs) >= PARALLEL_FROM:
             results: Iterable[SurveyRecord] = self._in_parallel(survey_file, jobs)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.kit.plan import Node, Product, Source, Surveys
+from encoders.kit.plan import Node, Params, Product, Source, Surveys
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import format_of, is_composed
 
@@ -24,9 +24,7 @@ class SourceInputs:
     nodes: tuple[Node, ...]
 
 
-def plan_inputs(
-    asset: str, paths: Iterable[str], surveys: Surveys | None = None
-) -> SourceInputs:
+def plan_inputs(asset: str, paths: Iterable[str], surveys: Surveys | None = None) -> SourceInputs:
     """Plan the inputs of a node; `asset` is the asset's name in tasks.
 
     A converted file keeps its path as the input's name, but the encoder gets its bytes as GLB.
@@ -48,7 +46,8 @@ def _conversion(name: str, path: str, surveys: Surveys) -> Node:
     outputs = {"glb": None}
     if not is_composed(path):
         return Node(name, ENCODER, {"source": Source(path)}, {"source": path}, outputs)
-    survey: Any = surveys[path] if path in surveys else {}
+    survey: Any = surveys.get(path, {})
     layers = [resolve_reference(path, one) for one in survey.get(LAYERS, ())]
     inputs = {one: Source(one) for one in (path, *layers)}
-    return Node(name, COMPOSING_ENCODER, inputs, {"source": path, "layers": layers}, outputs)
+    params: Params = {"source": path, "layers": [*layers]}
+    return Node(name, COMPOSING_ENCODER, inputs, params, outputs)

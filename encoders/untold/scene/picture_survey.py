@@ -42,9 +42,7 @@ def survey_gltf_pictures(data: bytes, name: str) -> dict[str, Any]:
 
 
 @isolated
-def survey_composed_pictures(
-    data: bytes, name: str, layers: Mapping[str, bytes]
-) -> dict[str, Any]:
+def survey_composed_pictures(data: bytes, name: str, layers: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the same survey of a source that is composed of layers."""
     from encoders.kit.source.conversion import compose
 

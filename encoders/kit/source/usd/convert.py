@@ -31,9 +31,7 @@ from encoders.kit.warning import grouped
 
 DEFINED = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
 # Prototypes of a point instancer may be below an `over`, so that they are not shown by themselves.
-PROTOTYPE = Usd.TraverseInstanceProxies(
-    Usd.PrimIsActive & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract
-)
+PROTOTYPE = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsLoaded & ~Usd.PrimIsAbstract)
 NO_NAMES: frozenset[str] = frozenset()
 MESH, SHAPE, INSTANCER, GPRIM = "mesh", "shape", "instancer", "gprim"
 SKELETON_ROOT, SKELETON, PLACE = "skeleton root", "skeleton", "place"
@@ -51,9 +49,7 @@ HIDDEN_PURPOSES = ("guide", "proxy")
 SUBDIVISION, ANIMATED, BLEND_SHAPES = "subdivision", "animated", "blend shapes"
 
 
-def convert_usd(
-    files: Mapping[str, bytes], name: str, with_data: bool
-) -> tuple[bytes, list[str]]:
+def convert_usd(files: Mapping[str, bytes], name: str, with_data: bool) -> tuple[bytes, list[str]]:
     """Return a GLB with everything of a stage that targets can use, and warnings."""
     opened = open_stage(files, name)
     try:
@@ -163,22 +159,24 @@ class Scene:
         if kind in ("", SKELETON):
             return None
         part = Part(prim.GetName())
-        is_hidden = purpose in HIDDEN_PURPOSES
+        is_shown = purpose not in HIDDEN_PURPOSES
         if "xformOpOrder" in shown.own:
             xformable = UsdGeom.Xformable(prim)
             local = xformable.GetLocalTransformation(self._opened.time)
             part.matrix = self._frame.matrix(local)
-            if not is_hidden and xformable.TransformMightBeTimeVarying():
-                self._ignored[ANIMATED] += 1
-        if is_hidden:
-            return part
+            self._ignored[ANIMATED] += is_shown and xformable.TransformMightBeTimeVarying()
+        if is_shown:
+            self._fill(shown, kind, part)
+        return part
+
+    def _fill(self, shown: Shown, kind: str, part: Part) -> None:
+        """Give a node what its prim shows."""
         if kind in (MESH, SHAPE):
             self._show(shown, part)
         elif kind == INSTANCER:
-            self._instance(prim, part)
+            self._instance(shown.prim, part)
         elif kind == GPRIM:
-            self._ignored[prim.GetTypeName()] += 1
-        return part
+            self._ignored[shown.prim.GetTypeName()] += 1
 
     def _show(self, shown: Shown, part: Part) -> None:
         """Give a node its mesh and its skin."""

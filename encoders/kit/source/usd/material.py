@@ -94,9 +94,7 @@ class Materials:
                 self._surfaces[path] = found
         return self._surfaces[path]
 
-    def _material(
-        self, name: str, inputs: dict[str, Value] | None, blended: bool
-    ) -> spec.Material:
+    def _material(self, name: str, inputs: dict[str, Value] | None, blended: bool) -> spec.Material:
         if inputs is None:
             mode: spec.AlphaMode = "BLEND" if blended else "OPAQUE"
             pbr = spec.PbrMetallicRoughness(metallic_factor=0.0, roughness_factor=HALF_ROUGH)
@@ -132,16 +130,19 @@ class Materials:
             self._warn(name, "has a texture with a bias, which is left out")
         return value.texture.scale[0], value.texture.scale[1], value.texture.scale[2]
 
-    def _opacity(
-        self, name: str, inputs: dict[str, Value]
-    ) -> tuple[spec.AlphaMode, float, float]:
+    def _opacity(self, name: str, inputs: dict[str, Value]) -> tuple[spec.AlphaMode, float, float]:
         opacity, color = inputs["opacity"], inputs["diffuseColor"].texture
         (cutoff,) = numbers_of(inputs["opacityThreshold"].constant, (0.0,))
         if opacity.texture is not None:
-            if color is None or (color.file, color.layer) != (
-                opacity.texture.file,
-                opacity.texture.layer,
-            ) or opacity.texture.channel != "a":
+            if (
+                color is None
+                or (color.file, color.layer)
+                != (
+                    opacity.texture.file,
+                    opacity.texture.layer,
+                )
+                or opacity.texture.channel != "a"
+            ):
                 self._warn(name, "has its opacity in another image than its colour; it is opaque")
                 return "OPAQUE", 1.0, 0.5
             factor = opacity.texture.scale[3]
@@ -179,9 +180,7 @@ class Materials:
             found["roughness_factor"] = roughness.scale[1]
         return found
 
-    def _channel(
-        self, name: str, value: Value, channel: str, what: str
-    ) -> spec.TextureInfo | None:
+    def _channel(self, name: str, value: Value, channel: str, what: str) -> spec.TextureInfo | None:
         if value.texture is not None and value.texture.channel != channel:
             self._warn(name, f"has its {what} in another channel than {channel}, left out")
             return None

@@ -6,7 +6,7 @@ A subdivision surface is shown by its cage. v is counted from the top, as in glT
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,9 @@ class Surface:
 
     points: npt.NDArray[Any]
     topology: Topology
-    is_left_handed: bool
-    holes: Integers
+    is_left_handed: bool = False
+    holes: Integers = field(default_factory=lambda: NOTHING)
+    shape: Shape | None = None
 
 
 class Meshes:
@@ -132,7 +133,7 @@ class Meshes:
             return None
         materials = self._face_materials(surface, material, subsets)
         store = self._store if self._with_data else self._store_outline
-        primitives = store(shown, surface, shape, materials, bound)
+        primitives = store(shown, surface, materials, bound)
         if not primitives:
             return None
         self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
@@ -141,11 +142,10 @@ class Meshes:
     def _surface(self, shown: Shown, shape: Shape | None) -> Surface | None:
         if shape is not None:
             topology = Topology(shape.sizes, shape.corners, len(shape.points))
-            return Surface(shape.points, topology, False, NOTHING)
+            return Surface(shape.points, topology, shape=shape)
         prim = shown.prim
         points, sizes, corners = (
-            self._value(prim, name)
-            for name in ("points", "faceVertexCounts", "faceVertexIndices")
+            self._value(prim, name) for name in ("points", "faceVertexCounts", "faceVertexIndices")
         )
         if not points or not sizes or not corners:
             return None
@@ -153,9 +153,7 @@ class Meshes:
         has_scheme = "subdivisionScheme" in shown.own
         if not has_scheme or self._value(prim, "subdivisionScheme") != UsdGeom.Tokens.none:
             self.losses["subdivision"] += 1
-        topology = Topology(
-            np.array(sizes, np.int64), np.array(corners, np.int64), len(points)
-        )
+        topology = Topology(np.array(sizes, np.int64), np.array(corners, np.int64), len(points))
         self._check(prim, topology)
         is_left = (
             "orientation" in shown.own
@@ -196,7 +194,6 @@ class Meshes:
         self,
         shown: Shown,
         surface: Surface,
-        shape: Shape | None,
         materials: Integers,
         bound: tuple[Doubles | None, Weights | None],
     ) -> tuple[spec.Primitive, ...]:
@@ -227,7 +224,6 @@ class Meshes:
         self,
         shown: Shown,
         surface: Surface,
-        shape: Shape | None,
         materials: Integers,
         bound: tuple[Doubles | None, Weights | None],
     ) -> tuple[spec.Primitive, ...]:
@@ -235,8 +231,8 @@ class Meshes:
         topology = surface.topology
         attributes: Attributes = {
             "POSITION": (self._points(surface, bind), topology.points),
-            **self._normals(shown, topology, shape, bind),
-            **self._coordinates(shown, topology, shape),
+            **self._normals(shown, surface, bind),
+            **self._coordinates(shown, surface),
         }
         if set(materials.tolist()) & self._materials.shows_colors:
             attributes |= self._colors(shown, topology)
@@ -256,9 +252,8 @@ class Meshes:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
             return points.astype("<f4")
 
-    def _normals(
-        self, shown: Shown, topology: Topology, shape: Shape | None, bind: Doubles | None
-    ) -> Attributes:
+    def _normals(self, shown: Shown, surface: Surface, bind: Doubles | None) -> Attributes:
+        shape, topology = surface.shape, surface.topology
         if shape is not None:
             table: Table | None = Table(shape.normals, None, "faceVarying")
         else:
@@ -282,7 +277,8 @@ class Meshes:
         length = np.sqrt(square[:, 0] + square[:, 1] + square[:, 2])[:, None]
         return (turned / np.where(length == 0, 1, length)).astype("<f4")
 
-    def _coordinates(self, shown: Shown, topology: Topology, shape: Shape | None) -> Attributes:
+    def _coordinates(self, shown: Shown, surface: Surface) -> Attributes:
+        shape, topology = surface.shape, surface.topology
         if shape is not None:
             tables: list[Table | None] = [Table(shape.uv, None, "faceVarying")]
         else:

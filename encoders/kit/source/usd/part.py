@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.usd.frame import Doubles, flat_matrix
 
@@ -39,12 +41,10 @@ def number_parts(roots: Sequence[Part]) -> tuple[tuple[spec.Node, ...], int, dic
 
 
 def _node(part: Part, children: tuple[int, ...]) -> spec.Node:
-    shown = {"name": part.name, "children": children, "mesh": part.mesh}
     skin = part.skin if part.mesh is not None else None
-    if part.pose is not None:
-        translation, rotation, scale = part.pose
-        return spec.Node(
-            **shown, skin=skin, translation=translation, rotation=rotation, scale=scale
-        )
     matrix = None if part.matrix is None else flat_matrix(part.matrix)
-    return spec.Node(**shown, skin=skin, matrix=matrix)
+    node = spec.Node(name=part.name, children=children, mesh=part.mesh, skin=skin, matrix=matrix)
+    if part.pose is None:
+        return node
+    translation, rotation, scale = part.pose
+    return msgspec.structs.replace(node, translation=translation, rotation=rotation, scale=scale)

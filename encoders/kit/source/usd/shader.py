@@ -126,7 +126,9 @@ def _text(opened: Opened, shader: Any, name: str) -> str:
     return str(_constant(opened, shader, name) or "")
 
 
-def _numbers(opened: Opened, shader: Any, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+def _numbers(
+    opened: Opened, shader: Any, name: str, default: tuple[float, ...]
+) -> tuple[float, ...]:
     return numbers_of(_constant(opened, shader, name), default)
 
 

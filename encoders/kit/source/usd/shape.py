@@ -1,4 +1,4 @@
-"""The shapes that USD describes by numbers (cube, sphere, cylinder, cone, capsule, plane), as faces.
+"""The shapes that USD describes by numbers (cube, sphere, cylinder, cone, capsule, plane).
 
 Round shapes have a fixed number of sides, whatever their size.
 """
@@ -109,9 +109,7 @@ def _cylinder(cylinder: Any, time: Any) -> Shape:
 
 
 def _cone(cone: Any, time: Any) -> Shape:
-    radius, height = (
-        float(one.Get(time)) for one in (cone.GetRadiusAttr(), cone.GetHeightAttr())
-    )
+    radius, height = (float(one.Get(time)) for one in (cone.GetRadiusAttr(), cone.GetHeightAttr()))
     low, high = -height / 2, height / 2
     slope = float(np.hypot(radius, height)) or 1.0
     normal = height / slope, radius / slope

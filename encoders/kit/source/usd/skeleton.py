@@ -84,7 +84,7 @@ class Skeletons:
         if not names or len(names) > MAX_JOINTS:
             return None
         parents = list(query.GetTopology().GetParentIndices())
-        bind, rest = self._poses(skeleton, query, path, parents)
+        bind, rest = self._poses(skeleton, path, parents)
         parts = _joint_parts(names, rest)
         prim = skeleton.GetPrim()
         placed = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(self._opened.time)
@@ -95,9 +95,7 @@ class Skeletons:
         joints = dict(zip(names, parts, strict=True))
         return Rig(path, root, joints, invert(bind), animation or None)
 
-    def _poses(
-        self, skeleton: Any, query: Any, path: str, parents: list[int]
-    ) -> tuple[Doubles, Doubles]:
+    def _poses(self, skeleton: Any, path: str, parents: list[int]) -> tuple[Doubles, Doubles]:
         """Return the bind pose by joint, and the rest pose by joint relative to its parent."""
         count, time = len(parents), self._opened.time
         bind = self._matrices(skeleton.GetBindTransformsAttr().Get(time), count)
@@ -144,7 +142,7 @@ class Skeletons:
         return _padded(joint, weight, width)
 
     def _in_skeleton(self, joint: Any, query: Any, skin: int) -> Any:
-        """Number joints as the skeleton does; -1 is none."""
+        """Return joints by the numbers that the skeleton gives them; -1 is none."""
         rig = self.rigs[skin]
         order = query.GetJointOrder()
         numbers = {name: number for number, name in enumerate(rig.joints)}
