@@ -21,6 +21,7 @@ Runner = Callable[[str, tuple[Any, ...], bool], Any]
 Scratch = Callable[[Mapping[str, bytes]], AbstractContextManager[str]]
 
 MARK = "is_isolated"
+PREPARE = "prepare"
 
 _runner: Runner | None = None
 _scratch: Scratch | None = None
@@ -57,6 +58,21 @@ def isolated(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]
     that errors name.
     """
     return _marked(function, keeps_process=True)
+
+
+def prepared_by(
+    prepare: Callable[..., None],
+) -> Callable[[Callable[Arguments, Value]], Callable[Arguments, Value]]:
+    """Let an isolated function load its library before its memory is limited.
+
+    `prepare` gets the same arguments. A large library would take most of what a small file may.
+    """
+
+    def mark(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+        setattr(function, PREPARE, prepare)
+        return function
+
+    return mark
 
 
 def isolated_alone(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:

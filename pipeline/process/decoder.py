@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from encoders.kit.error import EncodeError
+from encoders.kit.isolate import PREPARE
 from pipeline.content.code import changed_since, load_function
 from pipeline.content.target_error import describe_error
 from pipeline.process.isolate import LENGTH
@@ -66,6 +67,7 @@ def _answer(
     dotted: str, arguments: tuple[Any, ...], code: dict[str, str], memory_bytes: int
 ) -> bytes:
     """Make a call; return its pickled answer, which may be what went wrong."""
+    _prepare(dotted, arguments)
     undo = _limit_memory(memory_bytes)
     try:
         return _pickled(_outcome(dotted, arguments, code))
@@ -73,6 +75,14 @@ def _answer(
         return _pickled(("memory", None, True))
     finally:
         undo()
+
+
+def _prepare(dotted: str, arguments: tuple[Any, ...]) -> None:
+    """Load the library of a call; what goes wrong here goes wrong again in the call."""
+    with suppress(Exception):
+        prepare = getattr(load_function(dotted), PREPARE, None)
+        if prepare is not None:
+            prepare(*arguments)
 
 
 def _outcome(dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Answer:

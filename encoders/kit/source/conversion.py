@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from encoders.kit.error import EncodeError
-from encoders.kit.isolate import isolated, isolated_alone
+from encoders.kit.isolate import isolated, isolated_alone, prepared_by
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.registry import format_of, load_reader
@@ -49,6 +49,17 @@ def encode_glb(inputs: Inputs, params: Params) -> Outputs:
     return {"glb": convert(inputs["source"], str(params["source"]))}
 
 
+def load_library(name: str) -> None:
+    """Import what converts a source."""
+    load_reader(_format(name), "convert", name)
+
+
+def _load_for_node(inputs: Inputs, params: Params) -> None:
+    del inputs
+    load_library(str(params["source"]))
+
+
+@prepared_by(_load_for_node)
 @isolated
 def encode_composed_glb(inputs: Inputs, params: Params) -> Outputs:
     """Convert the file `params["source"]`; inputs are called by their paths."""

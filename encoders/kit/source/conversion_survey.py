@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from encoders.kit.isolate import isolated, isolated_alone
+from encoders.kit.isolate import isolated, isolated_alone, prepared_by
 
 
 @isolated_alone
@@ -22,6 +22,15 @@ def survey_converted(data: bytes, name: str) -> dict[str, Any]:
     return survey_gltf(convert(data, name), name)
 
 
+def load_for_survey(data: bytes, name: str, *layers: Mapping[str, bytes]) -> None:
+    """Import what converts a source."""
+    del data, layers
+    from encoders.kit.source.conversion import load_library
+
+    load_library(name)
+
+
+@prepared_by(load_for_survey)
 @isolated
 def survey_composed(data: bytes, name: str, layers: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the survey of a source with its layers as glTF."""
@@ -32,6 +41,7 @@ def survey_composed(data: bytes, name: str, layers: Mapping[str, bytes]) -> dict
     return survey_gltf(glb, name)
 
 
+@prepared_by(load_for_survey)
 @isolated
 def survey_layers(data: bytes, name: str) -> dict[str, Any]:
     """Return the files that a source names as its layers, percent-encoded as in glTF."""

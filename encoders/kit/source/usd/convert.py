@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pxr import Tf, Usd, UsdGeom, UsdSkel
+from pxr import Usd, UsdGeom, UsdSkel
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
@@ -20,7 +20,7 @@ from encoders.kit.source.gltf.document.builder import GlbBuilder, OutlineBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.usd.animation import convert_clips
 from encoders.kit.source.usd.frame import Frame
-from encoders.kit.source.usd.layer import damaged
+from encoders.kit.source.usd.layer import FAULTS, damaged, reason_of
 from encoders.kit.source.usd.material import Materials
 from encoders.kit.source.usd.mesh import Meshes, Shown
 from encoders.kit.source.usd.part import Part, number_parts
@@ -54,8 +54,8 @@ def convert_usd(files: Mapping[str, bytes], name: str, with_data: bool) -> tuple
     opened = open_stage(files, name)
     try:
         return Scene(opened, with_data).convert(), opened.warnings
-    except Tf.ErrorException as error:
-        raise damaged(files[name], name, str(error)) from None
+    except FAULTS as error:
+        raise damaged(files[name], name, reason_of(error)) from None
 
 
 class Scene:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
 from typing import Any
 
@@ -24,6 +25,11 @@ LAYER_SUFFIXES = (".usd", ".usda", ".usdc", PACKAGE_SUFFIX)
 # A path that starts like this is an expression, which could become any path.
 EXPRESSION = "`"
 HINT = "Name the file by a relative path that stays inside the project."
+SOURCE_PLACE = re.compile(r"Error in '[^']*' at line \d+ in file \S+ : ")
+SCRATCH_PATH = re.compile(r"/\S*?/cartwright-[0-9a-f]+/\d+/")
+INNER_NAME = re.compile(r"pxrInternal_\w*?pxrReserved_*(pegtl)?(::)?")
+# What the library raises about damaged files; texts of such files may be of any bytes.
+FAULTS = (Tf.ErrorException, UnicodeDecodeError)
 # Takes the library's messages, which would go to the terminal otherwise.
 MESSAGES = UsdUtils.CoalescingDiagnosticDelegate()
 
@@ -53,20 +59,31 @@ def layer_names(path: str, data: bytes, name: str) -> list[str]:
     try:
         # Anonymous, so that the library does not keep it for the next file of this path.
         layer: Any = Sdf.Layer.OpenAsAnonymous(path)
-    except Tf.ErrorException as error:
-        raise damaged(data, name, str(error)) from None
-    if layer is None:
-        raise damaged(data, name, "the layer cannot be opened")
-    return sorted(one for one in layer.GetCompositionAssetDependencies() if one)
+        if layer is None:
+            raise damaged(data, name, "the layer cannot be opened")
+        return sorted(one for one in layer.GetCompositionAssetDependencies() if one)
+    except FAULTS as error:
+        raise damaged(data, name, reason_of(error)) from None
 
 
 def damaged(data: bytes, name: str, reason: str) -> EncodeError:
     """Return the error of a file that the library does not accept."""
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    # The library's own places in its sources come first.
-    said = lines[-1].rpartition("--")[2].strip() if lines else "unknown"
-    facts = {"file": name, "reason": said, "looks like": describe_content(data)}
+    facts = {"file": name, "reason": reason, "looks like": describe_content(data)}
     return EncodeError("the USD file is damaged or of an unknown kind", facts)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what the library says is wrong, without the places in its own sources."""
+    try:
+        text = str(error)
+    except UnicodeDecodeError:  # it repeats the file's bytes
+        text = ""
+    if not text or isinstance(error, UnicodeDecodeError):
+        return "a text in it is not UTF-8"
+    said = [one.strip("' \n\t") for one in SOURCE_PLACE.split(text)[1:]]
+    first = next((one for one in said if one), text.strip())
+    # The path of a scratch file means nothing to a user; line and column follow it.
+    return INNER_NAME.sub("", SCRATCH_PATH.sub("", " ".join(first.split())))
 
 
 def leads_out(name: str, written: str) -> EncodeError:
@@ -81,6 +98,12 @@ def package_members(data: bytes, name: str) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
         raise damaged(data, name, str(error)) from None
+
+
+def first_layer(data: bytes, name: str) -> str:
+    """Return the layer that a package stands for: its first file."""
+    with package_members(data, name) as package:
+        return next(iter(package.namelist()), "")
 
 
 def package_file(data: bytes, name: str, member: str) -> bytes | None:

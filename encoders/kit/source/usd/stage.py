@@ -10,11 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pxr import Sdf, Tf, Usd
+from pxr import Sdf, Usd
 
 from encoders.kit.error import EncodeError
 from encoders.kit.isolate import scratch_files
-from encoders.kit.source.usd.layer import damaged, leads_out, list_layers
+from encoders.kit.source.usd.layer import (
+    FAULTS,
+    damaged,
+    first_layer,
+    is_package,
+    leads_out,
+    list_layers,
+    reason_of,
+)
 from encoders.kit.warning import grouped
 
 
@@ -43,9 +51,8 @@ def open_stage(files: Mapping[str, bytes], name: str) -> Opened:
         folder = scratch.replace("\\", "/")
         try:
             stage: Any = Usd.Stage.Open(f"{folder}/{name}")
-        except Tf.ErrorException as error:
-            reason = str(error).replace(f"{folder}/", "")
-            raise damaged(files[name], name, reason) from None
+        except FAULTS as error:
+            raise damaged(files[name], name, reason_of(error)) from None
         opened = Opened(stage, name, files, folder, _time(stage))
         _check_layers(opened)
     opened.warnings += _composition_warnings(opened)
@@ -94,7 +101,11 @@ def layer_folder(opened: Opened, layer: Any) -> tuple[str, str]:
     if "[" in outer:
         outer, _, inner = outer.partition("[")
         inner = inner.removesuffix("]")
-    return opened.project_path(outer), inner
+    path = opened.project_path(outer)
+    # The library calls the root layer of a package by the package's own name.
+    if is_package(path) and not inner:
+        inner = first_layer(opened.files[path], path)
+    return path, inner
 
 
 def written_asset(attribute: Any, time: Any) -> tuple[str, Any] | None:
