@@ -105,14 +105,18 @@ SCENES = {
     "centimetres and z upwards": usda(mesh(body=at(3, 0, 50)), unit=0.01, axis="Z"),
     "left-handed": usda(mesh(body='uniform token orientation = "leftHanded"')),
     "mirrored": usda(
-        mesh(body='float3 xformOp:scale = (-1, 1, 2)\nuniform token[] xformOpOrder = ["xformOp:scale"]')
+        mesh(
+            body="float3 xformOp:scale = (-1, 1, 2)\n"
+            'uniform token[] xformOpOrder = ["xformOp:scale"]'
+        )
     ),
     "reset stack": usda(
         'def Xform "up" {{\n{}\n{}}}'.format(
             at(0, 9, 0),
             mesh(
                 body="double3 xformOp:translate = (1, 2, 3)\nfloat xformOp:rotateZ = 30\n"
-                'uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:translate", "xformOp:rotateZ"]'
+                'uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:translate", '
+                '"xformOp:rotateZ"]'
             ),
         )
     ),
@@ -132,16 +136,20 @@ SCENES = {
         + mesh("d", 'uniform token purpose = "proxy"')
         + mesh("e", 'uniform token purpose = "render"' + "\n" + at(0, 5, 0))
         + 'def Xform "f" {{\ntoken visibility = "invisible"\n{}}}\n'.format(mesh("g"))
-        + 'def Xform "h" {{\nuniform token purpose = "guide"\n{}}}'.format(mesh("i", 'uniform token purpose = "render"' + "\n" + at(0, 9, 0)))
+        + 'def Xform "h" {{\nuniform token purpose = "guide"\n{}}}'.format(
+            mesh("i", 'uniform token purpose = "render"' + "\n" + at(0, 9, 0))
+        )
     ),
     "variants": usda(
         'def Xform "x" (\nvariants = { string size = "big" }\nprepend variantSets = "size"\n)\n{\n'
-        f'variantSet "size" = {{\n"big" {{\n{mesh(body=at(7, 0, 0))}}}\n"small" {{\n{mesh()}}}\n}}\n}}'
+        f'variantSet "size" = {{\n"big" {{\n{mesh(body=at(7, 0, 0))}}}\n'
+        f'"small" {{\n{mesh()}}}\n}}\n}}'
     ),
     "instances": usda(
         f'class Xform "proto" {{\n{mesh()}}}\n'
         + "".join(
-            f'def Xform "i{n}" (\ninstanceable = true\ninherits = </proto>\n)\n{{\n{at(n, 0, n)}}}\n'
+            f'def Xform "i{n}" (\ninstanceable = true\ninherits = </proto>\n)\n'
+            f"{{\n{at(n, 0, n)}}}\n"
             for n in range(3)
         )
     ),

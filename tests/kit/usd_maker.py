@@ -149,7 +149,8 @@ RIG = """def SkelRoot "root"
 SKINNED = """
     uniform token[] skel:joints = ["hip/knee", "hip"]
     rel skel:skeleton = </root/skel>
-    matrix4d primvars:skel:geomBindTransform = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 5, 1))
+    matrix4d primvars:skel:geomBindTransform = (
+        (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 5, 1))
     int[] primvars:skel:jointIndices = [1, 0, 1, 0, 1, 0, 1, 0] (
         elementSize = 2
         interpolation = "vertex"
