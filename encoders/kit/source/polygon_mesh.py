@@ -5,8 +5,9 @@ Such formats index each attribute by itself, so corners that agree in all of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,37 @@ def cut_polygons(
         raise EncodeError("too many corners in concave faces", found, hint) from error
 
 
+def cut_meshes(
+    meshes: Sequence[tuple[Integers, Attributes, Mapping[str, object]]],
+) -> list[tuple[Integers, Integers]]:
+    """Return what `cut_polygons` gives for each mesh, in less time where they are many."""
+    if not meshes:
+        return []
+    tables = [attributes["POSITION"] for _, attributes, _ in meshes]
+    positions = np.concatenate([values for values, _ in tables])
+    points, corners, faces, triangles = (
+        np.cumsum([0, *counts])
+        for counts in (
+            [len(values) for values, _ in tables],
+            [len(rows) for _, rows in tables],
+            [len(sizes) for sizes, _, _ in meshes],
+            [int(np.maximum(sizes - 2, 0).sum()) for sizes, _, _ in meshes],
+        )
+    )
+    rows = np.concatenate([one + start for (_, one), start in zip(tables, points, strict=False)])
+    if not np.isfinite(positions).all():  # one by one, to find out which mesh it is
+        return [cut_polygons(*one) for one in meshes]
+    try:
+        found, face = triangulate(np.concatenate([one[0] for one in meshes]), positions, rows)
+    except EarWorkError:
+        return [cut_polygons(*one) for one in meshes]
+    spans = [slice(*pair) for pair in pairwise(triangles.tolist())]
+    return [
+        (found[span] - corner, face[span] - start)
+        for span, corner, start in zip(spans, corners.tolist(), faces.tolist(), strict=False)
+    ]
+
+
 def store_primitives(
     glb: GlbBuilder, geometry: Geometry, material: Integers, weights: Weights | None
 ) -> tuple[spec.Primitive, ...]:
@@ -69,7 +101,8 @@ def _store_primitive(
     # A vertex is a distinct combination of attribute rows, numbered by first use, so the result
     # does not depend on how the file orders its tables. Attributes often share their rows.
     tables = {id(rows): rows for _, rows in geometry.attributes.values()}
-    first, vertex = first_use([rows[corner] for rows in tables.values()])
+    columns = [rows[corner] for rows in tables.values()]
+    first, vertex = _first_use_of(columns[0]) if len(columns) == 1 else first_use(columns)
     shown = corner[first]
     accessors = {
         key: glb.accessor(values[rows[shown]], with_bounds=key == "POSITION")
@@ -82,6 +115,17 @@ def _store_primitive(
         indices=glb.accessor(vertex.astype("<u4")),
         material=None if material == NO_MATERIAL else material,
     )
+
+
+def _first_use_of(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the same as `first_use` of one column of small numbers, without sorting it."""
+    place = np.full(int(rows.max(initial=-1)) + 1, len(rows))
+    # Backwards, so that the first use of a row is the last to be written.
+    place[rows[::-1]] = np.arange(len(rows))[::-1]
+    first = np.sort(place[place < len(rows)])
+    number = np.empty(len(place), np.int64)
+    number[rows[first]] = np.arange(len(first))
+    return first, number[rows]
 
 
 def _store_weights(glb: GlbBuilder, weights: Weights, rows: Integers) -> dict[str, int]:

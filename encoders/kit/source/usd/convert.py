@@ -78,6 +78,7 @@ class Scene:
         """Return the GLB."""
         for prim in self._shown_roots():
             self._tree(prim, self._roots, DEFINED)
+        self._meshes.finish()
         self._roots += [rig.root for rig in self._skeletons.rigs]
         nodes, count, numbers = number_parts(self._roots)
         skins = self._skeletons.store(self._glb, numbers)

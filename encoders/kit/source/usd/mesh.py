@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from pxr import UsdGeom
@@ -23,7 +24,7 @@ from encoders.kit.source.polygon_mesh import (
     Geometry,
     Integers,
     Weights,
-    cut_polygons,
+    cut_meshes,
     store_primitives,
 )
 from encoders.kit.source.usd.frame import Doubles, Frame
@@ -34,6 +35,8 @@ from encoders.kit.source.usd.stage import Opened
 
 # What glTF's v, from the top, is of USD's: 1 - v.
 FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
+# A stage can have thousands of small meshes; so many corners are cut at once.
+BATCH_CORNERS = 1 << 18
 NOTHING = np.zeros(0, np.int64)
 UV_TYPES = ("texCoord2f[]", "texCoord2d[]", "texCoord2h[]")
 UV_NAMES = ("st", "st0", "uv", "UVMap", "map1")
@@ -68,6 +71,18 @@ class Surface:
     shape: Shape | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """A mesh that waits to be cut into triangles, with its number and what errors say of it."""
+
+    number: int
+    surface: Surface
+    attributes: Attributes
+    materials: Integers
+    weights: Weights | None
+    facts: dict[str, object]
+
+
 class Meshes:
     """The meshes so far: one for each gprim and the materials that it is shown with."""
 
@@ -79,6 +94,8 @@ class Meshes:
         self._opened, self._glb, self._materials, self._frame = opened, glb, materials, frame
         self._with_data = with_data
         self._numbers: dict[Any, int | None] = {}
+        self._pending: list[Pending] = []
+        self._pending_corners = 0
 
     def place(self, shown: Shown, bind: Doubles | None, weights: Weights | None) -> int | None:
         """Return the number of the mesh of a gprim, None where it has no triangles.
@@ -132,12 +149,22 @@ class Meshes:
         if surface is None:
             return None
         materials = self._face_materials(surface, material, subsets)
-        store = self._store if self._with_data else self._store_outline
-        primitives = store(shown, surface, materials, bound)
-        if not primitives:
+        primitives: tuple[spec.Primitive, ...] = ()
+        if self._with_data:
+            is_empty = not self._triangle_counts(surface).any()
+        else:
+            primitives = self._store_outline(shown, surface, materials, bound)
+            is_empty = not primitives
+        if is_empty:
             return None
+        if self._with_data:
+            self._add_pending(shown, surface, materials, bound)
         self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
         return len(self.meshes) - 1
+
+    def _triangle_counts(self, surface: Surface) -> Integers:
+        """Return how many triangles each face gives."""
+        return np.where(self._is_shown(surface), surface.topology.sizes - 2, 0).clip(0)
 
     def _surface(self, shown: Shown, shape: Shape | None) -> Surface | None:
         if shape is not None:
@@ -202,7 +229,7 @@ class Meshes:
         if not np.isfinite(points).all():
             raise EncodeError("a position is not finite", self._facts(shown.prim))
         position = self._glb.accessor(points, with_bounds=True)
-        triangles = np.where(self._is_shown(surface), surface.topology.sizes - 2, 0).clip(0)
+        triangles = self._triangle_counts(surface)
         primitives = []
         for number in np.unique(materials).tolist():
             count = int(triangles[materials == number].sum())
@@ -220,13 +247,14 @@ class Meshes:
     def _facts(self, prim: Any) -> dict[str, object]:
         return {"file": self._opened.name, "mesh": prim.GetPath()}
 
-    def _store(
+    def _add_pending(
         self,
         shown: Shown,
         surface: Surface,
         materials: Integers,
         bound: tuple[Doubles | None, Weights | None],
-    ) -> tuple[spec.Primitive, ...]:
+    ) -> None:
+        """Read the attributes of a mesh, which will be the next; it is cut with others."""
         bind, weights = bound
         topology = surface.topology
         attributes: Attributes = {
@@ -234,16 +262,35 @@ class Meshes:
             **self._normals(shown, surface, bind),
             **self._coordinates(shown, surface),
         }
-        if set(materials.tolist()) & self._materials.shows_colors:
+        if set(np.unique(materials).tolist()) & self._materials.shows_colors:
             attributes |= self._colors(shown, topology)
-        corners, face = cut_polygons(topology.sizes, attributes, self._facts(shown.prim))
+        facts = self._facts(shown.prim)
+        one = Pending(len(self.meshes), surface, attributes, materials, weights, facts)
+        self._pending.append(one)
+        self._pending_corners += len(topology.points)
+        if self._pending_corners > BATCH_CORNERS:
+            self.finish()
+
+    def finish(self) -> None:
+        """Cut and store the meshes that are pending."""
+        polygons = [
+            (one.surface.topology.sizes, one.attributes, one.facts) for one in self._pending
+        ]
+        for one, (corners, face) in zip(self._pending, cut_meshes(polygons), strict=True):
+            primitives = self._store(one, corners, face)
+            mesh = self.meshes[one.number]
+            self.meshes[one.number] = msgspec.structs.replace(mesh, primitives=primitives)
+        self._pending, self._pending_corners = [], 0
+
+    def _store(self, one: Pending, corners: Integers, face: Integers) -> tuple[spec.Primitive, ...]:
+        surface = one.surface
         if len(surface.holes):
             is_shown = self._is_shown(surface)[face]
             corners, face = corners[is_shown], face[is_shown]
         if surface.is_left_handed:
             corners = corners[:, ::-1]
-        geometry = Geometry(corners, face, attributes)
-        return store_primitives(self._glb, geometry, materials[face], weights)
+        geometry = Geometry(corners, face, one.attributes)
+        return store_primitives(self._glb, geometry, one.materials[face], one.weights)
 
     def _points(self, surface: Surface, bind: Doubles | None) -> npt.NDArray[np.float32]:
         points = self._frame.points(surface.points)
@@ -282,7 +329,9 @@ class Meshes:
         if shape is not None:
             tables: list[Table | None] = [Table(shape.uv, None, "faceVarying")]
         else:
-            names = self._materials.uv_names or self._own_coordinates(shown)
+            names = self._materials.uv_names
+            if not any(shown.has(f"primvars:{name}") for name in names):
+                names = self._own_coordinates(shown)
             tables = [self._primvar(shown, name, 2) for name in names]
         while tables and tables[-1] is None:
             tables.pop()
