@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,6 +185,16 @@ def test_instances_share_their_mesh() -> None:
     survey = survey_gltf(converted(SCENES["instances"])[0], NAME)
     assert len(survey["meshes"]) == 1
     assert len(survey["parts"]) == 3
+
+
+def test_meshes_are_the_same_however_many_are_cut_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = usda("".join(mesh(f"m{n}", at(n, 0, 0), **TWO_QUADS) for n in range(5)))
+    together = triangles(opened(data)).tolist()
+    monkeypatch.setattr("encoders.kit.source.usd.mesh.BATCH_CORNERS", 10)
+    assert triangles(opened(data)).tolist() == together
+    assert len(together) == 20
 
 
 def test_only_the_default_prim_is_shown_and_the_rest_is_named() -> None:
@@ -402,12 +413,12 @@ def test_shapes_are_closed_and_look_outwards(
     assert model.mesh.normal is not None
     normals = model.mesh.normal.values[model.mesh.normal.corner].mean(axis=1)
     assert ((np.cross(b - a, c - a) * normals).sum(axis=1) > 0).all()
-    edges = [
+    edges = Counter(
         tuple(sorted(map(tuple, np.round(one, 6).tolist())))
         for triangle in triangles(model)
         for one in (triangle[:2], triangle[1:], triangle[::2])
-    ]
-    assert all(edges.count(edge) == 2 for edge in set(edges))
+    )
+    assert set(edges.values()) == {2}
 
 
 def test_subdivision_surface_is_its_cage_with_a_warning() -> None:

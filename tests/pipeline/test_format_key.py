@@ -26,6 +26,7 @@ from encoders.kit.source.registry import (
 from pipeline.content.code import Code, digest_file
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
+from tests.kit.usd_maker import sign as usd_sign
 from tests.pipeline.game import ROOT, Game
 
 SOURCE = "encoders.kit.source"
@@ -140,6 +141,7 @@ def test_an_edit_of_a_reader_outdates_exactly_the_nodes_that_read_such_sources(
     game: Game, package: Path
 ) -> None:
     pytest.importorskip("ufbx")
+    pytest.importorskip("pxr")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG")}
     sources |= {"b.glb": quad().glb(), "c.fbx": sign("").data()}
     for name, data in sources.items():
@@ -195,6 +197,7 @@ from pipeline.build import work
 from pipeline.content.code import Code
 from pipeline.plan import survey
 from pipeline.process import pool, worker
+from pipeline.process.scratch import install_scratch, new_scratch_name
 
 pool.cores = lambda: 1  # everything happens in this process
 
@@ -209,9 +212,11 @@ encode, code = work._call, Code()
 work._call = lambda job, inputs: within(set(job.code), encode, job, inputs)
 worker.install_runner = lambda root: None
 
-def call(dotted, data, name):
+def call(dotted, data, name, *layers):
     key = set(code.table(dotted, (registry.suffix_of(name),)))
-    return within(key, work.load_function(dotted), data, name)
+    return within(key, work.load_function(dotted), data, name, *layers)
+
+install_scratch(new_scratch_name())
 
 survey.call = call
 from doit.doit_cmd import DoitMain
@@ -224,7 +229,7 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     pytest.importorskip("ufbx")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG"), "b.jpg": picture("JPEG")}
     sources |= {"f.webp": picture("WEBP"), "g.avif": picture("AVIF")}
-    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
+    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data(), "h.usda": usd_sign("")}
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)
@@ -244,5 +249,6 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     assert [function for function, is_in_key in found["loaded"] if not is_in_key] == []
     # Nothing was left out: every function that a format names for the registry was loaded.
     named = {getattr(one, field) for one in FORMATS for field in ("model", "image", "sound")}
-    named |= {one.convert for one in FORMATS} | {one.survey for one in FORMATS if one.image}
+    named |= {function for one in FORMATS for function in (one.convert, one.layers)}
+    named |= {one.survey for one in FORMATS if one.image}
     assert {function for function, _ in found["loaded"]} == named - {""}

@@ -157,10 +157,11 @@ class Meshes:
             is_empty = not primitives
         if is_empty:
             return None
+        number = len(self.meshes)
+        self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
         if self._with_data:
             self._add_pending(shown, surface, materials, bound)
-        self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
-        return len(self.meshes) - 1
+        return number
 
     def _triangle_counts(self, surface: Surface) -> Integers:
         """Return how many triangles each face gives."""
@@ -254,7 +255,7 @@ class Meshes:
         materials: Integers,
         bound: tuple[Doubles | None, Weights | None],
     ) -> None:
-        """Read the attributes of a mesh, which will be the next; it is cut with others."""
+        """Read the attributes of the last mesh; it is cut into triangles with others."""
         bind, weights = bound
         topology = surface.topology
         attributes: Attributes = {
@@ -265,7 +266,7 @@ class Meshes:
         if set(np.unique(materials).tolist()) & self._materials.shows_colors:
             attributes |= self._colors(shown, topology)
         facts = self._facts(shown.prim)
-        one = Pending(len(self.meshes), surface, attributes, materials, weights, facts)
+        one = Pending(len(self.meshes) - 1, surface, attributes, materials, weights, facts)
         self._pending.append(one)
         self._pending_corners += len(topology.points)
         if self._pending_corners > BATCH_CORNERS:
