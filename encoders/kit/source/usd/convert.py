@@ -165,7 +165,8 @@ class Scene:
             xformable = UsdGeom.Xformable(prim)
             local = xformable.GetLocalTransformation(self._opened.time)
             part.matrix = self._frame.matrix(local)
-            self._ignored[ANIMATED] += is_shown and xformable.TransformMightBeTimeVarying()
+            if is_shown and not self._opened.time.IsDefault():
+                self._ignored[ANIMATED] += xformable.TransformMightBeTimeVarying()
         if is_shown:
             self._fill(shown, kind, part)
         return part
