@@ -20,7 +20,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdShade, Vt
 
 from encoders.kit.source.conversion import compose
 from encoders.kit.source.gltf.survey import survey_gltf
-from pipeline.process.scratch import install_scratch, new_scratch_name
+from pipeline.process.scratch import install_scratch
 
 MESHES, SIDE = 6462, 10  # 1,292,400 triangles
 MATERIALS = 20
@@ -99,9 +99,9 @@ def measure(work: Callable[[], object]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    install_scratch(new_scratch_name())
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{NAME}"
+        install_scratch(f"{folder}/scratch")
         make_stage(path)
         data = Path(path).read_bytes()
         count = plain_loop(path)
