@@ -175,7 +175,7 @@ class Planner:
 
     def _inputs(self, source: str, surveys: Surveys) -> tuple[dict[str, Any], tuple[Node, ...]]:
         """Return a model and its buffers as inputs, and the nodes that convert it."""
-        files = plan_inputs(self.asset.name, [source])
+        files = plan_inputs(self.asset.name, [source], surveys)
         inputs: dict[str, Any] = {"model": files.inputs[source]}
         buffers: Any = surveys[source]["buffers"] if source in surveys else ()
         for uri in buffers:

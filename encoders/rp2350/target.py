@@ -87,7 +87,8 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     if asset.kind == "texture":
         return [_texture_node(asset, params)]
     # Images and materials hold no geometry.
-    files = plan_inputs(asset.name, (asset.source, *outline_model(asset.source, surveys).buffers))
+    buffers = outline_model(asset.source, surveys).buffers
+    files = plan_inputs(asset.name, (asset.source, *buffers), surveys)
     base = file_base(identifier)
     outputs: dict[str, Place] = {
         "descriptor": f"{base}.rs",

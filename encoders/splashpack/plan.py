@@ -120,7 +120,7 @@ def _check_pivot(asset: Asset) -> None:
 def _add_source(scene: SceneInputs, source: str, asset: str, surveys: Surveys) -> None:
     """Add the files of a source and the texture requests of its materials."""
     outline = outline_model(source, surveys)
-    files = plan_inputs(asset, outline.files)
+    files = plan_inputs(asset, outline.files, surveys)
     requests = _requests(outline)
     inside = {one.name: one for one in outline.images(SLOTS) if one.is_inside}
     scene.embedded |= {

@@ -64,6 +64,8 @@ PICTURE_SURVEY = "encoders.untold.scene.picture_survey"
 def _survey_function(suffix: str) -> str:
     """Name the survey that tells equal pictures in files of this suffix."""
     form = format_of(f"x{suffix}")
+    if form is not None and form.layers:
+        return f"{PICTURE_SURVEY}:survey_composed_pictures"
     if form is not None and form.convert:
         return f"{PICTURE_SURVEY}:survey_converted_pictures"
     return f"{PICTURE_SURVEY}:survey_gltf_pictures"

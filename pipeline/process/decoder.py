@@ -17,9 +17,11 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from encoders.kit.error import EncodeError
+from encoders.kit.isolate import PREPARE
 from pipeline.content.code import changed_since, load_function
 from pipeline.content.target_error import describe_error
 from pipeline.process.isolate import LENGTH
+from pipeline.process.scratch import install_scratch
 from pipeline.process.worker import plain_error, prepare_encoders
 
 # The parent ends an overdue call; this process waits longer, for the case that there is none.
@@ -32,7 +34,7 @@ MAX_IDLE_BYTES = 1 << 29
 Answer = tuple[str, Any, bool]
 
 
-def main(root: str) -> None:
+def main(root: str, scratch: str) -> None:
     """Answer calls until the pipe is closed."""
     # Libraries may print; that must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -40,6 +42,7 @@ def main(root: str) -> None:
     _end_with_parent()
     _forbid_core_files()
     prepare_encoders(root)
+    install_scratch(scratch)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
     while True:
@@ -64,6 +67,7 @@ def _answer(
     dotted: str, arguments: tuple[Any, ...], code: dict[str, str], memory_bytes: int
 ) -> bytes:
     """Make a call; return its pickled answer, which may be what went wrong."""
+    _prepare(dotted, arguments)
     undo = _limit_memory(memory_bytes)
     try:
         return _pickled(_outcome(dotted, arguments, code))
@@ -71,6 +75,14 @@ def _answer(
         return _pickled(("memory", None, True))
     finally:
         undo()
+
+
+def _prepare(dotted: str, arguments: tuple[Any, ...]) -> None:
+    """Load the library of a call; what goes wrong here goes wrong again in the call."""
+    with suppress(Exception):
+        prepare = getattr(load_function(dotted), PREPARE, None)
+        if prepare is not None:
+            prepare(*arguments)
 
 
 def _outcome(dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Answer:

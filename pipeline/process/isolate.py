@@ -27,6 +27,7 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.isolate import use_runner
 from pipeline.content.code import changed_since, load_function
+from pipeline.process.scratch import new_scratch_name, remove_scratch
 from pipeline.size import format_bytes
 
 MIN_MEMORY_BYTES, MEMORY_RATIO = 1 << 30, 64
@@ -37,7 +38,7 @@ PIPE_BYTES = 1 << 20
 LENGTH = struct.Struct("<Q")
 # `-P` keeps the working folder, which may be a game's, out of the import path.
 PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2])"
+PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2], sys.argv[3])"
 
 # The texts of the modules that the present node's code was digested from.
 _expected_code: ContextVar[Mapping[str, str] | None] = ContextVar("expected_code", default=None)
@@ -68,14 +69,15 @@ class Decoder:
         self.owner = (os.getpid(), root)
         # A process group of its own does not get Ctrl-C: the driver decides what it means.
         group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        scratch = new_scratch_name()
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), root],
+            [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), root, scratch],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pipesize=PIPE_BYTES,
             **group,
         )
-        self.end = weakref.finalize(self, _end_process, self.process)
+        self.end = weakref.finalize(self, _end_process, self.process, scratch)
 
     def ask(self, message: tuple[Any, ...], seconds: float) -> Any:
         """Send a call and return its answer; raise TimeoutError or DecoderDiedError instead."""
@@ -117,7 +119,7 @@ def _kill(process: subprocess.Popen[bytes], overdue: threading.Event) -> None:
     process.kill()
 
 
-def _end_process(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes], scratch: str) -> None:
     """End a decoder that is idle or broken, and leave nothing of it."""
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):
@@ -128,6 +130,7 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
         process.wait(0.5)
     process.kill()
     process.wait()
+    remove_scratch(scratch)
 
 
 class _Decoders(threading.local):

@@ -25,7 +25,11 @@ class SourceFormat:
     - `sound`: (data, name, warn) -> Sound, where `warn` takes warnings;
     - `tracker`: (data, name) -> the module of that format, recognised by its magic;
     - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
-      crash. A format that is converted declares no other function: it is taken as glTF.
+      crash. A format that is converted declares no other function but `layers`: it is taken as
+      glTF;
+    - `layers`: (data, name) -> a survey whose `refs` are the files that this one is composed
+      with. Then `convert` is (files, name, with_data) -> (GLB, warnings): `files` are the source
+      and all its layers by path, and without data the GLB only has to be good for a survey.
 
     An image is recognised by its `magic`, all of it, or by one of `other_magic`, which its file
     begins with instead, because names inside a model may be wrong or missing; a format without
@@ -43,6 +47,7 @@ class SourceFormat:
     sound: str = ""
     tracker: str = ""
     convert: str = ""
+    layers: str = ""
     magic: tuple[Magic, ...] = ()
     other_magic: tuple[bytes, ...] = ()
     percent_encoded: bool = False

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from encoders.kit.error import EncodeError
 from encoders.kit.source.format import SourceFormat
 
-Capability = Literal["model", "image", "sound", "tracker", "convert", "survey"]
+Capability = Literal["model", "image", "sound", "tracker", "convert", "layers", "survey"]
 
 PACKAGE = "encoders.kit.source"
 REGISTRY = f"{PACKAGE}.registry"
@@ -41,6 +41,8 @@ OPENERS: Mapping[str, Capability] = MappingProxyType(
 IMAGE_SURVEY = f"{PACKAGE}.image_survey:survey_image"
 TRACKER_SURVEY = f"{PACKAGE}.tracker_survey:survey_tracker"
 CONVERSION_SURVEY = f"{PACKAGE}.conversion_survey:survey_converted"
+COMPOSITION_SURVEY = f"{PACKAGE}.conversion_survey:survey_composed"
+LAYER_SURVEY = f"{PACKAGE}.conversion_survey:survey_layers"
 
 
 def find_formats(package: str = PACKAGE) -> dict[str, SourceFormat]:
@@ -141,7 +143,20 @@ def survey_functions() -> dict[str, str]:
     return {suffix: name for suffix, one in SUFFIXES.items() if (name := _survey_function(one))}
 
 
+def layer_functions() -> dict[str, str]:
+    """Name the function that lists the layers of a file, for each suffix of composed formats."""
+    return {suffix: LAYER_SURVEY for suffix, one in SUFFIXES.items() if one.layers}
+
+
+def is_composed(path: str) -> bool:
+    """Tell whether a file is composed with other files, its layers."""
+    found = format_of(path)
+    return found is not None and bool(found.layers)
+
+
 def _survey_function(one: SourceFormat) -> str:
+    if one.layers:
+        return COMPOSITION_SURVEY
     if one.convert:
         # A survey of the result of the conversion, so that plans see only glTF.
         return CONVERSION_SURVEY

@@ -13,11 +13,13 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
+from encoders.kit.source.registry import is_composed
 from pipeline.content.code import add_project_encoders, load_function
 from pipeline.content.source import refuse_pointer
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
+from pipeline.plan.survey import read_layers
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
 
@@ -134,7 +136,14 @@ def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str,
 
 def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
     """Survey a source with one function."""
-    found: Mapping[str, Any] = call(dotted, data, path)
+    found: Mapping[str, Any]
+    if is_composed(path):
+        root, name = os.getcwd(), os.path.relpath(path).replace(os.sep, "/")
+        if name.startswith("../"):  # its layers are those of its own folder
+            root, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path)
+        found = call(dotted, data, name, read_layers(root, data, name))
+    else:
+        found = call(dotted, data, path)
     return found
 
 

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from encoders.kit.source.fbx.library import Doubles, items, matrix
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, multiply
+from encoders.kit.source.polygon_mesh import Weights
 
 # Weights of a vertex that glTF's two sets of joints hold; lighter ones are left out.
 INFLUENCES = 8
-Weights = tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]]
 
 
 class Skins:
