@@ -19,10 +19,12 @@ from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.mesh import VERTEX_LIMIT, EmberMesh
 from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, TANGENT, UV, Vertices
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.back_side import add_backs
 from encoders.kit.mesh.base_uv import base_uv, move_by_tiles
 from encoders.kit.mesh.mesh import Attribute, Mesh, compact, weld
 from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
+from encoders.kit.option import Value
 from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
@@ -40,6 +42,7 @@ class MeshOptions:
     flips_v: bool
     welds: bool = True
     keeps_tangents: bool = False
+    double_sided: Value = False
 
 
 def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> EmberMesh:
@@ -53,6 +56,7 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
     mesh = _with_attributes(mesh, wanted, options.flips_v, warn)
+    mesh = add_backs(mesh, options.double_sided)
     corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
     vertices = _vertices(mesh, corners, options.flips_v)
     _check(vertices, warn, name)

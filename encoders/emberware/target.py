@@ -8,7 +8,7 @@ from __future__ import annotations
 from encoders.emberware.plan import plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
@@ -46,6 +46,7 @@ MESH_OPTIONS = {
     "bones": BONES,
     **MESH_IMPORT,
     **SHADING,
+    **double_sided(False),
 }
 ANIMATION_OPTIONS = {
     "clips": Option(Either((CHOSEN, Several(CHOSEN))), "*", "names or indices of clips"),

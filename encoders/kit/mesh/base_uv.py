@@ -43,7 +43,7 @@ def base_uv(mesh: Mesh) -> Uv | None:
     return compact(Attribute(values, rows.reshape(-1, 3)))
 
 
-def move_by_tiles(uv: Uv, mesh: Mesh, low: npt.ArrayLike, high: npt.ArrayLike) -> Uv:
+def move_by_tiles(uv: Uv, mesh: Mesh, low: float | Doubles, high: float | Doubles) -> Uv:
     """Move UVs outside of `low` to `high` inside, by whole tiles, where a known texture repeats.
 
     Islands are moved as a whole if they fit, so that they stay connected, else triangles alone.
