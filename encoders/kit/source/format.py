@@ -23,8 +23,9 @@ class SourceFormat:
     - `image`: (data, name) -> RGBA8 array, top row first. Where `image_warns` is set it also takes
       a function to call with each warning about a fault that does not change pixels;
     - `sound`: (data, name) -> Sound;
-    - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
-      crash. A format that is converted declares no other function: it is taken as glTF.
+    - `convert`: (data, name, warn) -> GLB; `warn` takes what is lost on the way. It runs in a
+      process of its own, because its library may crash. A format that is converted declares no
+      other function: it is taken as glTF.
 
     An image is recognised by its `magic`, all of it, because names inside a model may be wrong
     or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
