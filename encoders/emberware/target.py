@@ -110,7 +110,9 @@ TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
         "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
-        "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
+        "animation": Kind(
+            (*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
+        ),
         "texture": Kind(
             image_suffixes(),
             {

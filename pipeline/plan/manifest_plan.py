@@ -66,8 +66,7 @@ class ManifestPlan:
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
-        paths = [source for asset in self.finding.assets for source in asset.sources]
-        self.surveys = self.surveyor.survey(paths, self.target.surveys)
+        self.surveys = self.surveyor.survey(self._surveyed(), self.target.surveys)
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()
@@ -76,6 +75,16 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+
+    def _surveyed(self) -> set[str]:
+        """Return the sources of all assets, and the files that their options name."""
+        found: set[str] = set()
+        for asset in self.finding.assets:
+            found.update(asset.sources)
+            for kind in asset.kinds:
+                named = (asset.options.get(key) for key in self.target.kinds[kind].source_options)
+                found.update(path for path in named if isinstance(path, str))
+        return found
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output
