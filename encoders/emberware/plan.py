@@ -22,7 +22,7 @@ from encoders.emberware.selection import (
 )
 from encoders.kit.error import EncodeError
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import outline_model
@@ -57,7 +57,7 @@ OPTIONS = {
     "tracker": ("patterns",),
 }
 # Options that change a kind on import; encoders get only those that are set.
-IMPORTS = {"mesh": MESH_IMPORT | SHADING, "texture": IMAGE_IMPORT}
+IMPORTS = {"mesh": MESH_IMPORT | SHADING | double_sided(False), "texture": IMAGE_IMPORT}
 # Roles that a ROM takes instead of the loose file.
 ROM_ROLES = ("samples", "rom")
 # What a tracker becomes: only a ROM can hold it. A ROM's input of each role begins with this.

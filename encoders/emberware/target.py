@@ -8,7 +8,7 @@ from __future__ import annotations
 from encoders.emberware.plan import plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Budget, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
@@ -47,6 +47,7 @@ MESH_OPTIONS = {
     "bones": BONES,
     **MESH_IMPORT,
     **SHADING,
+    **double_sided(False),
 }
 ANIMATION_OPTIONS = {
     "clips": Option(Either((CHOSEN, Several(CHOSEN))), "*", "names or indices of clips"),
@@ -110,7 +111,9 @@ TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
         "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
-        "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
+        "animation": Kind(
+            (*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
+        ),
         "texture": Kind(
             image_suffixes(),
             {

@@ -67,7 +67,7 @@ class ManifestPlan:
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
-        paths = [source for asset in self.finding.assets for source in asset.sources]
+        paths = self._surveyed_files()
         with self.project.timeline.phase(SURVEY, self._surveyed(len(paths))):
             self.surveys = self.surveyor.survey(paths, self.target.surveys)
         self._plan()
@@ -81,6 +81,16 @@ class ManifestPlan:
 
     def _surveyed(self, count: int) -> str:
         return f"{count:,} source{'' if count == 1 else 's'} of {self.stem}"
+
+    def _surveyed_files(self) -> set[str]:
+        """Return the sources of all assets, and the files that their options name."""
+        found: set[str] = set()
+        for asset in self.finding.assets:
+            found.update(asset.sources)
+            for kind in asset.kinds:
+                named = (asset.options.get(key) for key in self.target.kinds[kind].source_options)
+                found.update(path for path in named if isinstance(path, str))
+        return found
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output

@@ -16,6 +16,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.profile import EMPTY_WASM
 from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
+from encoders.kit.source.gltf.document.container import decode_container
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
 
@@ -543,3 +544,25 @@ def test_builds_in_two_processes_with_two_hash_seeds_give_the_same_bytes(game: G
         game.remove("build")
         game.remove("cache")
     assert made[0] == made[1]
+
+
+def test_a_skeleton_with_buffers_of_its_own_need_not_be_an_asset(game: Game) -> None:
+    container = decode_container(CHAIN, "chain.glb")
+    document = json.loads(bytes(container.json))
+    name = document["animations"][0]["name"]
+    document["buffers"][0]["uri"] = "hero%20data.bin"
+    game.write("rigs/hero.gltf", json.dumps(document).encode())
+    game.write("rigs/hero data.bin", bytes(container.binary))
+    game.write("assets/chain.glb", CHAIN)
+    one = f'[[asset]]\nsource = "assets/chain.glb"\nkinds = ["animation"]\nclips = "{name}"\n'
+    manifest(game, one)
+    assert game.doit().code == 0
+    clip = game.read(f"{OUT}/assets/chain.ewzanim")
+    manifest(game, f'{one}skeleton = "rigs/hero.gltf"\n')
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    assert game.read(f"{OUT}/assets/chain.ewzanim") == clip
+    game.remove("rigs/hero data.bin")
+    assert game.doit().code == 1
+    game.write("rigs/hero data.bin", bytes(container.binary))
+    assert game.doit().code == 0

@@ -39,7 +39,7 @@ GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
 MANIFESTS = {
     "emberware": f'{GAME}[[asset]]\nsource = "assets/*"\n',
     "kac": '[[asset]]\nsource = "assets/*"\n',
-    "rp2350": '[[asset]]\nsource = "assets/*"\n',
+    "rp2350": '[[asset]]\nsource = "assets/*"\n[defaults.texture]\nscale_to = "power_of_two"\n',
     "splashpack": '[[scene]]\nname = "s"\nsource = "assets/*"\n',
     "untold": '[[scene]]\nname = "s"\nsource = "assets/*"\nlods = []\nhlod = 0\n',
 }
@@ -145,6 +145,7 @@ def test_an_edit_of_a_reader_outdates_exactly_the_nodes_that_read_such_sources(
 ) -> None:
     pytest.importorskip("ufbx")
     pytest.importorskip("pxr")
+    pytest.importorskip("opengl_basisu")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG")}
     sources |= {"b.glb": quad().glb(), "c.fbx": sign("").data()}
     for name, data in sources.items():
@@ -230,6 +231,7 @@ json.dump({"code": result, "loaded": loaded}, open("loaded.json", "w"))
 
 def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(game: Game) -> None:
     pytest.importorskip("ufbx")
+    pytest.importorskip("opengl_basisu")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG"), "b.jpg": picture("JPEG")}
     sources |= {"f.webp": picture("WEBP"), "g.avif": picture("AVIF")}
     sources |= {"h.bmp": picture("BMP"), "i.tga": picture("TGA"), "j.gif": picture("GIF")}
@@ -239,6 +241,7 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
     sources |= {f"q{k}{name}": data for k, (name, data) in enumerate(QUADS.items())}
     sources["wood grain.png"] = picture("PNG")
+    sources |= {"r.ktx2": (ROOT / "tests/kit/data/ktx2/uastc.ktx2").read_bytes()}
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)

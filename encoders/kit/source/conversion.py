@@ -6,7 +6,7 @@ a process of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from encoders.kit.error import EncodeError
@@ -15,10 +15,14 @@ from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.registry import format_of, load_reader
 
+Warn = Callable[[str], object]
 
-def convert(data: bytes, name: str) -> bytes:
-    """Return a source as GLB."""
-    glb: bytes = load_reader(_format(name), "convert", name)(data, name)
+
+def convert(data: bytes, name: str, warn: Warn = lambda _: None) -> bytes:
+    """Return a source as GLB; `warn` is called with each thing that GLB has no place for."""
+    form = _format(name)
+    function = load_reader(form, "convert", name)
+    glb: bytes = function(data, name, warn) if form.convert_warns else function(data, name)
     return glb
 
 
@@ -46,7 +50,9 @@ def _format(name: str) -> SourceFormat:
 @isolated_alone
 def encode_glb(inputs: Inputs, params: Params) -> Outputs:
     """Convert the input `source`, which the user calls `params["source"]`."""
-    return {"glb": convert(inputs["source"], str(params["source"]))}
+    warnings: list[str] = []
+    glb = convert(inputs["source"], str(params["source"]), warnings.append)
+    return {"glb": glb} | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
 
 
 def load_library(name: str) -> None:

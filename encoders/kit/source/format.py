@@ -24,7 +24,8 @@ class SourceFormat:
       a function to call with each warning about a fault that does not change pixels;
     - `sound`: (data, name, warn) -> Sound, where `warn` takes warnings;
     - `tracker`: (data, name) -> the module of that format, recognised by its magic;
-    - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
+    - `convert`: (data, name) -> GLB. Where `convert_warns` is set it also takes a function to call
+      with each thing that is lost. It runs in a process of its own, because its library may
       crash. A format that is converted declares no other function but `layers`: it is taken as
       glTF;
     - `layers`: (data, name) -> a survey whose `refs` are the files that this one is composed
@@ -47,6 +48,7 @@ class SourceFormat:
     sound: str = ""
     tracker: str = ""
     convert: str = ""
+    convert_warns: bool = False
     layers: str = ""
     magic: tuple[Magic, ...] = ()
     other_magic: tuple[bytes, ...] = ()

@@ -26,6 +26,7 @@ from encoders.kit.source.gltf.document.spec import (
     Primitive,
     decode_document,
     element,
+    place,
     triangle_count,
 )
 from encoders.kit.source.gltf.document.surface import metallic_roughness
@@ -296,7 +297,7 @@ def _survey_meshes(document: Document, name: str) -> list[dict[str, Any]]:
 def _survey_skins(document: Document, name: str) -> list[dict[str, Any]]:
     found = []
     for index, skin in enumerate(document.skins):
-        where = f"skins[{index}].joints"
+        where = place(skin.name, f"skins[{index}].joints")
         joints = [element(document.nodes, joint, where, name).name for joint in skin.joints]
         found.append({"name": skin.name, "joints": joints, "count": len(joints)})
     return found
