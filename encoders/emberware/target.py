@@ -17,6 +17,7 @@ from encoders.kit.source.registry import (
     model_suffixes,
     sound_suffixes,
 )
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
 # The ROM's file name, so it has to be valid on every file system.
@@ -45,6 +46,7 @@ MESH_OPTIONS = {
     "skin": SKIN,
     "bones": BONES,
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     **SHADING,
 }
 ANIMATION_OPTIONS = {
