@@ -115,6 +115,9 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "palette.png": palette,
         "baseline.jpg": _picture("JPEG"),
         "progressive.jpg": _picture("JPEG", progressive=True),
+        "lossy.webp": _picture("WEBP"),
+        "lossless.webp": _picture("WEBP", lossless=True),
+        "still.avif": _picture("AVIF"),
         "mono.wav": _wav(1, 2),
         "stereo.wav": _wav(2, 3),
     }
