@@ -11,7 +11,7 @@ from doit.exceptions import InvalidCommand
 from pipeline.doit_plugin.command_line import PlainCommand
 
 
-class DumpDB(PlainCommand, DoitDumpDB):  # type: ignore[misc] # doit has no types
+class Dumpdb(PlainCommand, DoitDumpDB):  # type: ignore[misc] # doit has no types
     """Says where to look instead."""
 
     name = "dumpdb"
