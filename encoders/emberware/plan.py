@@ -28,6 +28,7 @@ from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Su
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import gltf_suffixes, is_gltf, is_model
+from encoders.kit.source.shown_triangles import check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 
 # Encoders of kinds that are made from a whole file without a survey, and the role of the input.
@@ -76,6 +77,8 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
         if kind in SINGLE:
             encoder, role = SINGLE[kind]
             yield planner.single(kind, encoder, {role: file})
+    if "mesh" in kinds and is_gltf(asset.source):
+        check_shown_triangles(asset.source, surveys, asset.options)
     if kinds and is_gltf(asset.source):
         yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only

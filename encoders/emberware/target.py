@@ -18,6 +18,7 @@ from encoders.kit.source.registry import (
     sound_suffixes,
     tracker_suffixes,
 )
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
 # The ROM's file name, so it has to be valid on every file system.
@@ -46,6 +47,7 @@ MESH_OPTIONS = {
     "skin": SKIN,
     "bones": BONES,
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     **SHADING,
     **double_sided(False),
 }

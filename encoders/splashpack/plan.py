@@ -18,6 +18,7 @@ from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, double_sided
 from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import Outline, outline_model
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT, check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 from encoders.splashpack.scene.texture_request import (
     TextureRequest,
@@ -32,6 +33,7 @@ IMPORT_DEFAULT = {key: option.default for key, option in IMAGE_IMPORT.items()}
 # The same for every target, but said of sources: a scene may have several.
 SCENE_IMPORT = {
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     "pivot": replace(
         MESH_IMPORT["pivot"],
         doc="the point that becomes the origin: x y z or, for a scene of one source, the middle of "
@@ -87,6 +89,7 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     _check_pivot(asset)
     scene = SceneInputs()
     for source in asset.sources:
+        check_shown_triangles(source, surveys, asset.options)
         _add_source(scene, source, asset.name, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)

@@ -22,7 +22,7 @@ from pipeline.content.code import Code, Suffixes
 from pipeline.content.source import LinkError, Sources, link_error, read_source
 from pipeline.content.target_error import target_error
 from pipeline.disk.file import problem_of_link
-from pipeline.disk.listing import UNKNOWN, Snapshot, is_text, shown_name
+from pipeline.disk.listing import Snapshot, is_broken_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
 from pipeline.process.worker import prepare_encoders
@@ -269,7 +269,7 @@ class Surveyor:
             leads_to = self._snapshot.outside(path)
             if leads_to:
                 found[path] = link_error(path, leads_to)
-            elif stamp == UNKNOWN:
+            elif is_broken_link(stamp):
                 found[path] = self._broken_link(path)
             elif dotted is None:
                 found[path] = {}

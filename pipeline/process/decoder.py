@@ -46,10 +46,10 @@ def main(root: str, scratch: str) -> None:
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
     while True:
-        dotted, arguments, code, memory_bytes, seconds = calls.get()
-        _set_alarm(seconds + GRACE_SECONDS)
-        data = _answer(dotted, arguments, code, memory_bytes)
-        _set_alarm(0)
+        dotted, arguments, code, limits = calls.get()
+        _set_alarms(limits.seconds, limits.clock_seconds + GRACE_SECONDS)
+        data = _answer(dotted, arguments, code, limits.memory_bytes)
+        _set_alarms(0, 0)
         answers.write(LENGTH.pack(len(data)))
         answers.write(data)
         answers.flush()
@@ -131,10 +131,11 @@ def _has_grown() -> bool:
         return False
 
 
-def _set_alarm(seconds: float) -> None:
-    """Let the system end this process after so many seconds; 0 is never."""
+def _set_alarms(processor_seconds: float, clock_seconds: float) -> None:
+    """Let the system end this process after so much processor time or time; 0 is never."""
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, processor_seconds)
+        signal.setitimer(signal.ITIMER_REAL, clock_seconds)
 
 
 def _end_with_parent() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -32,10 +33,15 @@ from pipeline.size import format_bytes
 
 MIN_MEMORY_BYTES, MEMORY_RATIO = 1 << 30, 64
 ATTEMPTS = 3
-MIN_SECONDS, SECONDS_PER_MB = 30.0, 4.0
+MIN_SECONDS, SECONDS_PER_MB = 8.0, 4.0
+# A busy machine gives a process only a part of its time, and a call that waits uses none, so the
+# time on the clock is limited too, but is longer. Windows has only this limit.
+CLOCK_RATIO = 4.0
 # Results are megabytes; a larger pipe takes fewer switches between the processes.
 PIPE_BYTES = 1 << 20
 LENGTH = struct.Struct("<Q")
+# How a process ends whose processor time is over: see `_set_alarms` in `decoder`.
+OVERDUE_CODES = tuple(-getattr(signal, name) for name in ("SIGPROF",) if hasattr(signal, name))
 # `-P` keeps the working folder, which may be a game's, out of the import path.
 PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
 PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2], sys.argv[3])"
@@ -46,10 +52,15 @@ _expected_code: ContextVar[Mapping[str, str] | None] = ContextVar("expected_code
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may take: bytes beside those of the idle process, and seconds."""
+    """What a call may take: bytes beside those of the idle process, and processor seconds."""
 
     memory_bytes: int
     seconds: float
+
+    @property
+    def clock_seconds(self) -> float:
+        """After how many seconds the call is ended whether or not the processor worked for it."""
+        return CLOCK_RATIO * self.seconds
 
     @classmethod
     def of_size(cls, size_bytes: int) -> Limits:
@@ -89,7 +100,8 @@ class Decoder:
             return self._exchange(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
         except (OSError, EOFError) as error:
             self.end()
-            raise (TimeoutError if overdue.is_set() else DecoderDiedError)() from error
+            is_late = overdue.is_set() or self.process.returncode in OVERDUE_CODES
+            raise (TimeoutError if is_late else DecoderDiedError)() from error
         finally:
             timer.cancel()
 
@@ -192,7 +204,7 @@ def run_isolated(
 
 def _run(root: str, dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Any:
     limits, file = Limits.of_size(_size_of(arguments)), _file_of(arguments)
-    message = (dotted, arguments, code, limits.memory_bytes, limits.seconds)
+    message = (dotted, arguments, code, limits)
     kind, answer = _ask(root, message, limits, file)
     if kind == "outdated":
         # That decoder had loaded code of an earlier build; a new one loads it again.
@@ -221,7 +233,7 @@ def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tupl
 def _ask_once(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tuple[str, Any]:
     decoder, is_last = _decoder(root), True
     try:
-        kind, answer, is_last = decoder.ask(message, limits.seconds)
+        kind, answer, is_last = decoder.ask(message, limits.clock_seconds)
         return kind, answer
     except TimeoutError:
         raise _too_much("time", file, f"{limits.seconds:.0f} s") from None

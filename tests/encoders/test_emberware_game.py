@@ -416,6 +416,13 @@ def test_the_consoles_own_manifest_builds_as_it_is(game: Game) -> None:
     assert "import-ember: ember.toml/x.toml: " in blocked.out + blocked.err
 
 
+def test_the_consoles_own_manifest_as_a_git_lfs_pointer_is_told_so(game: Game) -> None:
+    game.write("ember.toml", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    ran = game.doit("import-ember", "ember.toml")
+    assert (ran.code, game.path("manifests/emberware.toml").exists()) == (1, False)
+    assert "this is a Git LFS pointer; run `git lfs pull`" in ran.err
+
+
 def test_models_clips_and_netplay_of_a_newer_manifest_are_taken_over() -> None:
     text = """
 [game]

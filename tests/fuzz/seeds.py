@@ -122,6 +122,7 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "progressive.jpg": _picture("JPEG", progressive=True),
         "cmyk.jpg": saved("JPEG", "CMYK"),
         "lossy.webp": _picture("WEBP"),
+        "lossless.webp": _picture("WEBP", lossless=True),
         "still.avif": _picture("AVIF"),
         "rgb.bmp": _picture("BMP"),
         "run-length.tga": saved("TGA", "RGBA", compression="tga_rle"),

@@ -492,3 +492,14 @@ def test_a_kind_that_reads_no_files_says_so(game):
 def test_a_fact_without_a_value_is_shown_as_nothing(value):
     assert str(EncodeError("wrong", {"found": value})) == "wrong\n  found: nothing"
     assert EncodeError("wrong", {"found": 0}).facts == {"found": "0"}
+
+
+def test_a_manifest_that_is_a_git_lfs_pointer_is_told_so(game):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    game.write("manifests/toy.toml", pointer)
+    ran = game.doit()
+    assert ran.code == 3
+    assert (
+        "manifests/toy.toml  1 mistake\n  file  this is a Git LFS pointer; run `git lfs pull`"
+        in (ran.err)
+    )

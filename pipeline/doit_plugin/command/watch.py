@@ -262,6 +262,9 @@ def is_concerned(project: Project, stem: str, changed: Iterable[str]) -> bool:
     """
     record = project.state.manifest(stem)
     if record is None or record.digest != project.manifests.digest(stem):
+        # Until a text that is no TOML is edited, no other file can mend it.
+        if not project.manifests.is_toml(stem):
+            return project.manifests.file(stem) in set(changed)
         return bool(without_outputs(project, changed))
     # Modules of an installed Cartwright keep their absolute paths, and are not watched.
     files = {path.removeprefix(f"{project.root}/") for path, _ in record.modules}
