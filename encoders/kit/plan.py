@@ -226,7 +226,9 @@ class Target:
     of several assets. Both are pure. `surveys` adds to what the kit knows to survey, by suffix. An
     EncodeError from `plan` breaks one asset; one from `link` is a mistake in the manifest.
     `commands` are commands of `doit` by name; a manifest, target or task of that name wins.
-    `budget` says what counts where a manifest sets one.
+    `budget` says what counts where a manifest sets one. `charts` names functions
+    `(inputs, params, outputs) -> Mapping` by the encoder whose nodes they chart; the kinds of
+    charts are those of encoders/kit/chart.py.
     """
 
     kinds: Mapping[str, Kind]
@@ -239,3 +241,4 @@ class Target:
     readers: Sequence[Reader] = ()
     commands: Mapping[str, Importer] = field(default_factory=dict)
     budget: Budget = Budget("files")
+    charts: Mapping[str, str] = field(default_factory=dict)

@@ -235,4 +235,10 @@ TARGET = Target(
             exports={"extract": "encoders.splashpack.v20.view:extract_spu"},
         ),
     ),
+    charts={
+        "encoders.splashpack.node_layout:encode_layout": "encoders.splashpack.chart:chart_layout",
+        "encoders.splashpack.node_texture:encode_texture": (
+            "encoders.splashpack.chart:chart_palette"
+        ),
+    },
 )

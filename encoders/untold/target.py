@@ -92,4 +92,7 @@ TARGET = Target(
         Reader(".utex", b"UTEX\0\0\0\0", "encoders.untold.utex:decode_utex"),
         Reader(".json", b"", "encoders.untold.view:decode_scene", needs_siblings=True),
     ),
+    charts={
+        "encoders.untold.node_manifest:encode_manifest": "encoders.untold.chart:chart_manifest"
+    },
 )

@@ -1,0 +1,183 @@
+"""Find the media of all sources and nodes: from the store, or drawn in this or in other processes.
+
+The picture of a node is that of the first of its files that has one. A drawing depends on the
+file's content, on files beside it that were read, and on the code that draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.content.code import add_project_encoders
+from pipeline.disk.file import leads_out, read_file, read_if_there
+from pipeline.plan.find_reader import Origin, find_readers
+from pipeline.project import Project
+from pipeline.report.page import picture
+from pipeline.report.page.media_store import Files, MediaStore
+from pipeline.report.page.page_data import PageData, PageEntry, PageNode
+from pipeline.report.page.picture import NOTHING, Media, media_of_output, media_of_source
+
+Mapper = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
+IN_PARALLEL_FROM = 48  # drawings; fewer are done before worker processes have started
+STORE = "report/media.db"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A file to draw: an output with its target, or a source with the files that it refers to."""
+
+    path: str
+    sha: str
+    target: str = ""
+    task: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass
+class PageMedia:
+    """Media by a short key, which pages and addresses use."""
+
+    by_key: dict[str, Media]
+
+    def find(self, key: str) -> Media | None:
+        """Return the media of a key."""
+        return self.by_key.get(key)
+
+
+def draw_all(project: Project, data: PageData, in_parallel: Mapper) -> PageMedia:
+    """Draw what has not been drawn before, and note in the data which entry has what."""
+    digests = {
+        file["path"]: file["sha256"]
+        for node in data.result["nodes"]
+        for file in (*node["inputs"], *node["outputs"])
+    }
+    targets = {one["stem"]: one["target"] for one in data.manifests}
+    wanted: list[tuple[PageEntry | PageNode, list[Drawing]]] = []
+    for entry in data.entries:
+        wanted.append((entry, _drawings_of_source(entry)))
+        wanted += [(node, _drawings_of_node(node, targets[node.stem])) for node in entry.nodes]
+    code = code_digest(project)
+    os.makedirs(f"{project.private}/report", exist_ok=True)
+    with MediaStore(f"{project.private}/{STORE}") as store:
+        drawings = {one: _key(one, code) for _, several in wanted for one in several}
+        known = {one: store.find(key, digests.get) for one, key in drawings.items()}
+        missing = [one for one, media in known.items() if media is None]
+        for one, (media, files) in zip(
+            missing, _draw(project.root, missing, in_parallel), strict=True
+        ):
+            known[one] = media
+            store.keep(drawings[one], {path: digests.get(path) for path in files}, media)
+        store.note_use(drawings.values())
+    found = PageMedia({})
+    for shown, several in wanted:
+        for one in several:
+            media = known[one] or NOTHING
+            if media is not NOTHING and media != NOTHING:
+                _note(shown, drawings[one][:20], media, found)
+                break
+    return found
+
+
+def _note(shown: PageEntry | PageNode, key: str, media: Media, found: PageMedia) -> None:
+    found.by_key[key] = media
+    shown.picture = key if media.thumbnail else None
+    shown.glb = key if media.glb else None
+    shown.sound = key if media.sound else None
+    if isinstance(shown, PageNode) and media.clip:
+        shown.clip = {"key": key, "frames": media.frames, "rate": media.rate}
+
+
+def _drawings_of_source(entry: PageEntry) -> list[Drawing]:
+    if not entry.path or not entry.sha:
+        return []
+    others = {
+        file["path"]
+        for node in entry.nodes
+        if node.source == entry.path
+        for file in node.result["inputs"]
+    }
+    return [Drawing(entry.path, entry.sha, others=tuple(sorted(others - {entry.path})))]
+
+
+def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
+    files = [(one["path"], one["sha256"]) for one in node.result["outputs"]]
+    # The shortest name first: it stands for the whole, such as `barrel.rs` before its patches.
+    files.sort(key=lambda one: (len(one[0]), one[0]))
+    return [Drawing(path, sha, target, node.task) for path, sha in files[:MOST_FILES]]
+
+
+MOST_FILES = 3  # that are tried for the picture of a node
+
+
+def code_digest(project: Project) -> str:
+    """Return a digest of the code that draws: this room's, and that of all encoders."""
+    # All views import most of the kit, so one digest for all redraws hardly more than one a view.
+    from pipeline.plan.target import all_targets
+
+    digest = hashlib.sha256(read_file(picture.__file__))
+    views = {
+        reader.view for _, target in all_targets() for reader in target.readers if reader.view
+    }
+    for dotted in sorted({*views, picture.DRAW, picture.GLB, picture.MODEL_VIEW}):
+        table = project.code.table(dotted)
+        digest.update(json.dumps([dotted, dict(table)], sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _key(one: Drawing, code: str) -> str:
+    # The name decides the reader, and names of siblings are relative to it.
+    parts = (one.path, one.sha, one.target, *one.others, code)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _draw(
+    root: str, drawings: list[Drawing], in_parallel: Mapper
+) -> Iterable[tuple[Media, list[str]]]:
+    calls = [(root, one) for one in drawings]
+    if len(calls) < IN_PARALLEL_FROM:
+        return [draw(*one) for one in calls]
+    return in_parallel(draw, calls)
+
+
+def draw(root: str, one: Drawing) -> tuple[Media, list[str]]:
+    """Draw a file; also return the paths of the other files that were read, or missed."""
+    add_project_encoders(root)
+    data = read_if_there(f"{root}/{one.path}")
+    # Changed since the build: what is on the disk is not what the page tells of.
+    if data is None or hashlib.sha256(data).hexdigest() != one.sha:
+        return NOTHING, [one.path]
+    if not one.target:
+        read = {path: read_if_there(f"{root}/{path}") for path in one.others}
+        inputs = {path: found for path, found in read.items() if found is not None}
+        return media_of_source(data, one.path, inputs), list(one.others)
+    files: Files = {}
+    folder = os.path.dirname(one.path)
+
+    def read_sibling(name: str) -> bytes | None:
+        path = os.path.normpath(f"{folder}/{name}").replace(os.sep, "/")
+        # The name comes from the file, and may be anything.
+        if leads_out(f"{root}/{path}", f"{root}/{folder}"):
+            return None
+        files[path] = None
+        return read_if_there(f"{root}/{path}")
+
+    readers = find_readers(data, one.path, Origin(one.task, one.target, one.sha))
+    media = media_of_output([r for r in readers if r.view], data, one.path, read_sibling)
+    return media, list(files)
+
+
+def media_bytes(media: Media, kind: str) -> tuple[bytes, str] | None:
+    """Return the bytes of one of the media and their type for browsers."""
+    kinds: Mapping[str, tuple[bytes | None, str]] = {
+        "thumbnail": (media.thumbnail, "image/webp"),
+        "clip": (media.clip, "image/webp"),
+        "glb": (media.glb, "model/gltf-binary"),
+        "sound": (media.sound, "audio/wav"),
+    }
+    data, form = kinds.get(kind, (None, ""))
+    return None if data is None else (data, form)

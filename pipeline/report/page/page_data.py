@@ -1,0 +1,224 @@
+"""What the page shows, as plain data: entries of assets, their nodes, failures and warnings.
+
+An entry is a source with all nodes that start from it, in every manifest. A node without a source
+belongs to the source of its asset; a pack, which is made of many assets, is an entry of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.kit.plan import Params, Product, Source
+from encoders.kit.warning import GROUPS, OTHER, group_of
+from pipeline.build.budget import EVERYTHING
+from pipeline.plan.target import all_targets
+from pipeline.project import Project
+from pipeline.state.cost_record import CostRecord
+from pipeline.state.node_record import BuildRecord, PlannedNode
+from pipeline.task_name import TaskName, stem_of
+
+Result = Mapping[str, Any]  # as in last-build.json
+FAILED = "failed"
+# Parameters of nodes that say nothing to a user beside the task's name.
+HIDDEN_OPTIONS = ("source", "id", "identifier", "scene", "source_root")
+OPTION_LIMIT = 200  # characters of an option's value; tables of tiles are longer than a page
+
+
+@dataclass
+class PageNode:
+    """A node with everything that the page says of it."""
+
+    task: str
+    stem: str
+    result: Result
+    source: str | None
+    seconds: float
+    reason: str
+    options: dict[str, str]
+    needs: list[str]
+    encoder: str = ""
+    params: Params = field(default_factory=dict)
+    build: BuildRecord | None = None
+    picture: str | None = None
+    glb: str | None = None
+    sound: str | None = None
+    clip: Mapping[str, Any] | None = None
+    chart: Mapping[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files that the node made."""
+        return sum(one["bytes"] for one in self.result["outputs"])
+
+
+@dataclass
+class PageEntry:
+    """A source, or a pack, with its nodes."""
+
+    name: str
+    path: str | None
+    nodes: list[PageNode]
+    size: int = 0
+    sha: str = ""
+    picture: str | None = None
+    glb: str | None = None
+    sound: str | None = None
+
+
+@dataclass
+class PageData:
+    """All of it; `manifests` are ready for JSON."""
+
+    result: Result
+    manifests: list[dict[str, Any]]
+    entries: list[PageEntry]
+
+    @property
+    def nodes(self) -> Iterable[PageNode]:
+        """All nodes, in the order of the entries."""
+        return (node for entry in self.entries for node in entry.nodes)
+
+
+def gather(project: Project, result: Result, built: Result | None = None) -> PageData:
+    """Return what the page shows of a run; `built` is the last run that built something."""
+    planned = {
+        row.task: (row.planned, row.built)
+        for stem in result["manifests"]
+        for row in project.state.rows(stem)
+    }
+    costs = project.state.costs()
+    earlier = {node["task"]: node for node in built["nodes"]} if built else {}
+    nodes = [
+        _node(one, earlier.get(one["task"], one), planned.get(one["task"]), costs.get(one["task"]))
+        for one in result["nodes"]
+    ]
+    assets = {task: plan.asset for task, (plan, _) in planned.items()}
+    manifests = [_manifest(project, stem, nodes) for stem in result["manifests"]]
+    return PageData(result, manifests, group_nodes(nodes, assets))
+
+
+def _node(
+    found: Result,
+    earlier: Result,
+    known: tuple[PlannedNode, BuildRecord | None] | None,
+    cost: CostRecord | None,
+) -> PageNode:
+    # A run with nothing to do says nothing of how and why a node was built.
+    reasons = found["reason"] or earlier["reason"]
+    said = "; ".join(f"{one['kind']} {one['detail']}".strip() for one in reasons)
+    seconds = found["seconds"] or earlier["seconds"] or (cost.seconds if cost else 0.0)
+    stem = stem_of(found["task"])
+    node = PageNode(found["task"], stem, found, None, seconds, said, {}, [])
+    if known is None:
+        return node
+    plan, node.build = known
+    node.source = _source_of(plan)
+    node.encoder, node.params = plan.node.encoder, plan.node.params
+    node.options = shown_options(plan.node.params)
+    products = [one for one in plan.node.inputs.values() if isinstance(one, Product)]
+    node.needs = sorted({str(TaskName(stem, one.node)) for one in products})
+    return node
+
+
+def _source_of(plan: PlannedNode) -> str | None:
+    """Return the source that a node is about; None for one that is about several, or none."""
+    paths = [one.path for one in plan.node.inputs.values() if isinstance(one, Source)]
+    named = plan.node.params.get("source")
+    if isinstance(named, str) and (named in paths or not paths):
+        return named
+    return paths[0] if paths and plan.asset else None
+
+
+def shown_options(params: Params) -> dict[str, str]:
+    """Return the options of a node as short texts."""
+    texts = {key: _text(value) for key, value in params.items() if key not in HIDDEN_OPTIONS}
+    return {
+        key: text if len(text) <= OPTION_LIMIT else f"{text[:OPTION_LIMIT]}…"
+        for key, text in texts.items()
+        if text
+    }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def group_nodes(nodes: Iterable[PageNode], assets: Mapping[str, str]) -> list[PageEntry]:
+    """Return the entries of nodes, sorted by name; `assets` are the nodes' assets by task."""
+    nodes = list(nodes)
+    main: dict[tuple[str, str], str] = {}
+    for node in nodes:
+        asset = assets.get(node.task, "")
+        # The model of a scene, not one of its textures: those name no source in their parameters.
+        if asset and node.source and "source" in node.params:
+            main.setdefault((node.stem, asset), node.source)
+    entries: dict[str, PageEntry] = {}
+    for node in nodes:
+        asset = assets.get(node.task, "")
+        path = node.source or main.get((node.stem, asset))
+        key = path or (f"{node.stem}:{asset}" if asset else node.task)
+        entry = entries.setdefault(key, PageEntry(key, path, []))
+        entry.nodes.append(node)
+        for file in node.result["inputs"]:
+            if file["path"] == path:
+                entry.size, entry.sha = file["bytes"], file["sha256"]
+    return [entries[key] for key in sorted(entries)]
+
+
+def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[str, Any]:
+    record = project.state.manifest(stem)
+    own = [node for node in nodes if node.stem == stem]
+    files = [(file["path"], file["bytes"]) for node in own for file in node.result["outputs"]]
+    target = record.target if record else stem
+    limit = record.budget.limits.get(EVERYTHING) if record and record.budget else None
+    return {
+        "stem": stem,
+        "target": target,
+        "output": record.output if record else "",
+        "nodes": len(own),
+        "bytes": sum(size for _, size in files),
+        "budget": _budget(target, limit, files),
+        "warnings": list(record.warnings) if record else [],
+    }
+
+
+def _budget(
+    target: str, limit: int | None, files: Iterable[tuple[str, int]]
+) -> dict[str, Any] | None:
+    """Return what counts for a target's budget, also where the manifest sets no limit."""
+    budget = next((one.budget for name, one in all_targets() if name == target), None)
+    if budget is None:
+        return None
+    suffixes = tuple(budget.suffixes)
+    counted = [(path, size) for path, size in files if not suffixes or path.endswith(suffixes)]
+    return {
+        "what": budget.what,
+        "limit": limit,
+        "used": sum(size for _, size in counted),
+        # A pack repeats the files beside it: the map shows those, and not the pack.
+        "packs": [path for path, _ in counted] if budget.made_of_others else [],
+    }
+
+
+def grouped_warnings(data: PageData) -> list[dict[str, Any]]:
+    """Return all warnings by group, the group with most first."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for node in data.nodes:
+        for text in node.result["warnings"]:
+            groups.setdefault(group_of(text), {}).setdefault(text, []).append(node.task)
+    for manifest in data.manifests:
+        for text in manifest["warnings"]:
+            groups.setdefault(group_of(text), {}).setdefault(text, []).append(manifest["stem"])
+    found = [
+        {
+            "group": group,
+            "about": GROUPS.get(group, GROUPS[OTHER]),
+            "items": [{"text": text, "tasks": tasks} for text, tasks in texts.items()],
+        }
+        for group, texts in groups.items()
+    ]
+    return sorted(found, key=lambda one: (-sum(len(i["tasks"]) for i in one["items"]), one["group"]))

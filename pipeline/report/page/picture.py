@@ -1,0 +1,176 @@
+"""Pictures, models and sounds of one file: the only module that knows how they are made.
+
+A built file is shown by the view that its target's reader declares; a source by the kit's readers.
+A file with nothing to see, or one that its reader refuses, has no media: failures are shown by the
+build's own messages and not here.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Reader, Siblings
+from encoders.kit.source.registry import image_suffixes, model_suffixes, sound_suffixes
+from pipeline.content.code import load_function
+from pipeline.process.isolate import call
+
+Pixels = npt.NDArray[np.uint8]
+THUMBNAIL = 128  # pixels of the longer side
+SCENE_SIZE = (256, 192)
+CLIP_SIZE, CLIP_FRAMES = (160, 120), 24
+DRAW = "encoders.kit.view.draw:draw_view"
+GLB = "encoders.kit.view.glb:encode_glb"
+MODEL_VIEW = "encoders.kit.view.model_view:view_model"
+# A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
+MODEL_LIMIT_BYTES, SOUND_LIMIT_BYTES = 4_000_000, 1_000_000
+# What a reader raises for a file that it cannot read; the build has told why.
+UNSEEN = (EncodeError, ValueError, OSError, KeyError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Media:
+    """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none.
+
+    `clip` is a strip of `frames` pictures side by side, `rate` of them a second.
+    """
+
+    thumbnail: bytes | None = None
+    glb: bytes | None = None
+    sound: bytes | None = None
+    clip: bytes | None = None
+    frames: int = 0
+    rate: float = 0.0
+
+
+NOTHING = Media()
+
+
+def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings: Siblings) -> Media:
+    """Return the media of a built file, by the first reader that accepts it."""
+    for reader in readers:
+        try:
+            return _media_of_view(load_function(reader.view)(data, path, siblings))
+        except UNSEEN:
+            continue
+    return media_of_source(data, path, {}) if _suffix(path) in image_suffixes() else NOTHING
+
+
+def _media_of_view(view: Any) -> Media:
+    """Draw a view of encoders/kit/view/scene.py."""
+    from encoders.kit.view.scene import ViewPicture, ViewRequest, ViewScene, ViewSound
+
+    if isinstance(view, ViewPicture):
+        return Media(thumbnail=shrink(view.pixels))
+    if isinstance(view, ViewSound):
+        return sound_media(view.samples, view.rate)
+    still = 0 if isinstance(view, ViewScene) and view.clip is not None else None
+    request = ViewRequest(size=SCENE_SIZE, frame=still)
+    picture = shrink(load_function(DRAW)(view, request), max(SCENE_SIZE))
+    if not isinstance(view, ViewScene):
+        return Media(thumbnail=picture)
+    try:
+        glb = load_function(GLB)(view)
+    except EncodeError:  # nothing but bones
+        glb = None
+    clip, frames, rate = _clip_of(view)
+    return Media(picture, _within(glb, MODEL_LIMIT_BYTES), None, clip, frames, rate)
+
+
+def _clip_of(view: Any) -> tuple[bytes | None, int, float]:
+    """Draw frames of a scene's clip side by side."""
+    from encoders.kit.view.scene import ViewRequest
+
+    if view.clip is None or view.clip.frame_count < 2:
+        return None, 0, 0.0
+    count = view.clip.frame_count
+    shown = min(count, CLIP_FRAMES)
+    draw = load_function(DRAW)
+    frames = [
+        draw(view, ViewRequest(size=CLIP_SIZE, frame=number * count // shown))
+        for number in range(shown)
+    ]
+    strip = _webp(Image.fromarray(np.concatenate(frames, axis=1)))
+    return strip, shown, view.clip.frame_rate * shown / count
+
+
+def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Media:
+    """Return the media of a source; `inputs` are the other files that a model refers to."""
+    suffix = _suffix(path)
+    try:
+        if suffix in image_suffixes():
+            return Media(
+                thumbnail=shrink(call("encoders.kit.source.image:open_image", data, path))
+            )
+        if suffix in sound_suffixes():
+            sound = call("encoders.kit.source.sound:open_sound", data, path)
+            loudest = np.clip(sound.samples.mean(axis=1) * 32768, -32768, 32767)
+            return sound_media(loudest.astype(np.int16), sound.rate)
+        if suffix in model_suffixes():
+            return _media_of_view(call(MODEL_VIEW, {**inputs, path: data}, path))
+    except UNSEEN:
+        return NOTHING
+    return NOTHING
+
+
+def sound_media(samples: npt.NDArray[np.int16], rate: int) -> Media:
+    """Return the waveform of mono samples, and the samples as a WAV file."""
+    wav = encode_wav(samples, rate)
+    return Media(thumbnail=draw_wave(samples), sound=_within(wav, SOUND_LIMIT_BYTES))
+
+
+def draw_wave(samples: npt.NDArray[np.int16], size: tuple[int, int] = (256, 96)) -> bytes:
+    """Draw the lowest and the highest sample of each column, on a transparent background."""
+    width, height = size
+    columns = np.array_split(samples.astype(np.int32), width) if len(samples) else []
+    picture = np.zeros((height, width, 4), np.uint8)
+    middle = (height - 1) / 2
+    for x, part in enumerate(columns):
+        low, high = (int(part.min()), int(part.max())) if len(part) else (0, 0)
+        top = round(middle - high / 32768 * middle)
+        bottom = round(middle - low / 32768 * middle)
+        picture[top : bottom + 1, x] = (62, 132, 196, 255)  # visible on light and on dark
+    return _webp(Image.fromarray(picture))
+
+
+def encode_wav(samples: npt.NDArray[np.int16], rate: int) -> bytes:
+    """Return mono samples as a WAV file."""
+    data = samples.astype("<i2").tobytes()
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16)
+    body = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data
+    return struct.pack("<4sI", b"RIFF", len(body)) + body
+
+
+def shrink(pixels: Pixels, side: int = THUMBNAIL) -> bytes:
+    """Return a picture as WebP, at most `side` pixels wide and high."""
+    picture = Image.fromarray(pixels)
+    if max(picture.size) > side:
+        # Without the weights of alpha, the colours of invisible pixels would show at edges.
+        premultiplied = picture.convert("RGBa") if picture.mode == "RGBA" else picture
+        premultiplied.thumbnail((side, side), Image.Resampling.BOX)
+        picture = premultiplied.convert(picture.mode)
+    return _webp(picture)
+
+
+def _webp(picture: Image.Image) -> bytes:
+    stream = io.BytesIO()
+    # Small pictures are pixel art, which lossy compression smears.
+    is_small = max(picture.size) <= 32
+    picture.save(stream, "WEBP", quality=72, lossless=is_small, method=2)
+    return stream.getvalue()
+
+
+def _within(data: bytes | None, limit: int) -> bytes | None:
+    return data if data is not None and len(data) <= limit else None
+
+
+def _suffix(path: str) -> str:
+    return f".{path.rpartition('.')[2].lower()}"
