@@ -21,7 +21,7 @@ from pipeline.report.page.viewer import viewer_page
 
 STATIC = f"{os.path.dirname(__file__)}/static"
 SCRIPTS = ("store.js", "chart.js", "detail.js", "page.js")
-# What a page may hold of models, sounds and clips, before they are packed; the smallest come first.
+# What a page may hold of models and sounds, before they are packed; the smallest come first.
 MEDIA_LIMIT_BYTES = 7_000_000
 POLICY = (
     "default-src 'none'; img-src 'self' data: blob:; media-src 'self' data: blob:; "
@@ -79,22 +79,25 @@ def _index_node(node: PageNode) -> dict[str, Any]:
 
 def page_details(data: PageData) -> list[dict[str, Any]]:
     """Return what the page shows of each node when it is opened, in the order of the index."""
-    return [node_detail(node) for node in data.nodes]
+    readers: dict[str, list[str]] = {}
+    for node in data.nodes:
+        for task in node.needs:
+            readers.setdefault(task, []).append(node.task)
+    return [_detail(node, readers.get(node.task, [])) for node in data.nodes]
 
 
-def node_detail(node: PageNode) -> dict[str, Any]:
-    """Return what the page shows of a node when it is opened."""
+def _detail(node: PageNode, used_by: list[str]) -> dict[str, Any]:
     return {
         "reason": node.reason,
         "options": node.options,
         "inputs": [[one["path"], one["bytes"]] for one in node.result["inputs"]],
         "outputs": [[one["path"], one["bytes"], one["sha256"]] for one in node.result["outputs"]],
         "needs": node.needs,
+        "used_by": used_by,
         "warnings": node.result["warnings"],
         "error": node.result["error"],
         "glb": node.glb,
         "sound": node.sound,
-        "clip": node.clip,
         "chart": node.chart,
         "peak": node.result["peak_bytes"],
     }
@@ -137,11 +140,11 @@ def fill_page(parts: str) -> bytes:
 
 
 def _chosen_media(media: PageMedia) -> Iterable[tuple[str, bytes]]:
-    """Return models, sounds and clips until the page is large enough, the smallest first."""
+    """Return models and sounds until the page is large enough, the smallest first."""
     found = [
         (f"{kind}-{key}", content[0])
         for key, one in media.by_key.items()
-        for kind in ("glb", "sound", "clip")
+        for kind in ("glb", "sound")
         if (content := media_bytes(one, kind)) is not None
     ]
     found.sort(key=lambda one: (len(one[1]), one[0]))

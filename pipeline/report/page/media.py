@@ -88,8 +88,6 @@ def _note(shown: PageEntry | PageNode, key: str, media: Media, found: PageMedia)
     shown.picture = key if media.thumbnail else None
     shown.glb = key if media.glb else None
     shown.sound = key if media.sound else None
-    if isinstance(shown, PageNode) and media.clip:
-        shown.clip = {"key": key, "frames": media.frames, "rate": media.rate}
 
 
 def _drawings_of_source(entry: PageEntry) -> list[Drawing]:
@@ -175,7 +173,6 @@ def media_bytes(media: Media, kind: str) -> tuple[bytes, str] | None:
     """Return the bytes of one of the media and their type for browsers."""
     kinds: Mapping[str, tuple[bytes | None, str]] = {
         "thumbnail": (media.thumbnail, "image/webp"),
-        "clip": (media.clip, "image/webp"),
         "glb": (media.glb, "model/gltf-binary"),
         "sound": (media.sound, "audio/wav"),
     }

@@ -44,7 +44,6 @@ class PageNode:
     picture: str | None = None
     glb: str | None = None
     sound: str | None = None
-    clip: Mapping[str, Any] | None = None
     chart: Mapping[str, Any] | None = None
 
     @property

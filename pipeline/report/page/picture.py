@@ -26,7 +26,6 @@ from pipeline.process.isolate import call
 Pixels = npt.NDArray[np.uint8]
 THUMBNAIL = 128  # pixels of the longer side
 SCENE_SIZE = (256, 192)
-CLIP_SIZE, CLIP_FRAMES = (160, 120), 24
 DRAW = "encoders.kit.view.draw:draw_view"
 GLB = "encoders.kit.view.glb:encode_glb"
 MODEL_VIEW = "encoders.kit.view.model_view:view_model"
@@ -38,17 +37,11 @@ UNSEEN = (EncodeError, ValueError, OSError, KeyError, MemoryError)
 
 @dataclass(frozen=True)
 class Media:
-    """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none.
-
-    `clip` is a strip of `frames` pictures side by side, `rate` of them a second.
-    """
+    """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none."""
 
     thumbnail: bytes | None = None
     glb: bytes | None = None
     sound: bytes | None = None
-    clip: bytes | None = None
-    frames: int = 0
-    rate: float = 0.0
 
 
 NOTHING = Media()
@@ -81,25 +74,7 @@ def _media_of_view(view: Any) -> Media:
         glb = load_function(GLB)(view)
     except EncodeError:  # nothing but bones
         glb = None
-    clip, frames, rate = _clip_of(view)
-    return Media(picture, _within(glb, MODEL_LIMIT_BYTES), None, clip, frames, rate)
-
-
-def _clip_of(view: Any) -> tuple[bytes | None, int, float]:
-    """Draw frames of a scene's clip side by side."""
-    from encoders.kit.view.scene import ViewRequest
-
-    if view.clip is None or view.clip.frame_count < 2:
-        return None, 0, 0.0
-    count = view.clip.frame_count
-    shown = min(count, CLIP_FRAMES)
-    draw = load_function(DRAW)
-    frames = [
-        draw(view, ViewRequest(size=CLIP_SIZE, frame=number * count // shown))
-        for number in range(shown)
-    ]
-    strip = _webp(Image.fromarray(np.concatenate(frames, axis=1)))
-    return strip, shown, view.clip.frame_rate * shown / count
+    return Media(picture, _within(glb, MODEL_LIMIT_BYTES))
 
 
 def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Media:

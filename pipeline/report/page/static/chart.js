@@ -1,0 +1,157 @@
+"use strict";
+// Maps and treemaps as SVG. Every area can be reached with the keyboard, and what it is called
+// stands in a line below the drawing, for touch screens and screen readers.
+
+const TONES = ["#4c8fcb", "#d98a3d", "#5aa469", "#b0719c", "#8a7fc7", "#c46a5a", "#5fa3a3", "#a08a4a"];
+
+function readout() {
+  return make("p", { class: "readout", "aria-live": "polite" });
+}
+
+// Let an area tell its name in the line below, on hover, focus and touch.
+function tell(area, line, text) {
+  const show = () => { line.textContent = text; };
+  for (const event of ["pointerenter", "focus", "click"]) area.addEventListener(event, show);
+  area.append(make("title", {}, text));
+  return area;
+}
+
+// Lay out sizes in a rectangle so that pieces are close to squares (squarified treemap).
+function squarify(items, x, y, width, height, place) {
+  let total = items.reduce((sum, one) => sum + one.size, 0);
+  let start = 0;
+  while (start < items.length && total > 0) {
+    const side = Math.min(width, height);
+    const scale = (width * height) / total;
+    let end = start;
+    let row = 0;
+    let worst = Infinity;
+    while (end < items.length) {
+      const sum = (row + items[end].size) * scale;
+      const largest = items[start].size * scale;
+      const smallest = items[end].size * scale;
+      const ratio = Math.max((side * side * largest) / (sum * sum), (sum * sum) / (side * side * smallest));
+      if (ratio > worst) break;
+      worst = ratio;
+      row += items[end].size;
+      end += 1;
+    }
+    const thickness = (row * scale) / side;
+    let offset = 0;
+    for (const one of items.slice(start, end)) {
+      const length = (one.size * scale) / thickness;
+      if (width >= height) place(one, x, y + offset, thickness, length);
+      else place(one, x + offset, y, length, thickness);
+      offset += length;
+    }
+    if (width >= height) { x += thickness; width -= thickness; }
+    else { y += thickness; height -= thickness; }
+    total -= row;
+    start = end;
+  }
+}
+
+const MOST_PIECES = 150;
+
+function treemap(pieces, label, open) {
+  const width = 400;
+  const height = 220;
+  const sorted = pieces.filter((one) => one.size > 0).sort((a, b) => b.size - a.size);
+  const shown = sorted.slice(0, MOST_PIECES);
+  const rest = sorted.slice(MOST_PIECES);
+  if (rest.length) {
+    shown.push({ name: `${rest.length} smaller files`, group: "", size: rest.reduce((sum, one) => sum + one.size, 0) });
+    shown.sort((a, b) => b.size - a.size);
+  }
+  const groups = [...new Set(shown.map((one) => one.group))].sort();
+  const line = readout();
+  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
+  squarify(shown, 0, 0, width, height, (one, x, y, w, h) => {
+    const text = `${one.name}, ${formatBytes(one.size)}`;
+    const area = make("rect", {
+      x, y, width: Math.max(w - 1, 0.5), height: Math.max(h - 1, 0.5),
+      fill: TONES[groups.indexOf(one.group) % TONES.length], tabindex: 0, role: "button", "aria-label": text,
+      onclick: () => one.node !== undefined && open(one.node),
+      onkeydown: (event) => event.key === "Enter" && one.node !== undefined && open(one.node),
+    });
+    drawing.append(tell(area, line, text));
+    const name = one.name.split("/").pop();
+    if (w > 40 && h > 14) {
+      const letters = Math.floor((w - 6) / 5.2);
+      const shownName = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+      drawing.append(make("text", { x: x + 3, y: y + 11, "font-size": 9, fill: "#10151b" }, shownName));
+    }
+  });
+  return [drawing, line];
+}
+
+function areaMap(chart) {
+  const line = readout();
+  const drawing = make(
+    "svg", { viewBox: `0 0 ${chart.width} ${chart.height}`, role: "group", "aria-label": chart.title },
+    make("rect", { class: "plane", width: chart.width, height: chart.height }),
+  );
+  for (const one of chart.areas) {
+    const place = `at ${one.x}, ${one.y}, ${one.width} x ${one.height} words`;
+    const text = one.name === one.kind ? `${one.kind} ${place}` : `${one.kind} ${one.name} ${place}`;
+    const area = make("rect", {
+      class: `area-${one.kind}`, x: one.x, y: one.y, width: one.width, height: one.height,
+      stroke: "#10151b", "stroke-width": one.height > 4 ? 1 : 0, tabindex: 0, role: "img", "aria-label": text,
+    });
+    drawing.append(tell(area, line, text));
+    const short = one.name.split(",")[0].split("/").pop();
+    if (one.width > 44 && one.height > 20) {
+      const letters = Math.floor((one.width - 6) / 8.5);
+      drawing.append(make("text", { x: one.x + 4, y: one.y + 17, "font-size": 15, fill: "#10151b" }, short.slice(0, letters)));
+    }
+  }
+  const legend = make("p", { class: "legend" });
+  const colors = { framebuffer: "#8a93a0", reserved: "#b08968", texture: "#4c8fcb", palette: "#d98a3d" };
+  for (const kind of new Set(chart.areas.map((one) => one.kind))) {
+    legend.append(make("span", {}, make("i", { style: `background:${colors[kind] ?? TONES[2]}` }), kind));
+  }
+  return [drawing, legend, line];
+}
+
+function tileMap(chart) {
+  const xs = chart.tiles.flatMap((one) => [one.low[0], one.high[0]]);
+  const ys = chart.tiles.flatMap((one) => [one.low[1], one.high[1]]);
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  const [width, height] = [Math.max(...xs) - left || 1, Math.max(...ys) - top || 1];
+  const scale = 640 / width;
+  const most = Math.max(...chart.tiles.map((one) => one.levels[0]?.triangles ?? 0), 1);
+  const line = readout();
+  const drawing = make("svg", { viewBox: `0 0 640 ${height * scale}`, role: "group", "aria-label": chart.title });
+  for (const tile of chart.tiles) {
+    const counts = tile.levels.map((one) => `${one.name} ${one.triangles.toLocaleString("en")}`);
+    const bytes = tile.levels.reduce((sum, one) => sum + one.bytes, 0);
+    const text = `${tile.name}: triangles ${counts.join(", ")}; ${formatBytes(bytes)}`;
+    const share = (tile.levels[0]?.triangles ?? 0) / most;
+    const x = (tile.low[0] - left) * scale;
+    const y = (tile.low[1] - top) * scale;
+    const [w, h] = [(tile.high[0] - tile.low[0]) * scale, (tile.high[1] - tile.low[1]) * scale];
+    const area = make("rect", {
+      x, y, width: Math.max(w, 2), height: Math.max(h, 2), fill: `hsl(${150 - 130 * share} 45% 62%)`,
+      stroke: "#10151b", tabindex: 0, role: "img", "aria-label": text,
+    });
+    drawing.append(tell(area, line, text));
+    if (w > 60) {
+      tile.levels.slice(0, Math.floor((h - 8) / 16)).forEach((one, row) => {
+        const label = w > 120 ? `${one.name} ${one.triangles.toLocaleString("en")}` : one.triangles.toLocaleString("en");
+        drawing.append(make("text", { x: x + 6, y: y + 18 + 16 * row, "font-size": 14, fill: "#10151b" }, label));
+      });
+    }
+  }
+  return [drawing, line];
+}
+
+function palette(chart) {
+  const list = make("div", { class: "palette", role: "img", "aria-label": `${chart.colors.length} colours` });
+  for (const color of chart.colors) list.append(make("span", { style: `background:${color}`, title: color }));
+  return [list];
+}
+
+function drawChart(chart) {
+  const draw = { areas: areaMap, tiles: tileMap, palette }[chart.kind];
+  return draw ? draw(chart) : [];
+}

@@ -1,0 +1,153 @@
+"use strict";
+// The dialog about one node or one source: pictures side by side, facts, 3D view, sound, graph.
+
+const detail = { shown: null };
+
+function setUpDetail(page) {
+  const dialog = document.getElementById("detail");
+  document.getElementById("detail-close").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener("close", () => {
+    // A 3D view and a sound end with the dialog.
+    document.getElementById("detail-body").replaceChildren();
+    detail.shown = null;
+  });
+  detail.page = page;
+}
+
+function fillDetail(title, ...parts) {
+  const dialog = document.getElementById("detail");
+  document.getElementById("detail-title").textContent = title;
+  document.getElementById("detail-body").replaceChildren(...parts.flat().filter(Boolean));
+  if (!dialog.open) dialog.showModal();
+}
+
+async function openNode(number) {
+  const { index, store } = detail.page;
+  const node = index.nodes[number];
+  detail.shown = { node: node.task };
+  const more = await store.detail(number, node.task);
+  if (detail.shown?.node !== node.task) return;
+  const entry = index.entries.find((one) => one.nodes.includes(number));
+  fillDetail(
+    node.task,
+    pictures(entry, node),
+    more.glb && modelView(more.glb),
+    more.sound && soundPlayer(more.sound),
+    more.error && failureBox(node.task, more.error),
+    factTable(node, more),
+    more.warnings.length && listOf("Warnings", more.warnings),
+    Object.keys(more.options).length && heading("Options", tableOf(Object.entries(more.options))),
+    more.chart && heading(more.chart.title ?? "Palette", ...drawChart(more.chart)),
+    graph(more),
+    heading("Files", tableOf(more.outputs.map(([path, bytes]) => [path, formatBytes(bytes)]))),
+  );
+}
+
+function openEntry(name) {
+  const { index } = detail.page;
+  const entry = index.entries.find((one) => one.name === name);
+  if (!entry) return;
+  detail.shown = { entry: name };
+  const tiles = make("div", { class: "tiles" }, ...entry.nodes.map((number) => detail.page.nodeTile(number)));
+  fillDetail(
+    entry.path ?? entry.name,
+    entry.picture && make("div", { class: "side" }, figure(entry.picture, `source, ${formatBytes(entry.bytes)}`)),
+    entry.glb && modelView(entry.glb),
+    entry.sound && soundPlayer(entry.sound),
+    heading(`What becomes of it (${entry.nodes.length})`, tiles),
+  );
+}
+
+async function refreshDetail() {
+  const { index } = detail.page;
+  if (detail.shown?.entry) openEntry(detail.shown.entry);
+  if (detail.shown?.node) {
+    const number = index.nodes.findIndex((one) => one.task === detail.shown.node);
+    if (number >= 0) await openNode(number);
+    else document.getElementById("detail").close();
+  }
+}
+
+function heading(text, ...children) {
+  return [make("h3", {}, text), ...children];
+}
+
+function listOf(title, texts) {
+  return heading(title, make("ul", {}, ...texts.map((one) => make("li", {}, one))));
+}
+
+function tableOf(rows) {
+  const body = rows.map(([name, value]) => make("tr", {}, make("td", { class: "path" }, name), make("td", {}, String(value))));
+  return make("table", {}, make("tbody", {}, ...body));
+}
+
+function figure(key, text) {
+  const frame = make("div", { class: "frame big" }, detail.page.image(key, text));
+  return make("figure", {}, frame, make("figcaption", {}, text));
+}
+
+function pictures(entry, node) {
+  const found = [];
+  if (entry?.picture) found.push(figure(entry.picture, `source: ${entry.path}, ${formatBytes(entry.bytes)}`));
+  if (node.picture) found.push(figure(node.picture, `${node.stem}: ${formatBytes(node.bytes ?? 0)}`));
+  return found.length ? make("div", { class: "side" }, ...found) : null;
+}
+
+function factTable(node, more) {
+  const rows = [["state", node.outcome]];
+  if (more.reason) rows.push(["why it was built", more.reason]);
+  rows.push(["time", formatSeconds(node.seconds ?? 0)], ["size", formatBytes(node.bytes ?? 0)]);
+  if (more.peak) rows.push(["memory", formatBytes(more.peak)]);
+  return make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+function failureBox(task, error) {
+  const facts = Object.entries(error.facts).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
+  return make(
+    "article", { class: "failure" },
+    make("h3", {}, `${task}  ${error.problem}`),
+    facts.length ? make("dl", {}, ...facts) : null,
+    error.hint ? make("p", { class: "hint" }, error.hint) : null,
+  );
+}
+
+function graph(more) {
+  const { index } = detail.page;
+  const numbers = new Map(index.nodes.map((one, number) => [one.task, number]));
+  const node = (task) => make("li", {}, numbers.has(task)
+    ? make("button", { type: "button", onclick: () => openNode(numbers.get(task)) }, task) : task);
+  const sources = more.inputs.filter(([path]) => !index.nodes.some((one) => one.task === path));
+  const from = [...sources.map(([path, bytes]) => make("li", { class: "path" }, `${path}, ${formatBytes(bytes)}`)), ...more.needs.map(node)];
+  const part = (title, items) => make("div", {}, make("h3", {}, title), items.length ? make("ul", {}, ...items) : make("p", { class: "soft" }, "nothing else"));
+  return make("div", { class: "graph" }, part("Made from", from), part("Goes into", more.used_by.map(node)));
+}
+
+function soundPlayer(key) {
+  const player = make("audio", { controls: true, preload: "none" });
+  const box = make("div", {}, ...heading("Sound"), player);
+  detail.page.store.media("sound", key).then((bytes) => {
+    if (bytes) player.src = URL.createObjectURL(new Blob([bytes], { type: "audio/wav" }));
+    else player.replaceWith(make("p", { class: "soft" }, "The sound is too large for this page; `doit serve` plays it."));
+  });
+  return box;
+}
+
+// The viewer is a large script: it is read when somebody asks for it.
+function modelView(key) {
+  const box = make("div", { class: "model" });
+  const button = make("button", { type: "button", onclick: async () => {
+    button.disabled = true;
+    const { store } = detail.page;
+    const [viewer, bytes] = await Promise.all([store.viewer(), store.media("glb", key)]);
+    if (!viewer) return box.replaceChildren(make("p", { class: "soft" }, "There is no viewer; install it with `pip install cartwright-build[report]`."));
+    if (!bytes) return box.replaceChildren(make("p", { class: "soft" }, "The model is too large for this page; `doit serve` shows it."));
+    const frame = make("iframe", { title: "3D view: drag to turn, scroll to zoom, arrow keys turn as well", sandbox: "allow-scripts" });
+    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    frame.srcdoc = viewer.replace("@model@", () => toBase64(bytes)).replace("@theme@", isDark ? "dark" : "light");
+    box.replaceChildren(frame);
+    frame.focus();
+  } }, "Open the 3D view");
+  box.append(button);
+  return [make("h3", {}, "3D view"), box];
+}

@@ -1,0 +1,284 @@
+"use strict";
+// The page: failures, warnings, sizes, maps, and the list of assets with its filters.
+
+const BATCH = 60; // entries that are added at a time
+const SHOWN_NODES = 6; // of an entry in the list
+
+const page = {
+  store: document.getElementById("data-index") ? fileStore() : serverStore(),
+  index: null,
+  elements: new Map(), // entries in the list, by name: what they show, and the element
+  limit: BATCH,
+  image,
+  nodeTile,
+};
+const byId = (id) => document.getElementById(id);
+
+function image(key, text) {
+  const found = make("img", { alt: text, loading: "lazy", decoding: "async" });
+  found.addEventListener("load", () => found.classList.toggle("small", Math.max(found.naturalWidth, found.naturalHeight) <= 48));
+  found.src = page.store.thumbnail(key);
+  return found;
+}
+
+function frame(key, text, instead) {
+  return key
+    ? make("span", { class: "frame" }, image(key, text))
+    : make("span", { class: "frame empty", "aria-hidden": "true" }, instead);
+}
+
+function stateClass(node) {
+  if (node.outcome === "failed") return "state-failed";
+  if (node.outcome === "not built") return "state-not";
+  if (node.warnings) return "state-warned";
+  return node.outcome === "unchanged" ? "soft" : "state-built";
+}
+
+function nodeTile(number) {
+  const node = page.index.nodes[number];
+  const files = node.bytes ? formatBytes(node.bytes) : "no file";
+  const marks = node.warnings ? `, ${node.warnings} warning${node.warnings > 1 ? "s" : ""}` : "";
+  const kind = node.task.slice(node.stem.length + 1).split("/").pop();
+  return make(
+    "button", { type: "button", class: "tile", title: node.task, onclick: () => openNode(number) },
+    frame(node.picture, node.task, kind),
+    make("b", {}, node.stem),
+    make("span", {}, files),
+    make("span", { class: stateClass(node) }, `${node.outcome}${marks}`),
+  );
+}
+
+function entryElement(entry, numbers) {
+  const nodes = numbers.map((number) => page.index.nodes[number]);
+  const failed = nodes.filter((one) => one.error);
+  const name = entry.name.split("/").pop();
+  const source = entry.path && make(
+    "button", { type: "button", class: "tile", title: entry.path, onclick: () => openEntry(entry.name) },
+    frame(entry.picture, entry.path, name.split(".").pop()),
+    make("b", {}, "source"), make("span", {}, formatBytes(entry.bytes)),
+  );
+  // Files first, because that is what is shipped; then steps between.
+  const order = [...numbers].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
+  const rest = order.length - SHOWN_NODES;
+  return make(
+    "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name },
+    make("h3", {}, name),
+    make("div", { class: "path" }, entry.path ?? entry.name),
+    make(
+      "div", { class: "tiles" }, source, source && make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+      ...order.slice(0, SHOWN_NODES).map(nodeTile),
+    ),
+    rest > 0 ? make("p", {}, make("button", { type: "button", onclick: () => openEntry(entry.name) }, `${rest} more`)) : null,
+    ...failed.map((one) => make("p", { class: "problem" }, `${one.task}: ${one.error.problem}`)),
+  );
+}
+
+function rank(node) {
+  if (node.error) return 3;
+  return (node.picture ? 1 : 0) + (node.bytes ? 1 : 0);
+}
+
+function hasState(node, state) {
+  if (state === "with warnings") return Boolean(node.warnings);
+  return node.outcome === state;
+}
+
+// The entries that pass the filters, each with the numbers of its nodes that do.
+function filtered() {
+  const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const target = byId("by-target").value;
+  const state = byId("by-state").value;
+  const found = [];
+  for (const entry of page.index.entries) {
+    const numbers = entry.nodes.filter((number) => {
+      const node = page.index.nodes[number];
+      return (!target || node.stem === target || page.targets.get(node.stem) === target) && (!state || hasState(node, state));
+    });
+    if (!numbers.length) continue;
+    const text = `${entry.name} ${numbers.map((number) => page.index.nodes[number].task).join(" ")}`.toLowerCase();
+    if (words.every((word) => text.includes(word))) found.push({ entry, numbers });
+  }
+  return sorted(found);
+}
+
+function sorted(found) {
+  const key = byId("sort").value;
+  if (key === "name") return found;
+  const total = ({ numbers }) => numbers.reduce((sum, number) => sum + (page.index.nodes[number][key] ?? 0), 0);
+  return found.map((one) => [total(one), one]).sort((a, b) => b[0] - a[0]).map((one) => one[1]);
+}
+
+function renderEntries() {
+  const found = filtered();
+  const nodes = found.reduce((sum, one) => sum + one.numbers.length, 0);
+  byId("count").textContent = `${found.length.toLocaleString("en")} of ${page.index.entries.length.toLocaleString("en")} assets, ${nodes.toLocaleString("en")} nodes`;
+  const kept = new Map();
+  for (const { entry, numbers } of found.slice(0, page.limit)) {
+    // An element whose content is the same stays: pictures do not flicker, focus is not lost.
+    const content = JSON.stringify([entry, numbers.map((number) => [number, page.index.nodes[number]])]);
+    const before = page.elements.get(entry.name);
+    const element = before?.content === content ? before.element : entryElement(entry, numbers);
+    if (before && before.content !== content && page.isUpdate) element.classList.add("changed");
+    kept.set(entry.name, { content, element });
+  }
+  page.elements = kept;
+  byId("entry-list").replaceChildren(...[...kept.values()].map((one) => one.element));
+  byId("more").hidden = found.length <= page.limit;
+}
+
+function renderFailures() {
+  const { nodes } = page.index;
+  const failed = nodes.filter((one) => one.error);
+  byId("failures").hidden = !failed.length;
+  byId("failures-title").textContent = `Failures (${failed.length})`;
+  byId("failure-list").replaceChildren(...failed.slice(0, 200).map((one) => failureBox(one.task, one.error)));
+}
+
+function renderWarnings() {
+  const groups = page.index.warnings;
+  const count = groups.reduce((sum, group) => sum + group.items.reduce((all, one) => all + one.tasks.length, 0), 0);
+  byId("warnings").hidden = !groups.length;
+  byId("warnings-title").textContent = `Warnings (${count})`;
+  byId("warning-list").replaceChildren(...groups.map((group) => make(
+    "details", {},
+    make("summary", {}, make("b", {}, group.group), ` (${group.items.reduce((sum, one) => sum + one.tasks.length, 0)}): ${group.about}`),
+    make("ul", {}, ...group.items.slice(0, 500).map((one) => make("li", {}, one.text, " ", make("span", { class: "path soft" }, one.tasks.slice(0, 5).join(", ") + (one.tasks.length > 5 ? ` and ${one.tasks.length - 5} more` : ""))))),
+  )));
+}
+
+function budgetBox(manifest) {
+  const { budget } = manifest;
+  const packs = new Set(budget?.packs ?? []);
+  const pieces = [];
+  page.index.nodes.forEach((node, number) => {
+    if (node.stem !== manifest.stem || !node.bytes || node.isPack) return;
+    const name = node.task.slice(node.stem.length + 1);
+    pieces.push({ name, group: name.includes("/") ? name.split("/")[0] : "", size: node.bytes, node: number });
+  });
+  const shown = packs.size ? pieces.filter((one) => !packs.has(`${manifest.output}/${one.name}`)) : pieces;
+  const isOver = budget?.limit && budget.used > budget.limit;
+  const used = budget ? `${budget.what}: ${formatBytes(budget.used)}` : formatBytes(manifest.bytes);
+  return make(
+    "div", { class: "budget" },
+    make("h3", {}, manifest.stem),
+    make("p", { class: isOver ? "over" : "soft", style: "margin:0 0 .3rem" }, budget?.limit ? `${used} of ${formatBytes(budget.limit)}` : used),
+    budget?.limit ? make("meter", { value: budget.used, max: budget.limit, high: budget.limit * 0.9, "aria-label": used }) : null,
+    ...treemap(shown, `Sizes of ${manifest.stem}`, openNode),
+  );
+}
+
+async function renderMaps() {
+  const numbers = page.index.charts;
+  byId("maps").hidden = !numbers.length;
+  const boxes = await Promise.all(numbers.map(async (number) => {
+    const { task } = page.index.nodes[number];
+    const { chart } = await page.store.detail(number, task);
+    return make("div", { class: "map" }, make("h3", {}, `${chart.title} (${task.split(":")[0]})`), ...drawChart(chart));
+  }));
+  byId("map-list").replaceChildren(...boxes);
+}
+
+function fillSelect(id, values) {
+  const select = byId(id);
+  const chosen = select.value;
+  const options = values.map((value) => make("option", { value }, value));
+  select.replaceChildren(select.options[0], ...options);
+  select.value = values.includes(chosen) ? chosen : "";
+}
+
+function renderHead() {
+  const { index } = page;
+  document.title = `${index.project}: Cartwright report`;
+  byId("title").textContent = index.project;
+  const counts = new Map();
+  for (const node of index.nodes) counts.set(node.outcome, (counts.get(node.outcome) ?? 0) + 1);
+  const states = [...counts].map(([name, count]) => `${count.toLocaleString("en")} ${name}`).join(", ");
+  const when = new Date(index.started).toLocaleString();
+  byId("summary").textContent = `${states}. Built ${when} in ${formatSeconds(index.seconds)}, Cartwright ${index.version}.`;
+  page.targets = new Map(index.manifests.map((one) => [one.stem, one.target]));
+  fillSelect("by-target", [...new Set([...page.targets.values(), ...page.targets.keys()])].sort());
+  const warned = index.nodes.some((one) => one.warnings) ? ["with warnings"] : [];
+  fillSelect("by-state", [...[...counts.keys()].sort(), ...warned]);
+}
+
+function renderNavigation() {
+  const shown = [...document.querySelectorAll("main > section")].filter((one) => !one.hidden);
+  byId("sections").replaceChildren(...shown.map((one) => make("a", { href: `#${one.id}` }, one.querySelector("h2").textContent)));
+}
+
+async function render() {
+  renderHead();
+  renderFailures();
+  renderWarnings();
+  byId("budget-list").replaceChildren(...page.index.manifests.map(budgetBox));
+  renderEntries();
+  if (page.isUpdate) await renderMaps();
+  else afterPaint(renderMaps().then(renderNavigation));
+  renderNavigation();
+}
+
+function afterPaint(promise) {
+  promise.catch((error) => console.error(error));
+}
+
+// Load again after a build, and leave the reader where they are.
+async function update() {
+  page.index = await page.store.index();
+  page.isUpdate = true;
+  const anchor = topmostEntry();
+  const before = anchor?.element.getBoundingClientRect().top;
+  await render();
+  const after = anchor && page.elements.get(anchor.name)?.element.getBoundingClientRect().top;
+  // A failure that appears above pushes everything down: what the reader looks at stays in place.
+  if (after !== undefined && after !== null && scrollY > 0) scrollBy({ top: after - before, behavior: "instant" });
+  await refreshDetail();
+}
+
+function topmostEntry() {
+  for (const [name, { element }] of page.elements) {
+    if (element.getBoundingClientRect().bottom > 0) return { name, element };
+  }
+  return null;
+}
+
+function follow() {
+  const status = byId("live");
+  const show = (text, isBad = false) => {
+    status.hidden = !text;
+    status.textContent = text;
+    status.classList.toggle("bad", isBad);
+  };
+  const events = page.store.events();
+  events.addEventListener("building", (event) => show(`Building: ${JSON.parse(event.data).text}`));
+  events.addEventListener("built", async (event) => {
+    const { problem } = JSON.parse(event.data);
+    await update();
+    show(problem || "Watching for changes.", Boolean(problem));
+  });
+  events.addEventListener("error", () => show("The server does not answer; the page goes on when it is back.", true));
+  events.addEventListener("open", () => show("Watching for changes."));
+}
+
+function setUpFilters() {
+  const again = () => { page.limit = BATCH; renderEntries(); };
+  for (const id of ["search", "by-target", "by-state", "sort"]) byId(id).addEventListener("input", again);
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  const more = () => { page.limit += BATCH; renderEntries(); };
+  byId("show-more").addEventListener("click", more);
+  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), { rootMargin: "600px" }).observe(byId("more"));
+  document.addEventListener("keydown", (event) => {
+    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");
+    if (event.key === "/" && !isTyping) { event.preventDefault(); byId("search").focus(); }
+  });
+}
+
+async function start() {
+  setUpDetail(page);
+  page.index = await page.store.index();
+  await render();
+  setUpFilters();
+  if (page.store.isLive) follow();
+  document.documentElement.dataset.ready = "yes";
+}
+
+start();
