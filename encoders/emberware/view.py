@@ -92,12 +92,6 @@ def decode_texture_file(data: bytes, name: str) -> Fields:
     return {**texture, "pixels": len(texture["pixels"])}
 
 
-def render_texture_file(data: bytes, name: str) -> dict[str, bytes]:
-    """Export an RGBA8 texture as PNG."""
-    texture = unpack_texture(data, name)
-    return {"texture.png": draw_png(texture["pixels"], texture["width"], texture["height"], name)}
-
-
 def draw_png(pixels: bytes, width: int, height: int, name: str) -> bytes:
     """Encode RGBA8 pixels as PNG, or refuse BC7 blocks, for which there is no decoder here."""
     from PIL import Image

@@ -115,10 +115,10 @@ TARGET = Target(
             b"SP\x01\x00",
             "encoders.splashpack.view:decode_splashpack",
             exports={
-                "render": "encoders.splashpack.render:render_scene",
                 "obj": "encoders.splashpack.view:export_obj",
                 "extract": "encoders.splashpack.view:extract_pictures",
             },
+            view="encoders.splashpack.scene_view:view_splashpack",
         ),
     ),
 )

@@ -28,6 +28,8 @@ from encoders.splashpack.vram.image import build_vram, draw_vram
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))
 FONT: Area = (960, 464, 1024, 512)
 ONE = 4096
+# From the file's axes to the source's.
+SOURCE_AXES = (-1, -1, 1)
 
 
 def decode_splashpack(data: bytes, name: str) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def used_pages(pack: Splashpack) -> list[tuple[int, ...]]:
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     """Export the geometry as an OBJ file, in the axes and the winding of the sources."""
     pack = unpack_splashpack(data, name)
-    world = place_vertices(pack) / ONE * (-1, -1, 1)
+    world = place_vertices(pack) / ONE * SOURCE_AXES
     # Texels of a page of 256; OBJ has v upwards.
     uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
     colors = np.stack([pack.triangles[key] for key in COLORS], axis=1).reshape(-1, 3) / 128
