@@ -83,14 +83,16 @@ def _draw_poses(scene: ViewScene, frames: list[int | None], request: ViewRequest
 
 
 def shrink(pixels: Rgba8) -> Rgba8:
-    """Return the mean of each FINE x FINE pixels, colours weighted by alpha."""
-    height, width = pixels.shape[0] // FINE, pixels.shape[1] // FINE
-    wide = pixels.astype(np.float32)
-    wide[..., :3] *= wide[..., 3:] / 255
-    mean = wide.reshape(height, FINE, width, FINE, 4).mean(axis=(1, 3))
-    alpha = mean[..., 3:] / 255
-    mean[..., :3] /= np.where(alpha > 0, alpha, 1)
-    small: Rgba8 = (mean + 0.5).astype(np.uint8)
+    """Return the mean of each FINE x FINE pixels, colours only of those that are not empty."""
+    # Empty pixels are zeros in all channels, so they add nothing to the sum of colours.
+    parts = [pixels[row::FINE, column::FINE] for row in range(FINE) for column in range(FINE)]
+    total = parts[0].astype(np.uint16)
+    for part in parts[1:]:
+        total += part
+    filled = np.maximum(total[..., 3:] // 255, 1)
+    small = np.empty(total.shape, np.uint8)
+    small[..., :3] = (total[..., :3] + filled // 2) // filled
+    small[..., 3] = total[..., 3] // FINE**2
     return small
 
 
@@ -165,5 +167,5 @@ def compress_png(pixels: npt.NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, "PNG", compress_level=9)
+    Image.fromarray(pixels).save(stream, "PNG", compress_level=6)
     return stream.getvalue()

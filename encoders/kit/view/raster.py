@@ -220,8 +220,7 @@ def _owner_shares(pieces: Pieces, piece: Ints, x: Ints, y: Ints) -> Array:
     """Return the weights of the corners of the soup's triangle, right in perspective."""
     weights = _corner_weights(pieces, piece, x, y) * pieces.inverse[piece]
     weights /= weights.sum(axis=1, keepdims=True)
-    found: Array = np.einsum("ni,nij->nj", weights, pieces.share[piece])
-    return found
+    return _mixed(weights, pieces.share[piece])
 
 
 def _has_holes(material: ViewMaterial) -> bool:
@@ -238,7 +237,7 @@ def _is_solid(
 ) -> Mask:
     shares = _owner_shares(pieces, *fragment)
     owner = pieces.owner[fragment[0]]
-    uv = np.einsum("ni,nij->nj", shares, soup.uvs[owner])
+    uv = _mixed(shares, soup.uvs[owner])
     used = soup.material[owner]
     found = np.ones(len(owner), bool)
     for number in np.unique(used).tolist():
@@ -271,22 +270,29 @@ def shade(
     pixel, piece, width = visible
     shares = _owner_shares(pieces, piece, pixel % width, pixel // width)
     owner = pieces.owner[piece]
-    uv, tint, normal = (
-        np.einsum("ni,nij->nj", shares, column[owner])
-        for column in (soup.uvs, soup.colors, soup.normals)
-    )
     used = soup.material[owner]
-    color = tint * np.array([one.color for one in materials])[used]
+    color = np.array([one.color for one in materials], np.float32)[used]
+    if (soup.colors != 1).any():
+        color *= _mixed(shares, soup.colors[owner])
+    uv = _mixed(shares, soup.uvs[owner])
     for number in np.unique(used).tolist():
         texture = materials[number].texture
         if texture is not None:
             rows = np.flatnonzero(used == number)
             texels = sample(texture, uv[rows], clamps=materials[number].clamps_uv)
-            color[rows] *= texels / 255
-    light = brightness(normal, camera)
+            color[rows] *= texels.astype(np.float32) / 255
+    light = brightness(_mixed(shares, soup.normals[owner]), camera)
     lit = np.clip(color[:, :3] * light[:, None], 0, 1) * 255 + 0.5
     opaque = np.full((len(lit), 1), 255.0)
     return np.concatenate([lit, opaque], axis=1).astype(np.uint8)
+
+
+def _mixed(shares: Array, corners: Array) -> Array:
+    """Return the mean of three corners' values (n, 3, k) with these shares."""
+    found: Array = shares[:, :1] * corners[:, 0]
+    for corner in (1, 2):
+        found += shares[:, corner, None] * corners[:, corner]
+    return found
 
 
 def brightness(normal: Array, camera: Camera) -> Array:
