@@ -2,7 +2,8 @@
 
 A game may have a `pipeline` folder or an `encoders.py` of its own, and `python -m doit` puts the
 game's folder first on the path. So this module, whose name nobody else has, imports the packages
-that are installed beside it before anything of the game is imported.
+that are installed beside it before anything of the game is imported. From then on, modules of the
+standard library are not looked for in the game's folder either: it may have a `random.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,46 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 
 PACKAGES = ("pipeline", "encoders")
 _here = os.path.dirname(os.path.abspath(__file__))
+
+
+class StandardLibraryFinder:
+    """Finds modules of the standard library, but never in the game's folder."""
+
+    def __init__(self, game: str) -> None:
+        self.game = game
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module where the game's folder is not on the path; None leaves it to others."""
+        if path is not None or name not in sys.stdlib_module_names:
+            return None
+        folders = [one for one in sys.path if os.path.abspath(one) != self.game]
+        return PathFinder.find_spec(name, folders, target)
+
+
+def protect_standard_library() -> None:
+    """Keep the game's modules from hiding those of Python, or end with one sentence."""
+    game = os.getcwd()
+    hidden = [
+        name
+        for name, module in sorted(sys.modules.items())
+        if name in sys.stdlib_module_names
+        and os.path.dirname(os.path.abspath(getattr(module, "__file__", None) or "/")) == game
+    ]
+    if hidden:
+        sys.stderr.write(
+            f"ERROR: {sys.modules[hidden[0]].__file__} hides Python's own module `{hidden[0]}`; "
+            "rename it, or run `doit` instead of `python -m doit`\n"
+        )
+        raise SystemExit(3)
+    sys.meta_path.insert(0, StandardLibraryFinder(game))
 
 
 def import_own_packages() -> None:
@@ -32,6 +70,7 @@ def import_own_packages() -> None:
         sys.path.remove(_here)
 
 
+protect_standard_library()
 import_own_packages()
 
 from pipeline.doit_plugin.loader import Loader  # noqa: E402 - only now it is surely ours

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GAME = '[game]\nid = "g"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
 # Pictures are scaled to what a console takes, as anybody does with content not made for it.
 MANIFESTS = {
-    "emberware": GAME + "[[asset]]\nsource = {source}\n",
+    "emberware": GAME + "[[asset]]\nsource = {source}\n[defaults.texture]\nmax_size = 1024\n",
     "kac": '[[asset]]\nsource = {source}\noverflow = "split"\n',
     "rp2350": "[[asset]]\nsource = {source}\n"
     '[defaults.texture]\nmax_size = 1024\nscale_to = "power_of_two"\n',

@@ -143,7 +143,25 @@ def measure_sound() -> list[Result]:
         ours = best(lambda a=source, b=target: resample(samples, a, b), 3)
         theirs = best(lambda a=source, b=target: linear(a, b), 3)
         results.append((name, ours, "np.interp (no filter)", theirs))
-    return results
+    return results + measure_mp3()
+
+
+def measure_mp3() -> list[Result]:
+    """Decode and resample an MP3 of 60 s, beside decoding it alone."""
+    try:
+        import soundfile
+    except (ImportError, OSError):
+        return []
+    from encoders.kit.audio.sound import convert_rate, mix_to_mono
+    from encoders.kit.source.sound import open_sound
+
+    rate, stream = 44_100, io.BytesIO()
+    wave = np.sin(np.arange(60 * rate) / 9)[:, None] * 0.5
+    soundfile.write(stream, np.repeat(wave, 2, axis=1), rate, format="MP3")
+    data = stream.getvalue()
+    ours = best(lambda: convert_rate(mix_to_mono(open_sound(data, "a.mp3")), 22_050), 3)
+    theirs = best(lambda: soundfile.read(io.BytesIO(data)), 3)
+    return [("MP3 of 60 s, stereo, decoded, mixed, to 22050", ours, "decoding alone", theirs)]
 
 
 def measure_packing() -> list[Result]:

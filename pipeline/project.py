@@ -16,6 +16,7 @@ from pipeline.disk.lock import READ_ONLY, Lock
 from pipeline.disk.machine import machine_folder
 from pipeline.manifest.document import Manifests
 from pipeline.state.state import State
+from pipeline.timeline import Timeline
 
 if TYPE_CHECKING:
     from pipeline.cache.local import Cache
@@ -40,6 +41,7 @@ class Project:
         self.state_file = f"{self.private}/state.db"
         self.snapshot = Snapshot(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)
+        self.timeline = Timeline()
         self._prepare()
         add_project_encoders(self.root)
 

@@ -19,6 +19,7 @@ from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
 from pipeline.state.state import BUILDING, GONE, WARNED
 from pipeline.task_name import TaskName, is_node_name, stem_of
+from pipeline.timeline import PLANNING
 
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
@@ -58,6 +59,11 @@ class Session:
         self.is_stopped = False
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
+
+    def seconds_left(self, workers: int) -> float | None:
+        """Return how long the nodes that are left will take, as far as earlier runs tell."""
+        schedule = self.build.schedule if self.build else None
+        return schedule.seconds_left(workers) if schedule else None
 
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""
@@ -119,11 +125,12 @@ class Session:
         mistakes: list[Mistake] = []
         for stem in stems:
             try:
-                self.statuses[stem] = detector.status(stem)
+                with self.project.timeline.phase(PLANNING, stem):
+                    self.statuses[stem] = detector.status(stem)
             except ManifestError as error:
                 mistakes += error.mistakes
         if mistakes:
-            raise ManifestError(mistakes)
+            raise ManifestError(self.project.manifests.with_lines(mistakes))
         return detector
 
     def begin(self, stems: Sequence[str], in_parallel: Mapper, always: bool) -> Build | None:
@@ -209,10 +216,14 @@ class Session:
         """What the run found out; None where it built nothing and nothing failed."""
         return self.build.log if self.build else self.standing
 
+    def warned(self) -> list[tuple[str, str]]:
+        """Return the warnings of all manifests and of the build, each with its task or ""."""
+        found = [("", warning) for one in self.statuses.values() for warning in one.warnings]
+        return [*found, *(self.log.warned() if self.log else ())]
+
     def all_warnings(self) -> list[str]:
-        """Return the warnings of all manifests and of the build."""
-        found = [warning for one in self.statuses.values() for warning in one.warnings]
-        return [*found, *(self.log.all_warnings() if self.log else ())]
+        """Return the texts of all warnings of this run."""
+        return [text for _, text in self.warned()]
 
     def fail_on_warnings(self) -> bool:
         """Count nodes with warnings as failed where that is asked for; tell whether any is."""
@@ -222,7 +233,7 @@ class Session:
         from pipeline.build.strict import fail_nodes
 
         log = self.log or BuildLog()
-        fail_nodes(self.strictness, log, self._standing_warnings())
+        fail_nodes(self.strictness, log, self.standing_warnings())
         if self.build is None and log.nodes:
             self.standing = log
         self.has_failed_on_warnings = bool(self.failing_warnings())
@@ -256,14 +267,16 @@ class Session:
         if self.build is None:
             self.standing = log
 
-    def _standing_warnings(self) -> dict[str, Sequence[str]]:
+    def standing_warnings(self) -> dict[str, Sequence[str]]:
         """Return what the last builds of this run's nodes warned of."""
-        state = self.project.state
-        return {
-            task: lines
-            for task, lines in state.facts(WARNED).items()
-            if stem_of(task) in self.statuses and state.row(task) is not None
-        }
+        found = self.project.state.facts_of_nodes(WARNED)
+        return {task: lines for task, lines in found.items() if stem_of(task) in self.statuses}
+
+    def warnings_of_earlier_runs(self) -> int:
+        """Count the warnings that stand of nodes which this run did not build."""
+        ran = self.log.nodes if self.log else {}
+        standing = self.standing_warnings().items()
+        return sum(len(lines) for task, lines in standing if task not in ran)
 
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""
@@ -501,6 +514,16 @@ class Session:
             waiting = sorted(readers - seen)
             seen |= readers
         return seen
+
+    def sources_of(self, task: str) -> list[str]:
+        """Return the source files that a node reads."""
+        from encoders.kit.plan import Source
+        from pipeline.state.node_table import NodeTable
+
+        nodes = self.build.nodes if self.build else NodeTable(self.project.state)
+        planned = nodes.planned(task)
+        inputs = planned.node.inputs.values() if planned else ()
+        return [one.path for one in inputs if isinstance(one, Source)]
 
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from exhibit import emberware, kac, rp2350, splashpack, untold
+from exhibit import emberware, kac, rp2350, splashpack, splashpack20, untold
 from PIL import Image, ImageDraw
 from raster import Camera, Picture, on_checks
 
@@ -21,6 +21,7 @@ EXHIBITS = {
     "rp2350": rp2350.show,
     "emberware": emberware.show,
     "splashpack": splashpack.show,
+    "splashpack20": splashpack20.show,
     "untold": untold.show,
 }
 WIDTH, MARGIN, CAPTION = 1520, 8, 14  # in pixels, as all sizes here

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from PIL import Image
-from sample import hero, interface, land, prop, sheet, sound, village
+from sample import hero, interface, land, music, prop, sheet, sound, village
 from sample.colour import Picture
 from sample.gltf import Document, turn_about_y
 from sample.wavefront import write_mtl, write_obj
@@ -38,6 +38,7 @@ def make_files() -> dict[str, bytes]:
     files = make_textures() | make_scenes() | make_props()
     files |= {f"ui/{name}.png": png(one) for name, one in interface.paint_all().items()}
     files |= {f"sounds/{name}.wav": sound.write_wav(name) for name in sound.SOUNDS}
+    files["music/green.xm"] = music.write_tune()
     files["characters/hero.glb"] = hero.write_hero()
     files["code/game.wasm"] = CODE
     files["data/village.json"] = json.dumps(PEOPLE, indent=1).encode() + b"\n"

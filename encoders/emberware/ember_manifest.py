@@ -1,7 +1,8 @@
 """Import the manifest of the console's own tools, `ember.toml` or `nether.toml`.
 
-Ids, paths, selected clips, code and metadata are kept. Whatever has no counterpart in our manifest
-gives a warning.
+Ids, paths, selected clips, code and metadata are kept, and options are written so that assets come
+out as the console's packer makes them: the first mesh of a model as it is, clips in local space.
+Whatever has no counterpart in our manifest, or differs, gives a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from encoders.emberware.profile import KIND_LISTS
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Imported
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import is_gltf
+from encoders.kit.source.registry import is_gltf, suffix_of
 
 # The kind of each `[[assets.*]]` section; `keyframes` and `animations` mean the same.
 SECTIONS = {section: kind for kind, section in KIND_LISTS.items()} | {"animations": "animation"}
@@ -28,6 +29,13 @@ NEWER_KEYS = ("compress_textures", "tick_rate", "max_players")
 TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
 # Keys of an entry that select clips or name them, and our options for them.
 CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
+REQUIRED = ("id", "title", "author", "version")
+# Options with which a kind comes out as the console's packer makes it, by format.
+PACKER_OPTIONS: dict[str, dict[str, Any]] = {
+    "mesh": {"mesh": 0},
+    "animation": {"space": "local"},
+    "obj": {"flip_v": False, "weld": False},
+}
 
 
 @dataclass
@@ -50,8 +58,12 @@ def convert_ember(data: bytes, name: str) -> Imported:
     lines = [f"# From {shown}.", 'target = "emberware"']
     lines.append(f'profile = "{"nczx" if is_newer else "ewz"}"')
     lines += ["", "[game]", *_game_lines(game, name)]
+    missing = [key for key in REQUIRED if key not in game]
+    if missing:
+        warnings.append(f"[game] has no {', '.join(missing)}: write them into the manifest")
     if "wasm" in build:
-        lines.append(f"wasm = {_quoted(resolve_reference(name, str(build['wasm'])))}")
+        path = _path_inside(name, str(build["wasm"]), "[build] wasm", warnings)
+        lines += [] if path is None else [f"wasm = {_quoted(path)}"]
     else:
         warnings.append("[build] names no `wasm`: write the path of the code into [game]")
     if "script" in build:
@@ -83,6 +95,7 @@ def _section(document: Mapping[str, Any], key: str, name: str) -> dict[str, Any]
 def _is_newer(document: Mapping[str, Any], game: Mapping[str, Any], name: str) -> bool:
     """Tell whether the manifest is for the newer console, by its file name or by its keys."""
     has_newer_key = "netplay" in document or any(key in game for key in NEWER_KEYS)
+    has_newer_key |= "trackers" in _section(document, "assets", name)
     return posixpath.basename(name).startswith("nether") or has_newer_key
 
 
@@ -106,7 +119,16 @@ def _game_lines(game: Mapping[str, Any], name: str) -> Iterator[str]:
 def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Sequence[Entry]:
     """Return the entries in order; rows with the same source and id are merged into one."""
     found: dict[tuple[str, str], Entry] = {}
-    order = ["textures", "meshes", "skeletons", "keyframes", "animations", "sounds", "data"]
+    order = [
+        "textures",
+        "meshes",
+        "skeletons",
+        "keyframes",
+        "animations",
+        "sounds",
+        "data",
+        "trackers",
+    ]
     # Known sections in the order of the data pack; unknown ones come last, for the warnings.
     for section in [*order, *sorted(assets.keys() - set(order))]:
         rows = assets.get(section, [])
@@ -116,7 +138,9 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
             warnings.append(f"[[assets.{section}]]: {len(rows)} entries left out; unknown here")
             continue
         for row in rows:
-            entry = _entry(row, SECTIONS[section], f"assets.{section}", name)
+            entry = _entry(row, SECTIONS[section], f"assets.{section}", name, warnings)
+            if entry is None:
+                continue
             # Their manifest lists a file once for each kind; ours once, with all kinds.
             known = found.setdefault((entry.source, entry.id), entry)
             known.kinds += [kind for kind in entry.kinds if kind not in known.kinds]
@@ -124,17 +148,43 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
     return list(found.values())
 
 
-def _entry(row: object, kind: str, where: str, name: str) -> Entry:
+def _path_inside(name: str, written: str, where: str, warnings: list[str]) -> str | None:
+    """Return the project path of a file, or None with a warning where it lies outside."""
+    above = posixpath.normpath(posixpath.join(posixpath.dirname(name), written))
+    if not above.startswith("../"):
+        return resolve_reference(name, written)
+    folders = above.split("/").count("..")
+    hint = f"import from {folders} folder{'s' if folders > 1 else ''} further up"
+    warnings.append(f"{where} {written!r} lies outside of the project and is left out: {hint}")
+    return None
+
+
+def _entry(row: object, kind: str, where: str, name: str, warnings: list[str]) -> Entry | None:
     if not isinstance(row, dict) or not isinstance(row.get("path"), str):
         raise EncodeError(f"[[{where}]] has an entry without a `path`", {"file": name})
-    source = resolve_reference(name, row["path"])
+    source = _path_inside(name, row["path"], f"[[{where}]]", warnings)
+    if source is None:
+        return None
     stem = posixpath.splitext(posixpath.basename(source))[0]
     # Our manifests take these characters for a glob; theirs do not.
     if set("*?[") & set(source):
         raise EncodeError("path would be taken for a pattern", {"file": name, "path": source})
-    is_clip = kind == "animation" and is_gltf(source)
-    options = _clip_options(row) if is_clip else {}
-    return Entry(source, str(row.get("id") or stem), [kind], options)
+    return Entry(source, str(row.get("id") or stem), [kind], _options(row, kind, source))
+
+
+def _options(row: Mapping[str, Any], kind: str, source: str) -> dict[str, Any]:
+    """Return the options of an entry, among them those that the console's packer implies."""
+    if kind == "tracker":
+        return {"patterns": False} if row.get("patterns") is False else {}
+    if kind == "mesh" and suffix_of(source) == ".obj":
+        return dict(PACKER_OPTIONS["obj"])
+    if not is_gltf(source):
+        return {}
+    options = dict(PACKER_OPTIONS.get(kind, {}))
+    if kind == "animation":
+        return options | _clip_options(row)
+    # Skeletons name their skin as clips do.
+    return options | ({"skin": str(row["skin_name"])} if "skin_name" in row else {})
 
 
 def _clip_options(row: Mapping[str, Any]) -> dict[str, Any]:

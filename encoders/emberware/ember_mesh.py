@@ -19,11 +19,12 @@ from encoders.emberware.codec.half_float import HALF_MAX, exceeds_half
 from encoders.emberware.format.mesh import VERTEX_LIMIT, EmberMesh
 from encoders.emberware.format.vertex import COLOR, NORMAL, SKINNED, TANGENT, UV, Vertices
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.back_side import add_backs
+from encoders.kit.mesh.base_uv import base_uv, move_by_tiles
 from encoders.kit.mesh.mesh import Attribute, Mesh, compact, weld
 from encoders.kit.mesh.normal import fill_normals
 from encoders.kit.mesh.tangent import TangentMesh, corner_tangents
-from encoders.kit.mesh.texcoord import place_uv
-from encoders.kit.source.material import Material, Texture
+from encoders.kit.option import Value
 from encoders.kit.warning import grouped
 
 Floats = npt.NDArray[np.float32]
@@ -41,6 +42,7 @@ class MeshOptions:
     flips_v: bool
     welds: bool = True
     keeps_tangents: bool = False
+    double_sided: Value = False
 
 
 def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> EmberMesh:
@@ -49,11 +51,13 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
         raise EncodeError("mesh has no triangles", {"file": name})
     wanted = options.format
     if wanted is None:
-        wanted = own_format(mesh) & (~0 if options.keeps_tangents else ~TANGENT)
+        wanted = own_format(mesh) | (TANGENT if needs_tangents(mesh) else 0)
+        wanted &= ~0 if options.keeps_tangents else ~TANGENT
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
     mesh = _with_attributes(mesh, wanted, options.flips_v, warn)
+    mesh = add_backs(mesh, options.double_sided)
     corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
     vertices = _vertices(mesh, corners, options.flips_v)
     _check(vertices, warn, name)
@@ -66,6 +70,13 @@ def own_format(mesh: Mesh) -> int:
     # Tangents mean nothing without the other two.
     has[TANGENT] = mesh.tangent if mesh.normal is not None and mesh.uv else None
     return sum(flag for flag, part in has.items() if part not in (None, False))
+
+
+def needs_tangents(mesh: Mesh) -> bool:
+    """Tell whether a triangle has a normal map, and what tangents are computed from."""
+    used = {int(number) for number in np.unique(mesh.material)} - {-1}
+    has_map = any("normal" in mesh.materials[number].textures for number in used)
+    return has_map and bool(mesh.uv) and mesh.normal is not None
 
 
 def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh:
@@ -109,7 +120,9 @@ def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32
     if given is not None:
         has_value = given.corner.reshape(-1) >= 0
         values[has_value] = given.at(corners)[has_value]
-    warn(grouped("missing", "tangents are missing and were computed"))
+    # A source with a normal map and without tangents means those of MikkTSpace.
+    if given is not None or not needs_tangents(mesh):
+        warn(grouped("missing", "tangents are missing and were computed"))
     return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 
 
@@ -134,33 +147,11 @@ def _filled(
 
 
 def _texture_coordinates(mesh: Mesh, warn: Warn) -> Attribute[np.float32]:
-    """Return the UVs at which the base colour textures are sampled, transforms applied."""
-    # The console has one UV set and no texture transforms, so both are applied here.
-    textures = [_base_texture(material) for material in mesh.materials]
-    plain = Texture()
-    used = {int(number) for number in np.unique(mesh.material)}
-    moved = {number: textures[number] for number in used if number >= 0}
-    if all(_transform(texture) == _transform(plain) for texture in moved.values()):
-        return _filled(mesh.uv[0] if mesh.uv else None, mesh, 2, "UVs", warn)
-    corners = np.arange(mesh.triangle_count * 3)
-    values = np.zeros((len(corners), 2), np.float32)
-    for number in sorted(used):
-        texture = moved.get(number, plain)
-        # Materials may use different UV sets; each fills its own triangles' corners.
-        mask = np.repeat(mesh.material == number, 3)
-        attribute = mesh.uv[texture.uv_set] if texture.uv_set < len(mesh.uv) else None
-        source = _filled(attribute, mesh, 2, f"UVs of set {texture.uv_set}", warn)
-        material = mesh.materials[number] if number in moved else Material()
-        values[mask] = place_uv(material, texture, source.at(corners[mask]))
-    return Attribute(values, corners.reshape(-1, 3).astype(np.int32))
-
-
-def _base_texture(material: Material) -> Texture:
-    return material.textures.get("base_color", Texture())
-
-
-def _transform(texture: Texture) -> tuple[object, ...]:
-    return texture.uv_set, texture.scale, texture.rotation, texture.offset
+    """Return the UVs at which the base colour textures are read, inside of 0 to 1 if they can."""
+    found = base_uv(mesh)
+    if found is not None:
+        found = move_by_tiles(found, mesh, 0, 1)
+    return _filled(found, mesh, 2, "UVs", warn)
 
 
 def _share_vertices(mesh: Mesh) -> tuple[npt.NDArray[np.intp] | None, npt.NDArray[np.int32]]:

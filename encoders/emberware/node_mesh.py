@@ -35,6 +35,7 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
         _vertex_format(params),
         _flips_v(params, mesh),
         keeps_tangents=bool(params.get("tangents")),
+        double_sided=params.get("double_sided", False),
     )
     built = build_mesh(mesh, options, gltf.warn, gltf.name)
     if params.get("unused_clips"):
@@ -49,7 +50,12 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     model = open_model(inputs, name, with_materials=False)
     warnings = dict.fromkeys(model.warnings)
     mesh = import_mesh(model.mesh, params, name, warnings.setdefault)
-    options = MeshOptions(_vertex_format(params), _flips_v(params, mesh), bool(params["weld"]))
+    options = MeshOptions(
+        _vertex_format(params),
+        _flips_v(params, mesh),
+        bool(params["weld"]),
+        double_sided=params.get("double_sided", False),
+    )
     built = build_mesh(mesh, options, warnings.setdefault, name)
     return _files(built, params) | {WARNINGS: "\n".join(warnings).encode()}
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import xxhash
 
 from encoders.emberware.format.clip import CLIP_HEADER, unpack_clip_header
@@ -21,6 +20,7 @@ from encoders.emberware.format.texture import TEXTURE_HEADER, unpack_texture
 from encoders.emberware.format.vertex import ROM_FORMATS
 from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MAGIC
 from encoders.emberware.rom_budget import check_budget
+from encoders.emberware.rom_music import pack_music
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.content import content_warning, image_format
@@ -28,8 +28,10 @@ from encoders.kit.warning import grouped
 
 TICK_RATES = (30, 60, 120)
 WASM, THUMBNAIL, SCREENSHOT = "wasm", "thumbnail", "screenshot/"
+# Kinds that depend on one another: music plays sounds.
+MUSIC_KINDS = ("sound", "tracker")
 PICTURE_FORMATS = ("PNG", "JPEG")
-TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1}
+TEXTURE_NUMBERS = {"rgba8": 0, "bc7": 1, "bc5": 2}
 # Keys of `[game]` that only layouts with netplay hold, and their defaults.
 NETPLAY = {"tick_rate": 60, "max_players": 4, "netplay": True}
 # Keys of `[game]` that are copied into the metadata.
@@ -133,14 +135,28 @@ def _picture(inputs: Inputs, role: str, name: str | None, warnings: list[str]) -
 def _data_pack(inputs: Inputs, params: Params) -> dict[str, list[Fields]]:
     """Return the data pack's lists that have assets, in the order of the manifest."""
     pack: dict[str, list[Fields]] = {}
-    for kind, entries in _table(params["assets"]).items():
-        convert = CONVERTERS[kind]
+    assets = _table(params["assets"])
+    for kind, entries in assets.items():
         _check_ids(kind, entries)
+        if kind in MUSIC_KINDS:
+            continue
+        convert = CONVERTERS[kind]
         pack[KIND_LISTS[kind]] = [
-            {"id": entry["id"], **convert(inputs[f"{kind}/{number:05}"], entry["node"])}
+            {
+                "id": entry["id"],
+                **convert(inputs[f"{kind}/{number:05}"], entry["node"]),
+                **_stated_format(entry),
+            }
             for number, entry in enumerate(entries)
         ]
-    return pack
+    lists = pack_music(inputs, *(assets.get(kind, ()) for kind in MUSIC_KINDS))
+    named = zip(MUSIC_KINDS, lists, strict=True)
+    return pack | {KIND_LISTS[kind]: entries for kind, entries in named if entries}
+
+
+def _stated_format(entry: Fields) -> Fields:
+    """Return the format of a texture that its file can't tell."""
+    return {"format": TEXTURE_NUMBERS[entry["format"]]} if "format" in entry else {}
 
 
 def _with_all_lists(pack: dict[str, list[Fields]], layout: RomLayout) -> Fields:
@@ -188,10 +204,6 @@ def _keyframes(data: bytes, name: str) -> Fields:
     return {"bone_count": bones, "frame_count": frames, "data": body}
 
 
-def _sound(data: bytes, _name: str) -> Fields:
-    return {"data": np.frombuffer(data, "<i2")}
-
-
 def _data(data: bytes, _name: str) -> Fields:
     return {"data": data}
 
@@ -201,6 +213,5 @@ CONVERTERS: dict[str, Callable[[bytes, str], Fields]] = {
     "mesh": _mesh,
     "skeleton": _skeleton,
     "animation": _keyframes,
-    "sound": _sound,
     "data": _data,
 }

@@ -11,10 +11,12 @@ from encoders.kit.warning import grouped
 
 def encode_sound(inputs: Inputs, params: Params) -> Outputs:
     """Encode a sound; samples that are already 16-bit mono at 22,050 Hz are kept exactly."""
-    sound = open_sound(inputs["sound"], str(params["source"]))
-    warnings = []
-    if sound.samples.shape[1] > 1:
-        warnings.append(grouped("sound", "stereo was mixed to one channel"))
+    warnings: list[str] = []
+    sound = open_sound(inputs["sound"], str(params["source"]), warnings.append)
+    channels = sound.samples.shape[1]
+    if channels > 1:
+        what = "stereo was" if channels == 2 else f"{channels} channels were"
+        warnings.append(grouped("sound", f"{what} mixed to one channel"))
     if sound.rate != RATE:
         warnings.append(grouped("sound", f"resampled from {sound.rate} to {RATE} Hz"))
     pcm = quantise_pcm16(convert_rate(mix_to_mono(sound), RATE))

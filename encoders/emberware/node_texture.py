@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from encoders.emberware.codec.bc5 import compress_bc5
 from encoders.emberware.codec.bc7 import compress_bc7
-from encoders.emberware.format.texture import BC7, SIDE_LIMIT, pack_texture
+from encoders.emberware.format.texture import BC5, BC7, SIDE_LIMIT, pack_texture
 from encoders.kit.error import EncodeError
 from encoders.kit.image.import_image import import_image
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
@@ -12,10 +13,11 @@ from encoders.kit.warning import grouped
 
 # The largest side that most graphics cards take.
 USUAL_LIMIT = 8192
+ENCODERS = {BC7: compress_bc7, BC5: compress_bc5}
 
 
 def encode_texture(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a picture as RGBA8 or BC7."""
+    """Encode a picture as RGBA8, BC7 or BC5."""
     name = str(params["source"])
     warnings: list[str] = []
     image = import_image(open_image(inputs["image"], name, warnings.append), params)
@@ -27,7 +29,8 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         warnings.append(
             grouped("budget", f"{width} x {height} is more than most graphics cards take a side")
         )
-    pixels = compress_bc7(image, name) if params["format"] == BC7 else image.tobytes()
+    encode = ENCODERS.get(str(params["format"]))
+    pixels = image.tobytes() if encode is None else encode(image, name)
     return {
         "file": pack_texture(width, height, pixels),
         WARNINGS: "\n".join(warnings).encode(),

@@ -22,12 +22,13 @@ from encoders.emberware.selection import (
 )
 from encoders.kit.error import EncodeError
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import gltf_suffixes, is_gltf, is_model
+from encoders.kit.source.shown_triangles import check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 
 # Encoders of kinds that are made from a whole file without a survey, and the role of the input.
@@ -35,6 +36,7 @@ SINGLE = {
     "texture": ("node_texture:encode_texture", "image"),
     "sound": ("node_sound:encode_sound", "sound"),
     "data": ("node_passthrough:encode_data", "data"),
+    "tracker": ("node_tracker:encode_tracker", "tracker"),
 }
 # Encoders of sources that are already in the console's format.
 LOOSE = {
@@ -53,11 +55,14 @@ OPTIONS = {
     "mesh": ("vertex_format", "flip_v", "weld"),
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
+    "tracker": ("patterns",),
 }
 # Options that change a kind on import; encoders get only those that are set.
-IMPORTS = {"mesh": MESH_IMPORT | SHADING, "texture": IMAGE_IMPORT}
+IMPORTS = {"mesh": MESH_IMPORT | SHADING | double_sided(False), "texture": IMAGE_IMPORT}
 # Roles that a ROM takes instead of the loose file.
 ROM_ROLES = ("samples", "rom")
+# What a tracker becomes: only a ROM can hold it. A ROM's input of each role begins with this.
+TRACKER_ROLES = {"info": "tracker", "patterns": "tracker_patterns", "sounds": "tracker_sounds"}
 # Keys of `[game]` that name files.
 FILES = ("wasm", "thumbnail", "screenshots")
 
@@ -67,10 +72,13 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
     planner = Planner(asset, PROFILES[str(settings.options["profile"])])
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
+    planner.check_profile()
     for kind in asset.kinds:
         if kind in SINGLE:
             encoder, role = SINGLE[kind]
             yield planner.single(kind, encoder, {role: file})
+    if "mesh" in kinds and is_gltf(asset.source):
+        check_shown_triangles(asset.source, surveys, asset.options)
     if kinds and is_gltf(asset.source):
         yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only
@@ -100,6 +108,8 @@ class Planner:
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
         """Return the output files of a node of this kind, by role."""
+        if kind == "tracker":
+            return dict.fromkeys(TRACKER_ROLES)
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
             suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
@@ -129,6 +139,17 @@ class Planner:
             raise EncodeError("the console of this profile knows no tangents", facts, hint)
         return {}
 
+    def check_profile(self) -> None:
+        """Refuse music and BC5 textures for a console that has none."""
+        kinds, facts = self.asset.kinds, {"file": self.asset.source, "profile": self.profile.suffix}
+        if "tracker" in kinds and not self.profile.has_music:
+            hint = 'Write `profile = "nczx"`, or `kinds = ["data"]` for the file as it is.'
+            raise EncodeError("the console of this profile plays no trackers", facts, hint)
+        asked = self.asset.options.get("format") == "bc5" and "texture" in kinds
+        if asked and not self.profile.has_bc5:
+            hint = 'Write `profile = "nczx"`, or `format = "bc7"`.'
+            raise EncodeError("the console of this profile has no BC5 textures", facts, hint)
+
     def _rom_roles(self) -> tuple[str, ...]:
         # The console refuses loose meshes with tangents, so a ROM gets a product of its own.
         return ("rom",) if self.profile.has_tangents else ()
@@ -157,7 +178,7 @@ class Planner:
 
     def _inputs(self, source: str, surveys: Surveys) -> tuple[dict[str, Any], tuple[Node, ...]]:
         """Return a model and its buffers as inputs, and the nodes that convert it."""
-        files = plan_inputs(self.asset.name, [source])
+        files = plan_inputs(self.asset.name, [source], surveys)
         inputs: dict[str, Any] = {"model": files.inputs[source]}
         buffers: Any = surveys[source]["buffers"] if source in surveys else ()
         for uri in buffers:
@@ -289,9 +310,14 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         if "id" not in node.params:
             continue
         kind = str(node.params["kind"])
-        role = next((one for one in ROM_ROLES if one in node.outputs), "file")
-        inputs[f"{kind}/{len(contents[kind]):05}"] = Product(node.name, role)
-        contents[kind].append({"id": str(node.params["id"]), "node": node.name})
+        number = f"{len(contents[kind]):05}"
+        if kind == "tracker":
+            roles = TRACKER_ROLES.items()
+            inputs |= {f"{start}/{number}": Product(node.name, role) for role, start in roles}
+        else:
+            role = next((one for one in ROM_ROLES if one in node.outputs), "file")
+            inputs[f"{kind}/{number}"] = Product(node.name, role)
+        contents[kind].append({"id": str(node.params["id"]), "node": node.name, **_stated(node)})
     inputs |= _game_inputs(game)
     params: Params = {
         "profile": profile,
@@ -304,6 +330,11 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
     # doit takes an argument with "=" for a variable.
     name = re.sub("=", "%3D", file)
     yield Node(name, "encoders.emberware.node_rom:encode_rom", inputs, params, {"rom": file})
+
+
+def _stated(node: Node) -> dict[str, Value]:
+    """Return the format of a texture whose file does not tell it from another."""
+    return {"format": "bc5"} if node.params.get("format") == "bc5" else {}
 
 
 def _game_inputs(game: Params) -> dict[str, Source | Product]:

@@ -18,11 +18,14 @@ class Profile:
     cautious_bytes: int
     # Whether meshes in a ROM may have tangents.
     has_tangents: bool
+    # Whether a ROM may hold music and textures of two channels.
+    has_music: bool
+    has_bc5: bool
 
 
 PROFILES = {
-    "ewz": Profile("ewz", "C", 12 << 20, has_tangents=False),
-    "nczx": Profile("nczx", "F", 0, has_tangents=True),
+    "ewz": Profile("ewz", "C", 12 << 20, has_tangents=False, has_music=False, has_bc5=False),
+    "nczx": Profile("nczx", "F", 0, has_tangents=True, has_music=True, has_bc5=True),
 }
 # What follows the profile's suffix in the names of each kind's files.
 KIND_SUFFIXES = {
@@ -40,6 +43,7 @@ KIND_LISTS = {
     "animation": "keyframes",
     "sound": "sounds",
     "data": "data",
+    "tracker": "trackers",
 }
 EMPTY_WASM = b"\0asm\1\0\0\0"
 WASM_MAGIC = b"\0asm"

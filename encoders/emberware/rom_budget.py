@@ -50,7 +50,7 @@ def asset_bytes(asset: Mapping[str, Any]) -> int:
         return MATRIX_BYTES * len(asset["inverse_bind_matrices"])
     if "vertex_data" in asset:
         return len(asset["vertex_data"]) + 2 * len(asset["index_data"])
-    data = asset["data"]
+    data = asset["pattern_data"] if "pattern_data" in asset else asset["data"]
     return int(data.nbytes) if hasattr(data, "nbytes") else len(data)
 
 

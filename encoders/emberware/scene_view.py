@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.codec.block_decode import decode_blocks
+from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.octahedral import unpack_directions
 from encoders.emberware.format.clip import CLIP_HEADER, Transforms, unpack_clip
 from encoders.emberware.format.mesh import unpack_mesh
@@ -38,6 +39,8 @@ from encoders.kit.view.scene import (
     ViewSound,
 )
 
+# The format of normal maps, in lower case.
+BC5 = "bc5"
 PLAIN = (0.82, 0.82, 0.8, 1.0)
 # The size of a bone that is drawn by itself, as a share of the skeleton's extent.
 BONE_SHARE = 0.02
@@ -122,7 +125,8 @@ def _picture(texture: Fields, name: str) -> Rgba8:
     width, height, pixels = texture["width"], texture["height"], texture["pixels"]
     if texture["format"] == RGBA8:
         return np.frombuffer(pixels, np.uint8).reshape(height, width, 4)
-    return decode_blocks(pixels, texture["format"], (width, height), name)
+    decode = decode_bc5 if texture["format"] == BC5 else decode_bc7
+    return decode(pixels, width, height, name)
 
 
 def _mesh_scene(

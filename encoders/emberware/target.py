@@ -8,7 +8,7 @@ from __future__ import annotations
 from encoders.emberware.plan import plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Budget, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
@@ -16,7 +16,9 @@ from encoders.kit.source.registry import (
     image_suffixes,
     model_suffixes,
     sound_suffixes,
+    tracker_suffixes,
 )
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 
 FILLED = Text(r"(?s).+", "a text that is not empty")
 # The ROM's file name, so it has to be valid on every file system.
@@ -45,7 +47,9 @@ MESH_OPTIONS = {
     "skin": SKIN,
     "bones": BONES,
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     **SHADING,
+    **double_sided(False),
 }
 ANIMATION_OPTIONS = {
     "clips": Option(Either((CHOSEN, Several(CHOSEN))), "*", "names or indices of clips"),
@@ -120,15 +124,25 @@ TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
         "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
-        "animation": Kind((*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS),
+        "animation": Kind(
+            (*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
+        ),
         "texture": Kind(
             image_suffixes(),
             {
-                "format": Option(Choice(("rgba8", "bc7")), "rgba8", "how pixels are stored"),
+                "format": Option(
+                    Choice(("rgba8", "bc7", "bc5")),
+                    "rgba8",
+                    "how pixels are stored; bc5 is for normal maps, nczx only",
+                ),
                 **IMAGE_IMPORT,
             },
         ),
         "sound": Kind(sound_suffixes()),
+        "tracker": Kind(
+            tracker_suffixes(),
+            {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},
+        ),
         "data": Kind((ANY,)),
     },
     plan=plan_asset,

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.octahedral import unpack_directions
 from encoders.emberware.codec.qoa import Samples
 from encoders.emberware.format.clip import CLIP_HEADER, unpack_clip
@@ -22,6 +24,7 @@ from encoders.emberware.format.mesh import MESH_HEADER, unpack_mesh
 from encoders.emberware.format.rom import EWZ
 from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
+from encoders.emberware.format.song import is_whole_module, unpack_song
 from encoders.emberware.format.sound import RATE, unpack_sound
 from encoders.emberware.format.texture import pack_texture, unpack_texture
 from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
@@ -93,11 +96,11 @@ def decode_texture_file(data: bytes, name: str) -> Fields:
 
 
 def draw_png(pixels: bytes, width: int, height: int, name: str) -> bytes:
-    """Encode RGBA8 pixels as PNG, or refuse BC7 blocks, for which there is no decoder here."""
+    """Encode RGBA8 pixels as PNG."""
     from PIL import Image
 
     if len(pixels) != width * height * 4:
-        raise EncodeError("only RGBA8 textures can be drawn", {"file": name})
+        raise EncodeError("pixels do not fit their counts", {"file": name, "bytes": len(pixels)})
     image: npt.NDArray[np.uint8] = np.frombuffer(pixels, np.uint8).reshape(height, width, 4)
     buffer = io.BytesIO()
     Image.fromarray(image).save(buffer, "PNG")
@@ -135,6 +138,8 @@ def decode_rom_file(data: bytes, name: str) -> Fields:
     # Numbers of formats mean different things in different layouts.
     for texture in pack.get("textures", ()):
         texture["format"] = layout.texture_formats[texture["format"]]
+    for tracker in pack.get("trackers", ()):
+        tracker.update(_song(tracker))
     shown: Fields = {
         "layout": layout.name,
         "bytes": len(data),
@@ -142,6 +147,18 @@ def decode_rom_file(data: bytes, name: str) -> Fields:
         "counts": {key: len(pack.get(key, ())) for key in layout.lists},
     }
     return {**shown, **_plain(value)}
+
+
+def _song(tracker: Fields) -> Fields:
+    """Return the decoded song of a tracker, or what is wrong with it."""
+    # An older layout does not say which of the two forms a song has.
+    if "format" not in tracker or is_whole_module(tracker["pattern_data"]):
+        return {}
+    try:
+        song = unpack_song(tracker["pattern_data"], tracker["format"], tracker["id"])
+    except EncodeError as error:
+        return {"song_error": str(error)}
+    return {"song": song}
 
 
 def _plain(value: Any) -> Any:
@@ -167,6 +184,8 @@ def extract_rom_file(data: bytes, name: str) -> dict[str, bytes]:
     files |= {f"{key}.{_suffix(one)}": one for key, one in pictures.items() if one is not None}
     for key, assets in (value["data_pack"] or {}).items():
         for asset in assets:
+            if key == "textures":
+                asset["format"] = layout.texture_formats[asset["format"]]
             for suffix, content in EXTRACTORS[key](asset).items():
                 files[f"{key}/{_file_name(asset['id'])}.{suffix.format(prefix)}"] = content
     return files
@@ -184,10 +203,17 @@ def _file_name(asset_id: str) -> str:
 def _texture_files(asset: Fields) -> dict[str, bytes]:
     width, height, pixels = asset["width"], asset["height"], asset["data"]
     files = {"{}tex": pack_texture(width, height, pixels)}
-    # Format 0 is RGBA8 in every layout.
-    if pixels and asset["format"] == 0:
-        files["png"] = draw_png(pixels, width, height, asset["id"])
-    return files
+    if not pixels:
+        return files
+    form = asset["format"]
+    if form == "Bc5":
+        pixels = decode_bc5(pixels, width, height, asset["id"]).tobytes()
+    elif form != "Rgba8":
+        try:
+            pixels = decode_bc7(pixels, width, height, asset["id"]).tobytes()
+        except EncodeError:  # the decoder is not installed: the blocks themselves have to do
+            return files
+    return files | {"png": draw_png(pixels, width, height, asset["id"])}
 
 
 def _mesh_files(asset: Fields) -> dict[str, bytes]:
@@ -219,6 +245,14 @@ def _font_files(asset: Fields) -> dict[str, bytes]:
     return files
 
 
+def _tracker_files(asset: Fields) -> dict[str, bytes]:
+    """Return the song, called by whether it is a whole module or the console's own form of one."""
+    data, form = asset["pattern_data"], "it" if asset.get("format") else "xm"
+    # An older layout does not say which of the two forms a song has.
+    is_stripped = "format" in asset and not is_whole_module(data)
+    return {f"nc{form}" if is_stripped else form: data}
+
+
 # Files of an asset by suffix, by the data pack's list; {} stands for the profile's suffix.
 EXTRACTORS: Mapping[str, Callable[[Fields], dict[str, bytes]]] = {
     "textures": _texture_files,
@@ -228,5 +262,5 @@ EXTRACTORS: Mapping[str, Callable[[Fields], dict[str, bytes]]] = {
     "fonts": _font_files,
     "sounds": lambda asset: {"wav": write_wav(asset["data"])},
     "data": lambda asset: {"bin": asset["data"]},
-    "trackers": lambda asset: {"it" if asset.get("format") else "xm": asset["pattern_data"]},
+    "trackers": _tracker_files,
 }

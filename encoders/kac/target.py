@@ -21,6 +21,7 @@ from encoders.kit.plan import (
 )
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.registry import model_suffixes
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT, check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 
 # The texture slots of a material that a KAC file can hold.
@@ -54,6 +55,7 @@ OPTIONS = {
 # Only those that a manifest sets become params.
 IMPORT_OPTIONS = {
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     **FLIP_V,
     **double_sided(None, "; if not given, only fronts are kept, with a warning"),
     **IMAGE_IMPORT,
@@ -63,10 +65,11 @@ IMPORT_OPTIONS = {
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan the node of a model; it reads the images that the model's triangles show."""
     del settings
+    check_shown_triangles(asset.source, surveys, asset.options)
     outline = outline_model(asset.source, surveys)
     # Images inside a GLB come with the model; only files are inputs of their own.
     images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
-    files = plan_inputs(asset.name, [*outline.files, *images])
+    files = plan_inputs(asset.name, [*outline.files, *images], surveys)
     params = {"source": asset.source, **{name: asset.options[name] for name in OPTIONS}}
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":

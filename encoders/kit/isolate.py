@@ -6,7 +6,8 @@ tools, they are called like any function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,9 +17,14 @@ Value = TypeVar("Value")
 # argument tells whether the process may make another call after this one.
 Runner = Callable[[str, tuple[Any, ...], bool], Any]
 
+# Writes files by relative path into a private folder that exists inside the block only.
+Scratch = Callable[[Mapping[str, bytes]], AbstractContextManager[str]]
+
 MARK = "is_isolated"
+PREPARE = "prepare"
 
 _runner: Runner | None = None
+_scratch: Scratch | None = None
 
 
 def use_runner(runner: Runner | None) -> Runner | None:
@@ -28,6 +34,23 @@ def use_runner(runner: Runner | None) -> Runner | None:
     return before
 
 
+def use_scratch(scratch: Scratch | None) -> Scratch | None:
+    """Let a function of the engine write scratch files. Return the function of before."""
+    global _scratch
+    before, _scratch = _scratch, scratch
+    return before
+
+
+def scratch_files(files: Mapping[str, bytes]) -> AbstractContextManager[str]:
+    """Give the folder of scratch files, for libraries that can open files alone.
+
+    Only isolated functions have it: encoders open no files, and the folder is the process's own.
+    """
+    if _scratch is None:
+        raise RuntimeError("scratch files are written in a decoder process only")
+    return _scratch(files)
+
+
 def isolated(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
     """Mark a function of a module that must not share the build's process.
 
@@ -35,6 +58,21 @@ def isolated(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]
     that errors name.
     """
     return _marked(function, keeps_process=True)
+
+
+def prepared_by(
+    prepare: Callable[..., None],
+) -> Callable[[Callable[Arguments, Value]], Callable[Arguments, Value]]:
+    """Let an isolated function load its library before its memory is limited.
+
+    `prepare` gets the same arguments. A large library would take most of what a small file may.
+    """
+
+    def mark(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+        setattr(function, PREPARE, prepare)
+        return function
+
+    return mark
 
 
 def isolated_alone(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:

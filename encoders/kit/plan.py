@@ -121,13 +121,15 @@ class Kind:
     """A kind of asset: the suffixes of its sources and the options that apply.
 
     A kind whose entries stand in another table than `[[asset]]` gathers all sources of an entry
-    into one asset, called by the entry's `name`.
+    into one asset, called by the entry's `name`. `source_options` are options that name a file
+    which planning has to know as well, although it may be no asset.
     """
 
     suffixes: tuple[str, ...]
     options: Mapping[str, Option] = field(default_factory=dict)
     # "asset" stands for `[[asset]]`, where each source is an asset by itself.
     table: str = "asset"
+    source_options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

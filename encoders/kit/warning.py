@@ -8,6 +8,11 @@ A game's own encoders may use the names below, and others that begin with `own-`
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+# Takes what a user should know of a source that was read in spite of a fault.
+Warn: TypeAlias = Callable[[str], object]
 
 OTHER = "other"
 OWN = "own-"
@@ -37,6 +42,10 @@ GROUPS = {
     OTHER: "a warning without a group",
 }
 _GROUP = re.compile(r" \[([a-z0-9-]+)\]$")
+
+
+def ignore(_warning: str) -> None:
+    """Take a warning that nobody wants."""
 
 
 def grouped(group: str, text: str) -> str:

@@ -21,6 +21,9 @@ from encoders.rp2350.format import ENTRY, PATCH_ARRAYS, VERTEX_BYTES
 Floats = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]
 
+UV_SCALE = 8192
+UV_LOW, UV_HIGH = -32768 / UV_SCALE, 32767 / UV_SCALE
+
 
 @dataclass(frozen=True, eq=False)
 class Quantised:
@@ -70,7 +73,7 @@ def quantise(
 ) -> Quantised:
     """Quantise the vertices of a mesh with this bounding box."""
     norm, clamped_normals = quantise_signed(normal, 32767)
-    texture, clamped_uvs = quantise_signed(uv, 8192)
+    texture, clamped_uvs = quantise_signed(uv, UV_SCALE)
     grid = quantise_positions(position, low, high)
     return Quantised(grid, norm, texture, clamped_normals, clamped_uvs)
 

@@ -57,13 +57,20 @@ def vector_text(values: Iterable[float]) -> str:
 
 def looks_named(texts: Sequence[str]) -> bool:
     """Tell whether clippy would report one of the literals as an approximated constant."""
-    return any(_is_near(text.lstrip("-"), value, least) for text in texts for value, least in NAMED)
+    return any(_is_named(text.lstrip("-")) for text in texts)
+
+
+@lru_cache(maxsize=1 << 16)  # the corners of neighbouring boxes have the same coordinates
+def _is_named(text: str) -> bool:
+    return any(_is_near(text, value, least) for value, least in NAMED)
 
 
 def _is_near(text: str, value: float, least: int) -> bool:
+    if len(text) < least:
+        return False
     # Clippy compares with the constant rounded to as many decimals.
     step = 10.0 ** -len(text.partition(".")[2])
-    return len(text) >= least and abs(float(text) - value) <= step
+    return abs(float(text) - value) <= step
 
 
 def kilobytes(size_bytes: int) -> str:

@@ -28,6 +28,7 @@ from encoders.kit.plan import (
 )
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.registry import image_suffixes, model_suffixes
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT, check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 from encoders.rp2350.identifier import (
     MODULE_FILE,
@@ -41,7 +42,9 @@ from encoders.rp2350.identifier import (
 INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 # Only those that a manifest sets become params.
-MESH_IMPORT_OPTIONS = {**MESH_IMPORT, **double_sided(False)}
+MESH_IMPORT_OPTIONS = {**MESH_IMPORT, **TRIANGLE_LIMIT, **double_sided(False)}
+# Every few triangles become two files, and no console of this kind shows a hundred thousand.
+TRIANGLE_SHARE = 0.25
 
 TEXTURE = Kind(
     image_suffixes(),
@@ -86,8 +89,10 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     params = _params(asset, identifier)
     if asset.kind == "texture":
         return [_texture_node(asset, params)]
+    check_shown_triangles(asset.source, surveys, asset.options, TRIANGLE_SHARE)
     # Images and materials hold no geometry.
-    files = plan_inputs(asset.name, (asset.source, *outline_model(asset.source, surveys).buffers))
+    buffers = outline_model(asset.source, surveys).buffers
+    files = plan_inputs(asset.name, (asset.source, *buffers), surveys)
     base = file_base(identifier)
     outputs: dict[str, Place] = {
         "descriptor": f"{base}.rs",

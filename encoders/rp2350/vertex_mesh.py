@@ -15,14 +15,16 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.back_side import add_backs
+from encoders.kit.mesh.base_uv import base_uv, move_by_tiles
 from encoders.kit.mesh.import_mesh import import_mesh
-from encoders.kit.mesh.mesh import Attribute, weld
+from encoders.kit.mesh.mesh import Attribute, Mesh, weld
 from encoders.kit.mesh.normal import Shading, shade_mesh
 from encoders.kit.mesh.triangle import Indices, has_distinct_corners
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.kit.plan import Inputs, Params
 from encoders.kit.source.model import open_model
 from encoders.kit.warning import grouped
+from encoders.rp2350.patch_data import UV_HIGH, UV_LOW
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,6 +56,8 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
         mesh = shade_mesh(mesh, shading)
     mesh = add_backs(mesh, params.get("double_sided"))
     warnings += _missing(mesh.normal, "normal", NO_NORMALS)
+    flips_v = bool(params["flip_v"])
+    mesh = _with_stored_uv(mesh, flips_v)
     warnings += _missing(mesh.uv[0] if mesh.uv else None, "UV", NO_UVS)
     welded = weld(mesh, across_parts=False)
     # Degenerate triangles draw nothing, but would take strip entries.
@@ -68,11 +72,22 @@ def decode_mesh(inputs: Inputs, params: Params) -> VertexMesh:
     used, triangles = prune_vertices(welded.indices[drawn], len(welded.corners))
     corners = welded.corners[used]
     uv = _values(mesh.uv[0] if mesh.uv else None, corners, 2)
-    if params["flip_v"]:
+    if flips_v:
         # In float32, like all arithmetic of the firmware's tools.
         uv[:, 1] = np.float32(1) - uv[:, 1]
     position, normal = mesh.position.at(corners), _values(mesh.normal, corners, 3)
     return VertexMesh(position, normal, uv, triangles, tuple(warnings))
+
+
+def _with_stored_uv(mesh: Mesh, flips_v: bool) -> Mesh:
+    """Keep only the UVs of the base colour textures, moved to where the format holds them."""
+    uv = base_uv(mesh)
+    if uv is None:
+        return replace(mesh, uv=())
+    low, high = np.full(2, UV_LOW), np.full(2, UV_HIGH)
+    if flips_v:  # v becomes 1 - v later
+        low[1], high[1] = 1 - high[1], 1 - low[1]
+    return replace(mesh, uv=(move_by_tiles(uv, mesh, low, high),))
 
 
 def _missing(attribute: Attribute[np.float32] | None, name: str, meaning: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,7 @@ Area = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """Words of the shape (256, width) that are uploaded to a place in VRAM."""
+    """Words of the shape (height, width) that are uploaded to a place in VRAM."""
 
     x: int
     y: int
@@ -99,7 +99,7 @@ class Atlas:
     @property
     def area(self) -> Area:
         """The rectangle in VRAM."""
-        return self.x, self.y, self.x + self.width, self.y + PAGE_HEIGHT
+        return self.x, self.y, self.x + self.width, self.y + len(self.words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,30 @@ class Splashpack:
     triangles: Columns
     atlases: Sequence[Atlas]
     cluts: Sequence[Clut]
+
+
+class PlacedObjects(Protocol):
+    """Columns of objects, and of their triangles in order."""
+
+    @property
+    def position(self) -> npt.NDArray[np.integer]:
+        """x, y, z of each object."""
+        ...
+
+    @property
+    def rotation(self) -> npt.NDArray[np.integer]:
+        """The matrix of each object, by rows."""
+        ...
+
+    @property
+    def triangle_count(self) -> npt.NDArray[np.integer]:
+        """How many triangles each object has."""
+        ...
+
+    @property
+    def triangles(self) -> Columns:
+        """The columns of all triangles."""
+        ...
 
 
 def metadata_size(objects: int, atlases: int, cluts: int) -> int:

@@ -24,7 +24,7 @@ from encoders.splashpack.scene.uv_wrap import Corners
 # 1.0 in fixed point, and what the 16 bits of the geometry engine hold.
 ONE = 4096
 LEAST, GREATEST = -32768, 32767
-# The runtime draws nothing beyond this distance, so a longer triangle may never be drawn.
+# The runtime of version 1 draws nothing beyond this distance: a longer triangle may never be drawn.
 FAR = 6144
 # The file's x and y point the other way than those of the sources.
 AXES = np.array([-1.0, -1.0, 1.0])
@@ -42,7 +42,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     object_number = decoded.object_of_part[decoded.model.mesh.part]
     grid = _on_grid(corners, object_number, decoded, scale)
     corners, grid = _drop_flat(corners, grid, source, warnings)
-    _warn_long(grid, source, warnings)
+    _warn_long(grid, source, int(str(params.get("far", FAR))), warnings)
     material = decoded.model.mesh.material[corners.source]
     columns = {
         "vertices": grid,
@@ -123,9 +123,9 @@ def _drop_flat(
     return corners.take(rows), grid[rows]
 
 
-def _warn_long(grid: npt.NDArray[np.int64], source: str, warnings: list[str]) -> None:
+def _warn_long(grid: npt.NDArray[np.int64], source: str, far: int, warnings: list[str]) -> None:
     extent = grid.max(axis=1, initial=LEAST) - grid.min(axis=1, initial=GREATEST)
-    count = int((extent > FAR).any(axis=1).sum())
+    count = int((extent > far).any(axis=1).sum())
     if count:
         warnings.append(
             grouped(

@@ -18,6 +18,7 @@ from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, double_sided
 from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import Outline, outline_model
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT, check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 from encoders.splashpack.scene.texture_request import (
     TextureRequest,
@@ -32,6 +33,7 @@ IMPORT_DEFAULT = {key: option.default for key, option in IMAGE_IMPORT.items()}
 # The same for every target, but said of sources: a scene may have several.
 SCENE_IMPORT = {
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     "pivot": replace(
         MESH_IMPORT["pivot"],
         doc="the point that becomes the origin: x y z or, for a scene of one source, the middle of "
@@ -46,6 +48,11 @@ SCENE_IMPORT = {
     **FLIP_V,
     **double_sided("source"),
 }
+# Keys of a scene that its own node reads, not its meshes.
+FILES = "files"
+ONLY_V20 = ("clear_color", "fog", "collider")
+# The runtime of version 20 draws nothing beyond this depth.
+FAR_V20 = 16384
 Input = Source | Product
 
 
@@ -60,7 +67,7 @@ class EmbeddedImage:
     @property
     def label(self) -> str:
         """The part of a task's name that stands for the image."""
-        return re.sub(r"[^\w.+-]+", "_", self.name) or f"{_stem(self.source)}.{self.number}"
+        return _task_part(self.name) or f"{_stem(self.source)}.{self.number}"
 
 
 @dataclass
@@ -82,16 +89,26 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     _check_pivot(asset)
     scene = SceneInputs()
     for source in asset.sources:
+        check_shown_triangles(source, surveys, asset.options)
         _add_source(scene, source, asset.name, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)
     textures = _texture_nodes(asset, scene, existing, images, settings)
-    meshes = [*_mesh_nodes(asset, scene)]
+    version = settings.options.get("version", 1)
+    meshes = [*_mesh_nodes(asset, scene, {} if version == 1 else {"far": FAR_V20})]
     yield from scene.conversions
     yield from images.values()
     yield from textures.values()
     yield from meshes
-    yield from _scene_nodes(asset, textures, meshes, settings)
+    inputs, layout = _layout_node(asset, textures, meshes, settings)
+    yield layout
+    inputs = {**inputs, "layout": Product(layout.name, "layout")}
+    if version == 1:
+        yield _scene_node(asset, inputs, layout)
+        return
+    sounds = _sound_nodes(asset, settings.tables["sound"])
+    yield from sounds.values()
+    yield _scene_node20(asset, inputs, layout, sounds, settings)
 
 
 def _check_pivot(asset: Asset) -> None:
@@ -106,7 +123,7 @@ def _check_pivot(asset: Asset) -> None:
 def _add_source(scene: SceneInputs, source: str, asset: str, surveys: Surveys) -> None:
     """Add the files of a source and the texture requests of its materials."""
     outline = outline_model(source, surveys)
-    files = plan_inputs(asset, outline.files)
+    files = plan_inputs(asset, outline.files, surveys)
     requests = _requests(outline)
     inside = {one.name: one for one in outline.images(SLOTS) if one.is_inside}
     scene.embedded |= {
@@ -220,9 +237,10 @@ def _options(
     return {key: options[key] for key in DEFAULT} | chosen(options, IMAGE_IMPORT)
 
 
-def _mesh_nodes(asset: Asset, scene: SceneInputs) -> Iterator[Node]:
+def _mesh_nodes(asset: Asset, scene: SceneInputs, more: Params) -> Iterator[Node]:
     names = _distinct(f"{asset.name}/mesh/{_stem(source)}" for source in asset.sources)
-    own = {key: value for key, value in asset.options.items() if key not in SCENE_IMPORT}
+    others = {*SCENE_IMPORT, *ONLY_V20, FILES}
+    own = {key: value for key, value in asset.options.items() if key not in others} | {**more}
     for source, name in zip(asset.sources, names, strict=True):
         missing: list[Value] = [*scene.missing[source]]
         yield Node(
@@ -234,23 +252,73 @@ def _mesh_nodes(asset: Asset, scene: SceneInputs) -> Iterator[Node]:
         )
 
 
-def _scene_nodes(
+def _layout_node(
     asset: Asset, textures: Mapping[str, Node], meshes: Sequence[Node], settings: Settings
-) -> Iterator[Node]:
-    """Plan the layout of the scene, and the node that links everything to a file."""
+) -> tuple[dict[str, Input], Node]:
+    """Plan the layout of the scene; return what links it, but for the layout itself."""
     # Both need the areas: the layout to keep clear of them, the picture to show them.
     params = {"scene": asset.id, **settings.tables["vram"][0]}
     inputs = _products(textures, meshes, ("size",), ("uses",))
     layout = f"{asset.name}/layout"
     encoder = "encoders.splashpack.node_layout:encode_layout"
-    yield Node(layout, encoder, inputs, params, {"layout": None})
     rest = _products(textures, meshes, ("words", "palette"), ("objects", "triangles"))
-    yield Node(
+    return {**inputs, **rest}, Node(layout, encoder, inputs, params, {"layout": None})
+
+
+def _scene_node(asset: Asset, inputs: Mapping[str, Input], layout: Node) -> Node:
+    """Plan the node that links everything to a file of version 1."""
+    place = asset.options.get(FILES) or asset.place
+    return Node(
         asset.name,
         "encoders.splashpack.node_link:encode_scene",
-        {**inputs, **rest, "layout": Product(layout, "layout")},
-        params,
-        {"pack": f"{asset.place}.splashpack", "picture": f"{asset.place}.vram.png"},
+        inputs,
+        layout.params,
+        {"pack": f"{place}.splashpack", "picture": f"{place}.vram.png"},
+    )
+
+
+def _sound_nodes(asset: Asset, rows: Sequence[Params]) -> dict[str, Node]:
+    """Plan a node for each `[[sound]]`, by its id; every scene holds all of them."""
+    ids = [sound_id(row) for row in rows]
+    names = _distinct(f"{asset.name}/sound/{_task_part(one)}" for one in ids)
+    return {
+        one: Node(
+            name,
+            "encoders.splashpack.node_sound:encode_sound",
+            {"sound": Source(str(row["source"]))},
+            {key: row[key] for key in ("source", "loop", "rate")},
+            {"clip": None, "about": None},
+        )
+        for one, name, row in zip(ids, names, rows, strict=True)
+    }
+
+
+def sound_id(row: Params) -> str:
+    """Return the name by which scripts play a sound: its `id`, or its file's stem."""
+    return str(row["id"] or _stem(str(row["source"])))
+
+
+def _scene_node20(
+    asset: Asset,
+    inputs: Mapping[str, Input],
+    layout: Node,
+    sounds: Mapping[str, Node],
+    settings: Settings,
+) -> Node:
+    """Plan the node that links everything to the three files of version 20."""
+    place = asset.options.get(FILES) or asset.place
+    clips: dict[str, Input] = {}
+    for number, node in enumerate(sounds.values()):
+        clips |= {f"{role}/{number:05}": Product(node.name, role) for role in ("about", "clip")}
+    own = {key: asset.options[key] for key in ("scale", *ONLY_V20)}
+    camera: dict[str, Value] = {"camera": dict(settings.tables["camera"][0])}
+    names: dict[str, Value] = {"sources": [*map(_stem, asset.sources)], "sounds": [*sounds]}
+    return Node(
+        asset.name,
+        "encoders.splashpack.node_link20:encode_scene20",
+        {**inputs, **clips},
+        {**layout.params, **own, **camera, **names},
+        {"pack": f"{place}.splashpack", "vram": f"{place}.vram", "spu": f"{place}.spu"},
     )
 
 
@@ -274,6 +342,11 @@ def _label(request: TextureRequest, scene: SceneInputs) -> str:
     if request.color in scene.embedded:
         return scene.embedded[request.color].label
     return _stem(request.image)
+
+
+def _task_part(name: str) -> str:
+    """Return a name as a part of a task's name."""
+    return re.sub(r"[^\w.+-]+", "_", name)
 
 
 def _stem(path: str) -> str:

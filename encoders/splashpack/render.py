@@ -54,13 +54,17 @@ def render_scene(pack: Splashpack, request: ViewRequest) -> Bytes:
     world = place_vertices(pack)
     if request.camera == START or not len(world):
         return fit_picture(draw(pack, world), request.size)
+    # From far enough to see all of a large scene, the runtime would drop most of it.
+    far = FAR if request.eye is not None else None
+    return fit_picture(draw(pack, look_at(world, request), far), request.size)
+
+
+def look_at(world: Ints, request: ViewRequest) -> Ints:
+    """Return vertices in the console's axes of the camera that is asked for."""
     source = world / ONE * SOURCE_AXES
     # In the source's axes corners go the other way round.
     camera = choose_camera(request, source[:, [0, 2, 1]], (WIDTH, HEIGHT), DISTANCE / HEIGHT)
-    view = np.rint(camera.see(source) * SCREEN_AXES * ONE).astype(np.int64)
-    # From far enough to see all of a large scene, the runtime would drop most of it.
-    is_fitted = request.eye is None
-    return fit_picture(draw(pack, view, far=None if is_fitted else FAR), request.size)
+    return np.rint(camera.see(source) * SCREEN_AXES * ONE).astype(np.int64)
 
 
 def project(view: Ints) -> tuple[Ints, Ints]:
@@ -122,15 +126,10 @@ def draw(pack: Splashpack, view: Ints, far: int | None = FAR) -> Bytes:
 
 def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     """Fill a triangle without its right and bottom edges; texels of word 0 are holes."""
-    left, top = np.maximum(triangle.screen.min(axis=0), 0).tolist()
-    right, bottom = np.minimum(triangle.screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
-    y, x = np.mgrid[top:bottom, left:right]
-    covered = _barycentric(triangle.screen, x, y)
+    covered = cover(triangle.screen)
     if covered is None:
         return
-    weights, inside = covered
-    rows, columns = np.nonzero(inside)
-    share = weights[:, rows, columns]
+    rows, columns, share = covered
     # The graphics processor rounds to the nearest; a little more keeps exact halves above.
     u, v = (np.floor(share.T @ triangle.uv[:, axis] + HALF).astype(np.int64) for axis in range(2))
     words = triangle.page[v, np.minimum(u, triangle.page.shape[1] - 1)]
@@ -139,7 +138,20 @@ def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     # A tint of 128 leaves the texel as it is; the result saturates.
     lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)
     shown = words != 0
-    pixels[rows[shown] + top, columns[shown] + left] = expand_bits(lit[shown], 5)
+    pixels[rows[shown], columns[shown]] = expand_bits(lit[shown], 5)
+
+
+def cover(screen: Ints) -> tuple[Ints, Ints, npt.NDArray[np.float64]] | None:
+    """Return rows and columns of the pixels of a triangle, and the weights of its corners there."""
+    left, top = np.maximum(screen.min(axis=0), 0).tolist()
+    right, bottom = np.minimum(screen.max(axis=0), (WIDTH, HEIGHT)).tolist()
+    y, x = np.mgrid[top:bottom, left:right]
+    found = _barycentric(screen, x, y)
+    if found is None:
+        return None
+    weights, inside = found
+    rows, columns = np.nonzero(inside)
+    return rows + top, columns + left, weights[:, rows, columns]
 
 
 def _barycentric(

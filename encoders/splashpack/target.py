@@ -1,4 +1,4 @@
-"""The target `splashpack`: PlayStation scenes in one file, with textures placed in VRAM.
+"""The target `splashpack`: PlayStation scenes, with textures placed in VRAM.
 
 Textures and meshes are encoded independently of each other. The layout needs only the sizes of
 textures; the scene's own node brings the bytes together.
@@ -27,8 +27,15 @@ from encoders.kit.plan import (
     Target,
 )
 from encoders.kit.source.registry import model_suffixes
-from encoders.splashpack.plan import SCENE_IMPORT, plan_scene
+from encoders.splashpack.plan import ONLY_V20, SCENE_IMPORT, plan_scene, sound_id
 
+SOUND_LIMIT = 32  # what the runtime keeps; it ignores the rest in silence
+PATH = Text(
+    r"(?!/)(?!.:)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00*?\[\]]+",
+    "the path of one file inside the project, written with /",
+)
+FILE_STEM = Text(r"[^/\\\0-\x1f.\s][^/\\\0-\x1f]*", "a name without / or \\")
+COORDINATE = Number(-1e9, 1e9)
 # x, y, width, height.
 RECTANGLE = Several(Number(0, 1024, whole=True), 4, 4)
 SCENE = Kind(
@@ -44,6 +51,23 @@ SCENE = Kind(
             "into how many repeats of its texture a triangle may be cut",
         ),
         **SCENE_IMPORT,
+        "files": Option(
+            FILE_STEM, None, "what the files are called, such as `scene_0`; the name, if not given"
+        ),
+        "clear_color": Option(
+            Several(Number(0, 255, whole=True), 3, 3),
+            [0, 0, 0],
+            "red, green, blue of the screen behind the scene, and of its fog; version 20 only",
+        ),
+        "fog": Option(
+            Number(0, 10, whole=True), 0, "how dense the fog is; 0 is none; version 20 only"
+        ),
+        "collider": Option(
+            Either((Flag(), Several(Text(r".+", "a glob")))),
+            False,
+            "whether the boxes of objects are solid: all, or those whose names match; version 20 "
+            "only",
+        ),
     },
     table="scene",
 )
@@ -82,6 +106,37 @@ TEXTURE = Table(
     },
     repeated=True,
 )
+CAMERA = Table(
+    {
+        "position": Option(
+            Several(COORDINATE, 3, 3), None, "x, y, z of the eye, in units and axes of the sources"
+        ),
+        "rotation": Option(
+            Several(Number(-360, 360), 3, 3),
+            None,
+            "degrees by which it looks up, turns right and leans right; at first it looks along +z",
+        ),
+        "walk": Option(
+            Flag(), False, "whether the pad moves it over a flat floor as large as the scene"
+        ),
+        "height": Option(Number(0, 1e6), 1.8, "of the eye above that floor, in units"),
+    }
+)
+SOUND = Table(
+    {
+        "source": Option(PATH, "", "a sound file", required=True),
+        "id": Option(
+            Text(r"[^\0]+", "a name"), None, "what scripts call it; the file's stem, if not given"
+        ),
+        "loop": Option(Flag(), False, "whether it repeats from its beginning"),
+        "rate": Option(
+            Number(1000, 48000, whole=True),
+            None,
+            "samples a second; the file's own up to 44,100, if not given",
+        ),
+    },
+    repeated=True,
+)
 
 
 def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
@@ -90,8 +145,16 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
 
 
 def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterable[Node]:
-    """Refuse areas outside of VRAM; there are no nodes beside those of the scenes."""
-    del assets, nodes
+    """Refuse settings that no scene can have; there are no nodes beside those of the scenes."""
+    del nodes
+    _check_areas(settings)
+    if settings.options["version"] == 1:
+        _refuse_new_keys(assets, settings)
+    _check_sounds([sound_id(row) for row in settings.tables["sound"]])
+    return []
+
+
+def _check_areas(settings: Settings) -> None:
     for key, rectangles in settings.tables["vram"][0].items():
         for x, y, width, height in cast(list[list[int]], rectangles):
             # Options allow each number up to 1024; only together they may leave VRAM.
@@ -99,7 +162,30 @@ def link(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> 
                 found = f"x {x}, y {y}, {width} x {height}"
                 facts = {"key": f"vram.{key}", "found": found, "VRAM": "1024 x 512 words"}
                 raise EncodeError("an area does not lie in VRAM", facts)
-    return []
+
+
+def _refuse_new_keys(assets: Sequence[Asset], settings: Settings) -> None:
+    """Refuse keys that version 1 has no place for: they would be ignored in silence."""
+    given = ["[[sound]]"] * bool(settings.tables["sound"])
+    camera = settings.tables["camera"][0]
+    given += ["[camera]"] * any(camera[key] != one.default for key, one in CAMERA.options.items())
+    for key in ONLY_V20:
+        usual = SCENE.options[key].default
+        given += [f"scene.{key}"] * any(asset.options[key] != usual for asset in assets)
+    if given:
+        facts = {"found": ", ".join(given), "version": 1}
+        raise EncodeError("these keys need version 20", facts, "Write `version = 20` at the top.")
+
+
+def _check_sounds(ids: Sequence[str]) -> None:
+    if len(ids) > SOUND_LIMIT:
+        facts = {"[[sound]]": len(ids), "allowed": SOUND_LIMIT}
+        raise EncodeError("there are more sounds than the runtime keeps", facts)
+    for one in ids:
+        if ids.count(one) > 1 or len(one.encode()) > 255:
+            allowed = "255 bytes, and another one for each sound"
+            problem = "an id of a sound is too long, or given twice"
+            raise EncodeError(problem, {"id": one, "allowed": allowed})
 
 
 TARGET = Target(
@@ -108,7 +194,12 @@ TARGET = Target(
     link=link,
     # The texels and palettes that a scene uploads.
     budget=Budget("VRAM", roles=("words", "palette"), per=ASSET),
-    tables={"vram": VRAM, "texture": TEXTURE},
+    options={
+        "version": Option(
+            Choice((1, 20)), 1, "of the format: 20 is for runtimes from April 2026 on"
+        )
+    },
+    tables={"vram": VRAM, "texture": TEXTURE, "camera": CAMERA, "sound": SOUND},
     readers=(
         Reader(
             ".splashpack",
@@ -119,6 +210,30 @@ TARGET = Target(
                 "extract": "encoders.splashpack.view:extract_pictures",
             },
             view="encoders.splashpack.scene_view:view_splashpack",
+        ),
+        Reader(
+            ".splashpack",
+            b"SP\x14\x00",
+            "encoders.splashpack.v20.view:decode_scene",
+            needs_siblings=True,
+            exports={
+                "obj": "encoders.splashpack.v20.view:export_obj",
+                "extract": "encoders.splashpack.v20.view:extract_scene",
+            },
+            view="encoders.splashpack.scene_view:view_scene20",
+        ),
+        Reader(
+            ".vram",
+            b"VR",
+            "encoders.splashpack.v20.view:decode_vram",
+            view="encoders.splashpack.scene_view:view_vram",
+        ),
+        Reader(
+            ".spu",
+            b"SA",
+            "encoders.splashpack.v20.view:decode_spu",
+            exports={"extract": "encoders.splashpack.v20.view:extract_spu"},
+            view="encoders.splashpack.scene_view:view_spu",
         ),
     ),
 )

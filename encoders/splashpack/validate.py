@@ -6,7 +6,7 @@ the geometry engine can hold. The runtime checks none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,6 @@ from encoders.splashpack.format import (
     VRAM_WIDTH,
     Area,
     Atlas,
-    Clut,
     Columns,
     Splashpack,
 )
@@ -43,17 +42,17 @@ def validate_splashpack(pack: Splashpack, name: str) -> None:
         if count > COUNT_LIMIT:
             facts = {"file": name, kind: count, "allowed": COUNT_LIMIT}
             raise EncodeError(f"there are too many {kind}", facts)
-    _check_range(pack.position, "an object's position", name)
-    _check_range(pack.rotation, "an object's rotation", name)
+    check_range(pack.position, "an object's position", name)
+    check_range(pack.rotation, "an object's rotation", name)
     for number, atlas in enumerate(pack.atlases):
         _check_atlas(atlas, {"file": name, "atlas": number})
     for number, clut in enumerate(pack.cluts):
-        _check_clut(clut, {"file": name, "CLUT": number})
+        check_clut(clut.area, {"file": name, "CLUT": number})
     _check_overlap(pack, name)
     _check_triangles(pack, name)
 
 
-def _check_range(values: npt.NDArray[np.integer], what: str, name: str) -> None:
+def check_range(values: npt.NDArray[np.integer], what: str, name: str) -> None:
     """Refuse values that the geometry engine cannot hold: it would wrap them around in silence."""
     wrong = np.argwhere((values < LEAST) | (values > GREATEST))
     if len(wrong):
@@ -75,35 +74,37 @@ def _check_atlas(atlas: Atlas, facts: Mapping[str, object]) -> None:
         raise EncodeError("an atlas stands where no texture page begins", {**facts, "found": place})
 
 
-def _check_clut(clut: Clut, facts: Mapping[str, object]) -> None:
-    count = len(clut.words)
+def check_clut(area: Area, facts: Mapping[str, object]) -> None:
+    """Refuse a palette that the runtime cannot upload, or that lies outside of VRAM."""
+    left, top, right, _ = area
+    count = right - left
     # The count is the width of an upload, and the runtime uploads pairs of words only.
     if not 2 <= count <= 256 or count % 2:
         found = {**facts, "found": count, "allowed": "an even number from 2 to 256"}
         raise EncodeError("the runtime stops at a palette of this size", found)
-    if clut.area[2] > VRAM_WIDTH or clut.y >= VRAM_HEIGHT:
-        place = f"x {clut.area[0]}, y {clut.y}, {count} words"
+    if right > VRAM_WIDTH or top >= VRAM_HEIGHT:
+        place = f"x {left}, y {top}, {count} words"
         raise EncodeError("a CLUT lies outside of VRAM", {**facts, "found": place})
 
 
 def _check_overlap(pack: Splashpack, name: str) -> None:
     """Refuse uploads that overwrite one another in VRAM."""
-    areas: list[tuple[str, Area]] = [(f"atlas {i}", a.area) for i, a in enumerate(pack.atlases)]
-    cluts = [(f"CLUT {i}", clut.area) for i, clut in enumerate(pack.cluts)]
+    areas = [(f"atlas {number}", one.area) for number, one in enumerate(pack.atlases)]
+    cluts = [(f"CLUT {number}", one.area) for number, one in enumerate(pack.cluts)]
     for number, (one, area) in enumerate(areas):
         for other, second in areas[number + 1 :] + cluts:
             if overlaps(area, second):
-                _refuse_overlap(one, other, name)
+                raise overlap_error(one, other, name)
     # There may be thousands of CLUTs, one row high each: only neighbours in a row can overlap.
     ordered = sorted(cluts, key=lambda pair: (pair[1][1], pair[1][0]))
     for (one, area), (other, second) in pairwise(ordered):
         if overlaps(area, second):
-            _refuse_overlap(one, other, name)
+            raise overlap_error(one, other, name)
 
 
-def _refuse_overlap(one: str, other: str, name: str) -> None:
-    facts = {"file": name, "one": one, "other": other}
-    raise EncodeError("two areas of VRAM overlap", facts)
+def overlap_error(one: str, other: str, name: str) -> EncodeError:
+    """Return the error of two uploads that overwrite one another."""
+    return EncodeError("two areas of VRAM overlap", {"file": name, "one": one, "other": other})
 
 
 def overlaps(one: Area, other: Area) -> bool:
@@ -115,18 +116,25 @@ def _check_triangles(pack: Splashpack, name: str) -> None:
     """Refuse triangles whose texels lie in no atlas or whose palette is no CLUT of the file."""
     columns = {key: np.asarray(column).astype(np.int64) for key, column in pack.triangles.items()}
     # 3 is reserved by the graphics processor.
-    _refuse_triangles(columns["depth"] > DIRECT, "a triangle's texture has a depth of 3", name)
-    _refuse_triangles(
+    refuse_triangles(columns["depth"] > DIRECT, "a triangle's texture has a depth of 3", name)
+    refuse_triangles(
         columns["dither"] == 0, "a triangle's texture page does not ask for dithering", name
     )
-    places = {(clut.x, clut.y) for clut in pack.cluts}
+    is_lost = find_without_clut(columns, {(clut.x, clut.y) for clut in pack.cluts})
+    refuse_triangles(is_lost, "a triangle's palette is no CLUT of the file", name)
+    refuse_triangles(_leaves_atlases(pack, columns), "a triangle's texture is in no atlas", name)
+
+
+def find_without_clut(
+    columns: Columns, places: Collection[tuple[int, int]]
+) -> npt.NDArray[np.bool_]:
+    """Tell which triangles have a palette at none of the places (x in steps of 16, y)."""
     found = zip(columns["clut_x"].tolist(), columns["clut_y"].tolist(), strict=True)
     is_direct = (columns["depth"] == DIRECT).tolist()
     # Textures of 16 bits have no palette; the fields are zero then.
     allowed = {False: places, True: {(0, 0)}}
     is_lost = [one not in allowed[direct] for one, direct in zip(found, is_direct, strict=True)]
-    _refuse_triangles(np.array(is_lost, bool), "a triangle's palette is no CLUT of the file", name)
-    _refuse_triangles(_leaves_atlases(pack, columns), "a triangle's texture is in no atlas", name)
+    return np.array(is_lost, bool)
 
 
 def _leaves_atlases(pack: Splashpack, columns: Columns) -> npt.NDArray[np.bool_]:
@@ -145,7 +153,8 @@ def _leaves_atlases(pack: Splashpack, columns: Columns) -> npt.NDArray[np.bool_]
     return leaves
 
 
-def _refuse_triangles(is_wrong: npt.NDArray[np.bool_], problem: str, name: str) -> None:
+def refuse_triangles(is_wrong: npt.NDArray[np.bool_], problem: str, name: str) -> None:
+    """Refuse a file with such triangles, and name the first of them."""
     rows = np.flatnonzero(is_wrong)
     if len(rows):
         raise EncodeError(problem, {"file": name, "triangle": rows[0], "such": len(rows)})

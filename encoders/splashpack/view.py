@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from encoders.splashpack.format import (
     PAGE_HEIGHT,
     PAGE_WIDTH,
     Area,
+    Columns,
+    PlacedObjects,
     Splashpack,
     Words,
 )
@@ -66,16 +68,23 @@ def _describe_object(pack: Splashpack, row: int) -> dict[str, Any]:
 
 def _warnings(pack: Splashpack) -> Iterable[str]:
     """Warn of things that load but are not shown as intended."""
-    for kind, areas in (
-        ("atlas", [atlas.area for atlas in pack.atlases]),
-        ("CLUT", [clut.area for clut in pack.cluts]),
-    ):
+    yield from warn_of_areas([one.area for one in pack.atlases], [one.area for one in pack.cluts])
+    yield from warn_of_matrices(pack.rotation)
+
+
+def warn_of_areas(atlases: Sequence[Area], cluts: Sequence[Area]) -> Iterable[str]:
+    """Warn of uploads to areas that the runtime itself uses."""
+    for kind, areas in (("atlas", atlases), ("CLUT", cluts)):
         for number, area in enumerate(areas):
             if any(overlaps(area, frame) for frame in FRAMEBUFFERS):
                 yield f"{kind} {number} lies in a framebuffer, where the runtime draws over it"
             elif overlaps(area, FONT):
                 yield f"{kind} {number} overwrites the runtime's font"
-    turns = pack.rotation.reshape(-1, 3, 3).astype(np.int64)
+
+
+def warn_of_matrices(rotation: npt.NDArray[np.integer]) -> Iterable[str]:
+    """Warn of matrices that are no rotations."""
+    turns = rotation.reshape(-1, 3, 3).astype(np.int64)
     products = (turns[:, :, None, :] * turns[:, None, :, :]).sum(axis=3)
     off = np.abs(products - ONE * ONE * np.eye(3, dtype=np.int64)).max(axis=(1, 2), initial=0)
     # Rounding of the matrix alone stays below this.
@@ -101,43 +110,54 @@ def read_page(vram: Words, page: tuple[int, int, int], clut: tuple[int, int]) ->
 def extract_pictures(data: bytes, name: str) -> dict[str, bytes]:
     """Export VRAM, and each texture page with each palette that triangles use with it."""
     pack = unpack_splashpack(data, name)
-    vram = build_vram(pack)
     files = {"vram.png": draw_vram(pack, [*FRAMEBUFFERS, FONT])}
-    for page_x, page_y, depth, clut_x, clut_y in used_pages(pack):
+    return files | draw_pages(build_vram(pack), pack.triangles)
+
+
+def draw_pages(vram: Words, triangles: Columns) -> dict[str, bytes]:
+    """Draw each texture page with each palette that textured triangles use with it."""
+    files = {}
+    for page_x, page_y, depth, clut_x, clut_y in used_pages(triangles):
         words = read_page(vram, (page_x, page_y, depth), (clut_x, clut_y))
         label = f"page_{page_x}_{page_y}_{4 << depth}bpp_clut_{clut_x}_{clut_y}.png"
         files[label] = encode_png(decode_playstation(words))
     return files
 
 
-def used_pages(pack: Splashpack) -> list[tuple[int, ...]]:
+def used_pages(triangles: Columns) -> list[tuple[int, ...]]:
     """Return the distinct combinations of page, depth and palette that triangles use."""
     keys = ("page_x", "page_y", "depth", "clut_x", "clut_y")
-    columns = [np.asarray(pack.triangles[key]).astype(np.int64).tolist() for key in keys]
+    columns = [np.asarray(triangles[key]).astype(np.int64).tolist() for key in keys]
     return sorted(set(zip(*columns, strict=True)))
 
 
 def export_obj(data: bytes, name: str) -> dict[str, bytes]:
     """Export the geometry as an OBJ file, in the axes and the winding of the sources."""
     pack = unpack_splashpack(data, name)
+    labels = [f"object_{number}" for number in range(len(pack.triangle_count))]
+    colors = np.stack([pack.triangles[key] for key in COLORS], axis=1) / 128
+    return {"mesh.obj": write_obj(pack, labels, colors)}
+
+
+def write_obj(pack: PlacedObjects, labels: Sequence[str], tints: npt.NDArray[np.float64]) -> bytes:
+    """Return objects as an OBJ file; `tints` are the colours of all corners, 1.0 is neutral."""
     world = place_vertices(pack) / ONE * SOURCE_AXES
     # Texels of a page of 256; OBJ has v upwards.
     uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
-    colors = np.stack([pack.triangles[key] for key in COLORS], axis=1).reshape(-1, 3) / 128
-    points = np.concatenate([world.reshape(-1, 3), colors], axis=1)
+    points = np.concatenate([world.reshape(-1, 3), tints.reshape(-1, 3)], axis=1)
     lines = [f"v {' '.join(f'{one:.9g}' for one in row)}" for row in points.tolist()]
     lines += [f"vt {u:.9g} {1 - v:.9g}" for u, v in uv.tolist()]
     # OBJ counts from 1. Two corners change places, because the winding is reversed in the file.
     corner = 1
-    for number, count in enumerate(pack.triangle_count.tolist()):
-        lines.append(f"o object_{number}")
+    for label, count in zip(labels, pack.triangle_count.tolist(), strict=True):
+        lines.append(f"o {label}")
         for _ in range(count):
             lines.append("f " + " ".join(f"{at}/{at}" for at in (corner, corner + 2, corner + 1)))
             corner += 3
-    return {"mesh.obj": "\n".join([*lines, ""]).encode()}
+    return "\n".join([*lines, ""]).encode()
 
 
-def place_vertices(pack: Splashpack) -> npt.NDArray[np.int64]:
+def place_vertices(pack: PlacedObjects) -> npt.NDArray[np.int64]:
     """Return all vertices in world space, (triangles, 3, 3), in the runtime's integers."""
     owner = np.repeat(np.arange(len(pack.triangle_count)), pack.triangle_count)
     corners = np.asarray(pack.triangles["vertices"]).astype(np.int64)

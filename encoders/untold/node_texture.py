@@ -23,8 +23,15 @@ from encoders.kit.image.resize import resize_colour, resize_normals
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.content import content_warning, image_format
 from encoders.kit.source.image import open_image
-from encoders.kit.source.png.chunk import PALETTE, decode_png_header, walk_chunks
+from encoders.kit.source.jpeg.frame import jpeg_frame
+from encoders.kit.source.png.chunk import (
+    PALETTE,
+    decode_png_header,
+    png_orientation,
+    walk_chunks,
+)
 from encoders.kit.source.reference import texture_not_found
+from encoders.kit.source.tag_directory import UPRIGHT
 from encoders.kit.warning import grouped
 from encoders.untold.format.layout import (
     ASTC_4X4,
@@ -104,10 +111,11 @@ def _image_file(inputs: Inputs, known: Any, warnings: list[str]) -> tuple[str, b
         return "png", _png(pixels), pixels
     # Encoding a JPEG again would lose quality.
     form = image_format(inputs[image], image).name
-    if form == "JPEG":
-        return "jpg", inputs[image], pixels
-    # A file with faults is not handed on: the engine's reader may be stricter than ours.
     faults = set(warnings) - {content_warning(inputs[image], image)}
+    # A file with faults is not handed on: the engine's reader may be stricter than ours. Nor is
+    # one that is turned by its metadata, which the reader may not look at.
+    if form == "JPEG" and not faults and jpeg_frame(inputs[image], image).orientation == UPRIGHT:
+        return "jpg", inputs[image], pixels
     is_loadable = form == "PNG" and not faults and _is_loadable(inputs[image], image)
     return "png", inputs[image] if is_loadable else _png(pixels), pixels
 
@@ -117,7 +125,8 @@ def _is_loadable(data: bytes, name: str) -> bool:
     chunks = walk_chunks(data, name)
     header = decode_png_header(*next(chunks), name)
     has_key = any(kind == "tRNS" for kind, _ in chunks)
-    return header.depth == 8 and header.colour_type != PALETTE and not has_key
+    is_plain = header.depth == 8 and header.colour_type != PALETTE and not has_key
+    return is_plain and png_orientation(data) == UPRIGHT
 
 
 def _depth(data: bytes, name: str) -> int:

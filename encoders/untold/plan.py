@@ -17,6 +17,7 @@ from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
 from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
+from encoders.kit.source.shown_triangles import check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 from encoders.untold.scene.grid import (
     MAX_TILE_NUMBER,
@@ -69,6 +70,8 @@ class Level:
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan all nodes of a scene; the last one, named like the scene, writes the manifest."""
     _check_lods(asset)
+    for path in asset.sources:
+        check_shown_triangles(path, surveys, asset.options)
     sources = [describe_source(number, path, surveys) for number, path in enumerate(asset.sources)]
     objects = [one for source in sources for one in source.objects]
     if not objects:
@@ -225,7 +228,7 @@ class _Planner:
                 "shows_emissive": self.options["format_version"] != 1,
                 **self._mesh_import(),
             }
-            files = plan_inputs(self.asset.name, source.files)
+            files = plan_inputs(self.asset.name, source.files, self.surveys)
             yield from files.nodes
             name = self._source_node(number)
             encoder = "encoders.untold.node_source:encode_source"

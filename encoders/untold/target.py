@@ -7,6 +7,7 @@ from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
 from encoders.kit.plan import FILE, Budget, Kind, Reader, Target
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
+from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 from encoders.untold.plan import plan_scene
 
 OPTIONS = {
@@ -54,6 +55,7 @@ OPTIONS = {
         "true gives every triangle a back; the format cannot say that a material is double-sided",
     ),
     **MESH_IMPORT,
+    **TRIANGLE_LIMIT,
     **FLIP_V,
     **IMAGE_IMPORT,
 }
@@ -64,6 +66,8 @@ PICTURE_SURVEY = "encoders.untold.scene.picture_survey"
 def _survey_function(suffix: str) -> str:
     """Name the survey that tells equal pictures in files of this suffix."""
     form = format_of(f"x{suffix}")
+    if form is not None and form.layers:
+        return f"{PICTURE_SURVEY}:survey_composed_pictures"
     if form is not None and form.convert:
         return f"{PICTURE_SURVEY}:survey_converted_pictures"
     return f"{PICTURE_SURVEY}:survey_gltf_pictures"

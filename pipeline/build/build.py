@@ -62,6 +62,7 @@ class Build:
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
         self._reason_of: dict[str, Reason] = {}
+        self._jobs: dict[str, Job] = {}
         self._displaced: list[str] = []
         self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
@@ -104,7 +105,8 @@ class Build:
             return Result(FAILED, error=error)
         if task in self.dirty and task not in self._reason_of:
             self._reason_of[task] = self._reasons.reason(task)
-        return self._job(task, node, digests)
+        job = self._jobs[task] = self._job(task, node, digests)
+        return job
 
     def _linked_output_folder(self, node: Node) -> str:
         """Return a link below which a node would write; "" where there is none."""
@@ -231,6 +233,9 @@ class Build:
             result.report,
             result.error,
             result.traceback,
+            # Another machine has another clock: count back from the moment when its answer came.
+            began=result.began or time.perf_counter() - result.seconds,
+            inputs=self._inputs_read(task, result),
             peak_bytes=result.peak_bytes,
         )
         self.log.add(event)
@@ -248,6 +253,12 @@ class Build:
         elif row is not None and result.error is not None:
             self._keep_failure(task, result.error)
         return event
+
+    def _inputs_read(self, task: str, result: Result) -> Mapping[str, Input] | None:
+        job = self._jobs.pop(task, None)
+        # With another fingerprint the worker has read a source that was saved since it was planned.
+        is_exact = job is not None and job.fingerprint == result.fingerprint
+        return job.inputs if is_exact and job is not None else None
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
         """Add a node to the log that did not run because others failed."""

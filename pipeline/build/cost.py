@@ -60,7 +60,8 @@ class Costs:
             self._input_sizes.get(task) or self._input_bytes(task, node),
             result.seconds,
             result.cpu_seconds,
-            result.peak_bytes,
+            # The peak of a quick node is that of its neighbours in the process.
+            result.peak_bytes if result.seconds > QUICK_SECONDS else 0,
         )
 
     def save(self) -> None:

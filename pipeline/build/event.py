@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from encoders.kit.error import EncodeError
+    from pipeline.build.job import Input
     from pipeline.change.reason import Reason
     from pipeline.output import Output
 
@@ -29,7 +32,8 @@ class NodeEvent:
     """What became of a node.
 
     `worker` names the process that did it, `is_shared` tells whether a restored result came from
-    the shared cache, `needs` names the failed tasks because of which it was not built.
+    the shared cache, `needs` names the failed tasks because of which it was not built. `began` is a
+    time of `perf_counter`. `inputs` is None where they are unknown, or changed during the build.
     """
 
     task: str
@@ -45,6 +49,8 @@ class NodeEvent:
     error: EncodeError | None = None
     traceback: str = ""
     needs: tuple[str, ...] = ()
+    began: float = 0.0
+    inputs: Mapping[str, Input] | None = None
     peak_bytes: int = 0
 
     @property
@@ -75,12 +81,10 @@ class BuildLog:
             event.outcome = BUILT
         self.nodes[event.task] = event
 
-    def all_warnings(self) -> list[str]:
-        """Return all warnings, those of nodes with their task before them."""
-        of_nodes = (
-            f"{event.task}: {line}" for event in self.nodes.values() for line in event.warnings
-        )
-        return [*of_nodes, *self.warnings]
+    def warned(self) -> list[tuple[str, str]]:
+        """Return all warnings, each with its task; "" for those that are about no single node."""
+        of_nodes = [(event.task, line) for event in self.nodes.values() for line in event.warnings]
+        return [*of_nodes, *(("", line) for line in self.warnings)]
 
     def file_bytes(self, stem: str) -> int:
         """Sum up what a manifest's nodes wrote or restored."""

@@ -101,6 +101,7 @@ class Result(NamedTuple):
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     worker: str = ""
+    began: float = 0.0  # by `perf_counter`; 0 where another machine did it
     peak_bytes: int = 0
 
 

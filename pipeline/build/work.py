@@ -27,10 +27,10 @@ from pipeline.change.fingerprint import fingerprint
 from pipeline.content.code import load_function, loaded_texts
 from pipeline.content.source import read_source
 from pipeline.content.target_error import target_error
-from pipeline.disk.file import NO_FILE, read_if_there
+from pipeline.disk.file import NO_FILE, problem_of_link, read_if_there
 from pipeline.disk.temporary import name_files_after
 from pipeline.output import Output, compare_roles, with_paths
-from pipeline.process.capacity import take_peak
+from pipeline.process.capacity import peak_since_start, take_peak
 from pipeline.process.isolate import expecting_code, refuse_changed_code
 from pipeline.process.worker import plain_error
 
@@ -47,8 +47,9 @@ def do_job(job: Job) -> Result:
         seconds=seconds,
         cpu_seconds=thread_time() - cpu_began,
         worker=process_name(),
-        # Reading the peak takes some 10 µs: too much for a quick node, which needs little anyway.
-        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else 0,
+        began=began,
+        # Reading and resetting the peak takes some 10 µs: too much for a quick node.
+        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else peak_since_start(),
     )
 
 
@@ -79,7 +80,7 @@ def _guarded(job: Job, action: Callable[[Job, Tools], Found]) -> Found | Result:
 def failure(job: Job, error: BaseException) -> Result:
     """Return the result of a node whose encoding raised an exception."""
     if isinstance(error, EncodeError):
-        return Result(FAILED, error=plain_error(error))
+        return Result(FAILED, error=_with_broken_link(plain_error(error), job.config.root))
     if isinstance(error, OSError):
         path = str(error.filename2 or error.filename or job.task)
         path = path.removeprefix(f"{job.config.root}/")
@@ -87,6 +88,18 @@ def failure(job: Job, error: BaseException) -> Result:
     problem = target_error("encoder", error, {"encoder": job.encoder})
     trace = "".join(traceback.format_exception(error))
     return Result(FAILED, error=problem, traceback=trace)
+
+
+def _with_broken_link(error: EncodeError, root: str) -> EncodeError:
+    """Say of a missing file that it is a link, and where that leads."""
+    path = f"{root}/{error.facts.get('file', '')}"
+    if not os.path.islink(path) or os.path.exists(path):
+        return error
+    problem, leads_to = problem_of_link(path)
+    said = problem.removeprefix("link ")
+    facts = {"link": f"{said}: {leads_to}" if leads_to else said}
+    hint = "Mend the link, or put the file in its place."
+    return EncodeError(error.problem, {**error.facts, **facts}, hint)
 
 
 _tools: Tools | None = None

@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterable
 
 from encoders.kit.plan import Product
+from encoders.kit.source.registry import is_composed
 from pipeline.change.evaluate import Evaluator
 from pipeline.change.fast_path import Status, changed_folders, is_same_setup
 from pipeline.change.owner import keep_files_of_broken_assets
@@ -132,6 +133,9 @@ class Detector:
             project.sources.load_all()
         now = {path: project.sources.digest(path) for path in seen}
         changed = {path for path, one in now.items() if one is None or one.xxh != seen[path][1]}
+        # The survey of another source, which is composed with this one, may be another now.
+        if any(is_composed(path) for path in changed):
+            return None
         surveyor = Surveyor(
             project.snapshot, project.sources, state, project.code, self.in_parallel
         )

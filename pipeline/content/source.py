@@ -13,13 +13,9 @@ import xxhash
 
 from encoders.kit.error import EncodeError
 from pipeline.disk.inside import OutsideError, read_inside, read_inside_if_there
+from pipeline.disk.lfs import HINT, PROBLEM, is_lfs_pointer
 from pipeline.disk.listing import UNKNOWN, Snapshot, Stamp, is_trusted
 from pipeline.state.state import State
-
-# What the specification of Git LFS says of its pointers; a file with the first alone may be a text.
-LFS_BEGINNING = b"version https://git-lfs.github.com/spec/"
-LFS_DIGEST = b"\noid sha256:"
-LFS_BYTES = 1024
 
 
 def _stamp_text(stamp: Stamp) -> str:
@@ -48,9 +44,8 @@ def read_source(root: str, path: str) -> bytes:
 
 def refuse_pointer(data: bytes, path: str) -> None:
     """Raise EncodeError where a file is a Git LFS pointer instead of its content."""
-    if data.startswith(LFS_BEGINNING) and LFS_DIGEST in data[:LFS_BYTES]:
-        hint = "Git LFS keeps the file's content elsewhere, and this checkout does not have it yet."
-        raise EncodeError("this is a Git LFS pointer; run `git lfs pull`", {"file": path}, hint)
+    if is_lfs_pointer(data):
+        raise EncodeError(PROBLEM, {"file": path}, HINT)
 
 
 class Digest(NamedTuple):

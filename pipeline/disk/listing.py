@@ -22,7 +22,8 @@ Listing = dict[str, Stamp]
 
 FOLDER: Stamp = (0, 0, 0, 0)  # a folder counts by its name alone, which ends in "/"
 LINKED_FOLDER: Stamp = (1, 0, 0, 0)
-UNKNOWN: Stamp = (-1, -1, -1, -1)  # equal to no stamp that a file can have
+NO_SIZE = -1
+UNKNOWN: Stamp = (-1, -1, NO_SIZE, -1)  # equal to no stamp that a file can have
 
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -93,11 +94,24 @@ def _link_stamp(entry: os.DirEntry[str]) -> Stamp | None:
     """Stamp the target of a link; None for a pipe, a device and anything else that is no file."""
     try:
         stat = entry.stat()
-    except OSError:  # a link to nothing
-        return UNKNOWN
+    except OSError:  # a link to nothing; its own stamp tells when it was made anew
+        return _broken_link_stamp(entry)
     if not S_ISREG(stat.st_mode):
         return None
     return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, -stat.st_ino)
+
+
+def _broken_link_stamp(entry: os.DirEntry[str]) -> Stamp:
+    try:
+        stat = entry.stat(follow_symlinks=False)
+    except OSError:
+        return UNKNOWN
+    return (stat.st_mtime_ns, stat.st_ctime_ns, NO_SIZE, -stat.st_ino)
+
+
+def is_broken_link(stamp: Stamp) -> bool:
+    """Tell whether a stamp is that of a link that leads to no file."""
+    return stamp[2] == NO_SIZE
 
 
 def is_link(stamp: Stamp) -> bool:

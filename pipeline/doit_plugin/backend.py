@@ -12,6 +12,10 @@ from typing import Any
 from pipeline.disk.file import read_if_there, write_whole
 
 IGNORE = "ignore:"
+# Where the files are kept that own tasks make sources from, so that `watch` knows them. No task
+# can have such a name.
+MADE_FROM = "made from="
+FILE = ".cartwright/doit.json"
 
 
 class Backend:
@@ -57,6 +61,17 @@ class Backend:
     def in_(self, task_id: str) -> bool:
         """Tell whether a task has any value."""
         return task_id in self._records
+
+    def made_from(self) -> frozenset[str]:
+        """Return the files that own tasks make sources from."""
+        found = self.get(MADE_FROM, "files")
+        return frozenset(found if isinstance(found, list) else ())
+
+    def set_made_from(self, paths: frozenset[str]) -> None:
+        """Keep the files that own tasks make sources from."""
+        if paths != self.made_from():
+            self._records[MADE_FROM] = {"files": sorted(paths)}
+            self._changed = True
 
     def remove(self, task_id: str) -> None:
         """Forget a task."""

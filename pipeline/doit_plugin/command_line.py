@@ -47,7 +47,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
     def parse_only(self, in_args: Sequence[str], params: Any = None) -> tuple[Any, list[str]]:
         """Parse a line into values by option and the words that are no options."""
-        in_args = split_strict(in_args)
+        in_args = complete_values(in_args, self.get_short())
         try:
             found, _ = getopt.getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -65,7 +65,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
 
     def reorder(self, in_args: Sequence[str]) -> list[str]:
         """Put options first: doit takes everything behind the first name for a name."""
-        in_args = split_strict(in_args)
+        in_args = complete_values(in_args, self.get_short())
         try:
             found, names = getopt.gnu_getopt(list(in_args), self.get_short(), self.get_long())
         except getopt.GetoptError as error:
@@ -105,14 +105,22 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
 
 
-def split_strict(in_args: Sequence[str]) -> list[str]:
-    """Turn `--strict=GROUP` into an option of its own, up to the end of options."""
+def complete_values(in_args: Sequence[str], short: str) -> list[str]:
+    """Write options whose value may be left out as getopt wants them, up to the end of options.
+
+    `--strict=GROUP` becomes an option of its own. `-v` alone asks for all, where `short`, getopt's
+    list of a command's short options, says that it has a value.
+    """
     words = list(in_args)
     end = words.index("--") if "--" in words else len(words)
     options = [
         word.replace("--strict=", f"--{STRICT_GROUP}=", 1) if word.startswith("--strict=") else word
         for word in words[:end]
     ]
+    takes_value = "v:" in short
+    for place in [n for n, word in enumerate(options) if word == "-v" and takes_value]:
+        if options[place + 1 : place + 2] not in (["0"], ["1"], ["2"]):
+            options[place] = "-v2"
     return [*options, *words[end:]]
 
 

@@ -15,6 +15,7 @@ from doit.exceptions import InvalidCommand
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Imported, Importer
 from pipeline.content.code import load_function
+from pipeline.content.source import refuse_pointer
 from pipeline.disk.file import read_file
 from pipeline.doit_plugin.command_line import PlainCommand
 
@@ -46,7 +47,9 @@ class ImportManifest(PlainCommand):
         # Only now: importing a target's code takes longer than all checks above.
         convert = load_function(self.importer.convert)
         try:
-            imported: Imported = convert(read_file(path), path)
+            data = read_file(path)
+            refuse_pointer(data, path)
+            imported: Imported = convert(data, path)
         except EncodeError as error:
             sys.stderr.write(f"{path}  {error}\n")
             return 1

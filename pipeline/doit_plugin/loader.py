@@ -7,8 +7,9 @@ other commands see the whole graph. Naming a task that is up to date is no error
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
@@ -19,6 +20,9 @@ from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.session import Session
 from pipeline.task_name import is_node_name, stem_of
+
+if TYPE_CHECKING:
+    from pipeline.doit_plugin.source_task import Results
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
 # The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
@@ -33,6 +37,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session: Session | None = None
         self.always = False
         self.target_command: type[Any] | None = None  # set if the line names one
+        self.source_results: Results = {}  # own tasks that ran before the plan was made
+        self._made_by: dict[str, str] = {}  # the own task that makes a source
 
     def setup(self, opt_values: dict[str, Any]) -> None:
         """Load dodo.py; from here on the working folder is the project's root."""
@@ -46,6 +52,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         # The project's own tasks first: what they refer to decides which nodes doit has to know.
         own = super().load_tasks(cmd, pos_args)
         self.session = session = open_session()
+        if cmd.name == "run":
+            _show_phases(session)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
             with user_errors_as_doit_errors():
@@ -79,7 +87,32 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             return []
         # Words with a dash are options of a task of the project's own.
         names = [name for name in cmd.sel_tasks or () if not name.startswith("-")]
-        return self._run_tasks(names, references_of(own))
+        self._make_sources(cmd, names, own)
+        try:
+            return self._run_tasks(names, references_of(own))
+        except Exception:
+            # A source that was not made is a mistake in a manifest, and this is why.
+            for name, failure in self.source_results.items():
+                if failure is not None:
+                    print(f"{name} failed: {failure.get_msg()}", file=sys.stderr)
+            raise
+
+    def _make_sources(self, cmd: Any, names: Sequence[str], own: Sequence[Task]) -> None:
+        """Run own tasks that make sources of the manifests that this run is about."""
+        if not any(task.targets for task in own) or self.source_results:
+            return
+        from pipeline.doit_plugin.source_task import SourceTasks
+
+        session = self.session
+        assert session is not None
+        documents = [session.project.manifests.values(stem) for stem in session.choose(names)]
+        sources = SourceTasks(own, documents, session.project)
+        if names and sources.are_independent(names):
+            return  # a run for own tasks that need nothing that is built
+        self._made_by = sources.made_by
+        if sources.made_by:
+            self.source_results = sources.run(cmd.dep_manager, self.always)
+            session.project.look_again()
 
     def _find_target_command(self, pos_args: Sequence[str], own: Sequence[Task]) -> bool:
         """Note the command of a target that the first word names, if nothing else has that name.
@@ -127,8 +160,23 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             for task in session.current_among(asked, active)
         ]
         groups = _groups(session, stems, [task.name for task in tasks])
+        self._add_source_tasks(tasks, groups)
         names_here = {one.name for one in groups}
         return [*groups, *tasks, *_idle_tasks(session, names_here, own.tasks)]
+
+    def _add_source_tasks(self, tasks: Sequence[Task], groups: Sequence[Task]) -> None:
+        """Let nodes depend on the own tasks that ran for their sources, as far as they did.
+
+        doit then reports them, and does not build what reads from a task that failed.
+        """
+        session = self.session
+        if not self.source_results or session is None:
+            return
+        for task in tasks:
+            makers = {self._made_by.get(path) for path in session.sources_of(task.name)}
+            task.task_dep += sorted(name for name in makers if name in self.source_results)
+        for group in groups:
+            group.task_dep += sorted(self.source_results)
 
     def _all_tasks(self) -> list[Task]:
         session = self.session
@@ -138,6 +186,21 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in infos
         ]
         return [*_groups(session, sorted(session.statuses), [t.name for t in tasks]), *tasks]
+
+
+def _show_phases(session: Session) -> None:
+    """Show which manifest is planned or surveyed, once one is."""
+    timeline = session.project.timeline
+
+    def begin(lane: str, name: str) -> None:
+        # Imported late: a run with nothing to do plans nothing.
+        from pipeline.report.phase_line import PhaseLine
+
+        line = PhaseLine(sys.stderr)
+        line.watch(timeline)
+        line.begin(lane, name)
+
+    timeline.on_begin = begin
 
 
 def _files_by_task(session: Session, names: Iterable[str], own: References) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""doit's reporter: a bar in a terminal, plain lines elsewhere; failures and a summary last.
+"""doit's reporter: a bar in a terminal, plain lines elsewhere; then warnings, failures, a summary.
 
 What became of nodes is read from the log of the build. Only the project's own tasks are known
 from what doit reports.
@@ -6,8 +6,11 @@ from what doit reports.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.event import FAILED, NOT_BUILT, UNCHANGED
@@ -15,8 +18,13 @@ from pipeline.doit_plugin.loader import NODE
 
 if TYPE_CHECKING:
     from pipeline.build.event import NodeEvent
+    from pipeline.report.progress_bar import Bar
+    from pipeline.report.progress_log import ProgressLog
+    from pipeline.report.running import Running
     from pipeline.session import Session
 
+LISTED_NODES = 200  # a log names each node of a build with no more than these
+RED, PLAIN = "\033[31m", "\033[0m"
 QUIET = ("", UNCHANGED)
 IGNORED = "ignored"
 
@@ -29,43 +37,77 @@ class Reporter:
     def __init__(self, outstream: Any, options: dict[str, Any]) -> None:
         self.stream = outstream
         self.session: Session | None = options.get("session")
-        self.shows_tracebacks = (options.get("verbosity") or 0) > 1
+        self.is_verbose = (options.get("verbosity") or 0) > 1
         self.workers: int | None = options.get("workers", 0)  # None: those of a cluster
         self.failures: list[NodeEvent | Any] = []  # events of nodes, and doit's own for the rest
         self.errors: list[str] = []
         self.ignored: set[str] = set()
-        self.bar: Any = None
+        self.running: Running | None = None  # None: there is no progress to show
+        self.progress: Bar | ProgressLog | None = None
+        self.lists_nodes = True
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
-        """Show a bar where there is a terminal and something to do."""
+        """Show progress where there is something to do: a bar, or lines now and then."""
         waiting = [
             task for task in tasks.values() if not task.has_subtask and not _is_current(task)
         ]
-        if waiting and getattr(self.stream, "isatty", lambda: False)():
-            from pipeline.process.capacity import cores
+        is_terminal = self._is_terminal()
+        if not waiting or (self.is_verbose and not is_terminal):
+            return
+        from pipeline.process.capacity import cores
+        from pipeline.report.running import Running
+
+        # Without -n, a build may start as many workers as there are cores.
+        workers = cores() if self.workers == 0 else self.workers
+        self.running = Running(workers)
+        if is_terminal:
             from pipeline.report.progress_bar import Bar
 
-            # Without -n, a build may start as many workers as there are cores.
-            workers = cores() if self.workers == 0 else self.workers
-            self.bar = Bar(self.stream, len(waiting), workers)
+            self.progress = Bar(self.stream, len(waiting), self.running)
+        else:
+            from pipeline.report.progress_log import ProgressLog
+
+            # A line for each of few nodes is no flood, and tells at once what was done.
+            is_large = len(waiting) > LISTED_NODES
+            self.progress = ProgressLog(self._write_now, len(waiting), self.running, is_large)
+        self.lists_nodes = not is_terminal and len(waiting) <= LISTED_NODES
+        if self.session is not None:
+            self.running.expected_seconds = partial(self.session.seconds_left, workers or 1)
+        self.progress.start()
+
+    def _is_terminal(self) -> bool:
+        return bool(getattr(self.stream, "isatty", lambda: False)())
+
+    def _write_now(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
 
     def get_status(self, task: Any) -> None:
         """Ignore a task that is only looked at."""
 
     def execute_task(self, task: Any) -> None:
         """Report that a task began."""
-        if self.bar:
-            self.bar.begin(task.name)
-        elif task.meta is not NODE and task.actions:
+        if self.running is not None:
+            self.running.begin(task.name)
+        if task.meta is not NODE and task.actions and not self._is_terminal():
             self._line("running", task.name)
+
+    def _end(self, outcome: str, name: str) -> None:
+        if self.running is not None and self.progress is not None:
+            self.running.end(name)
+            self.progress.end(name)
+        # A failure is named at once, however many nodes there are; its message comes at the end.
+        if self.lists_nodes or (outcome == FAILED and not self._is_terminal()):
+            self._line(outcome, name)
 
     def add_success(self, task: Any) -> None:
         """Report that a task succeeded."""
         outcome = (task.values or {}).get("outcome", "")
-        if self.bar:
-            self.bar.end(task.name)
-        elif outcome not in QUIET:
-            self._line(outcome, task.name)
+        if outcome not in QUIET:
+            self._end(outcome, task.name)
+        elif self.running is not None and self.progress is not None:
+            self.running.end(task.name)
+            self.progress.end(task.name)
 
     def add_failure(self, task: Any, fail: Any) -> None:
         """Report that a task failed; the message comes at the end."""
@@ -73,11 +115,8 @@ class Reporter:
             return
         # Shown at the end: between the lines of many tasks, or under a bar, it would be missed.
         self.failures.append(self._event(task) or (task.name, fail))
-        if self.bar:
-            self.bar.end(task.name)
-        else:
-            is_unmet = self.session is not None and task.name in self.session.unmet
-            self._line(NOT_BUILT if is_unmet else FAILED, task.name)
+        is_unmet = self.session is not None and task.name in self.session.unmet
+        self._end(NOT_BUILT if is_unmet else FAILED, task.name)
 
     def _event(self, task: Any) -> NodeEvent | None:
         build = self.session.build if self.session else None
@@ -107,16 +146,119 @@ class Reporter:
         self.stream.write(f"{outcome:<9} {name}\n")
 
     def complete_run(self) -> None:
-        """Write failures, warnings and the summary."""
-        if self.bar:
-            self.bar.close()
-        for failure in (*self.failures, *self._failed_for_warnings()):
-            self.stream.write(f"\n{self._failure_text(failure)}\n")
-        for error in self.errors:
-            sys.stderr.write(f"{error}\n")
+        """Write reports, warnings and failures, then a line for each manifest and the total."""
+        if self.progress is not None:
+            self.progress.close()
         if self.session is not None:
             self._summary(self.session)
+        else:
+            self._write_failures()
         self.stream.flush()
+
+    def _summary(self, session: Session) -> None:
+        from pipeline.report import summary
+
+        build, log = session.build, session.log
+        for task, lines in summary.shown_reports(build).items() if build else ():
+            self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
+        unmet = {
+            name: session.unmet[name] for name in map(_name, self.failures) if name in session.unmet
+        }
+        for line in summary.not_built_lines(unmet, self.is_verbose):
+            self.stream.write(f"\n{line}\n")
+        self._write_warnings(session)
+        for line in summary.removed_lines(log) if log else ():
+            self.stream.write(f"{line}\n")
+        self._write_failures()
+        self._write_manifests(session)
+        if session.shared is not None:
+            self.stream.write(f"{session.shared.summary()}\n")
+        seconds = time.perf_counter() - session.began
+        self.stream.write(f"{self._verdict(session)}{self._count(session)} ({seconds:.2f} s)\n")
+
+    def _write_warnings(self, session: Session) -> None:
+        warned, strictness = session.warned(), session.strictness
+        if not warned:
+            return
+        from pipeline.report.warning_text import Warned, group_warnings
+
+        found = [Warned(*one) for one in warned]
+        failing = [one for one in found if strictness and strictness.is_failure(one.text)]
+        others = [one for one in found if one not in failing]
+        lines = list(map(str, others)) if self.is_verbose else group_warnings(others)
+        self.stream.write("".join(f"warning: {line}\n" for line in lines))
+        if len(lines) < len(others):
+            self.stream.write("-v lists each of these warnings\n")
+        # Those of nodes are told with the nodes that they made fail.
+        self.stream.write("".join(f"failure: {one}\n" for one in failing if not one.task))
+        self._annotate([("warning", line, "") for line in lines])
+
+    def _write_failures(self) -> None:
+        """Write why tasks failed, those of nodes last: they are what the user has to mend."""
+        for error in self.errors:
+            sys.stderr.write(f"{error}\n")
+        session = self.session
+        unmet = session.unmet if session else {}
+        failed = [one for one in self.failures if _name(one) not in unmet]
+        texts = [self._failure_text(failure) for failure in failed]
+        strict = self._failed_for_warnings()
+        if strict:
+            from pipeline.report.summary import strict_failure_texts
+
+            texts += strict_failure_texts(session.build if session else None, strict)
+        for text in texts:
+            self.stream.write(f"\n{self._in_red(text)}\n")
+        self._annotate(
+            [("error", text, _name(one)) for one, text in zip(failed, texts, strict=False)]
+        )
+
+    def _annotate(self, found: Sequence[tuple[str, str, str]]) -> None:
+        """Write lines that GitHub shows beside the files of nodes, where it reads the output."""
+        if not found:
+            return
+        from pipeline.report.github import annotation, is_github
+
+        for level, text, task in found if is_github() else ():
+            self.stream.write(f"{annotation(level, text, file=self._source(task), title=task)}\n")
+
+    def _source(self, task: str) -> str:
+        build = self.session.build if self.session else None
+        planned = build.nodes.planned(task) if build else None
+        paths = (
+            [getattr(one, "path", "") for one in planned.node.inputs.values()] if planned else []
+        )
+        return next(filter(None, paths), "")
+
+    def _in_red(self, text: str) -> str:
+        """Return a message with its first line in red, where there is a terminal with colours."""
+        if not self._is_terminal() or os.environ.get("NO_COLOR"):
+            return text
+        first, newline, rest = text.partition("\n")
+        return f"{RED}{first}{PLAIN}{newline}{rest}"
+
+    def _write_manifests(self, session: Session) -> None:
+        from pipeline.report import summary
+
+        build, log = session.build, session.log
+        dirty = build.dirty if build else ()
+        outcomes = summary.final_outcomes(log, dirty, self.ignored) if log else {}
+        state = session.project.state
+        # By name: the order of statuses depends on which manifests took the fast path.
+        for stem, status in sorted(session.statuses.items()):
+            # A run with nothing to do asks for nothing that it does not need.
+            record = state.manifest(stem) if build and build.log.has_work else None
+            where = (state.output_bytes(stem), record.output) if record else (0, "")
+            self.stream.write(summary.manifest_line(status, log, outcomes, where) + "\n")
+        if not session.project.manifests.stems():
+            self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
+
+    def _count(self, session: Session) -> str:
+        """Return how many warnings there are, and how many stand since earlier runs."""
+        count, standing = len(session.all_warnings()), session.warnings_of_earlier_runs()
+        shown = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+        if standing:
+            shown += f", {standing:,} of earlier runs stand: `doit warnings` lists them"
+        return shown
 
     def _failed_for_warnings(self) -> list[NodeEvent]:
         """Return the nodes that only a warning made fail: doit takes them for built."""
@@ -127,45 +269,14 @@ class Reporter:
 
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):  # a task of the project's own has no event
-            return self._own_failure_text(*failure)
+            return str(failure[1].get_msg())
         from pipeline.report.summary import failure_text
 
         assert self.session is not None
         text = failure_text(self.session.build, failure)
-        if self.shows_tracebacks and failure.traceback:
+        if self.is_verbose and failure.traceback:
             return f"{text}\n{failure.traceback}".rstrip("\n")
         return text
-
-    def _own_failure_text(self, name: str, fail: Any) -> str:
-        """Return the message for a task of the project's own, as doit has it."""
-        unmet = self.session.unmet.get(name) if self.session else None
-        if unmet:
-            return f"{name}  not built\n  needs  {', '.join(unmet)}"
-        return str(fail.get_msg())
-
-    def _summary(self, session: Session) -> None:
-        from pipeline.report import summary
-
-        build, log = session.build, session.log
-        warnings, failures = session.all_warnings(), set(session.failing_warnings())
-        for task, lines in summary.shown_reports(build).items() if build else ():
-            self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
-        for warning in warnings:
-            self.stream.write(f"{'failure' if warning in failures else 'warning'}: {warning}\n")
-        for line in summary.removed_lines(log) if log else ():
-            self.stream.write(f"{line}\n")
-        dirty = build.dirty if build else ()
-        outcomes = summary.final_outcomes(log, dirty, self.ignored) if log else {}
-        # By name: the order of statuses depends on which manifests took the fast path.
-        for _, status in sorted(session.statuses.items()):
-            self.stream.write(summary.manifest_line(status, log, outcomes) + "\n")
-        if not session.project.manifests.stems():
-            self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")
-        if session.shared is not None:
-            self.stream.write(f"{session.shared.summary()}\n")
-        seconds = time.perf_counter() - session.began
-        count = f", {len(warnings)} warning{'s' if len(warnings) > 1 else ''}" if warnings else ""
-        self.stream.write(f"{self._verdict(session)}{count} ({seconds:.2f} s)\n")
 
     def _verdict(self, session: Session) -> str:
         from pipeline.report.summary import verdict
@@ -181,6 +292,11 @@ class Reporter:
         if session.has_failed_on_warnings and FAILED not in words:
             return "failed because of warnings"
         return words
+
+
+def _name(failure: Any) -> str:
+    """Return the task of a failure: an event of a node, or what doit has of another task."""
+    return str(failure[0] if isinstance(failure, tuple) else failure.task)
 
 
 def _is_current(task: Any) -> bool:

@@ -7,7 +7,8 @@ without asking doit. The project's own tasks run as in any doit project.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
@@ -54,6 +55,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     worker_count = 0
     cluster: Waitable | None = None
     memory_limit: int | None = None
+    source_results: Mapping[str, BaseFail | None] = MappingProxyType({})
     final_result: int
     _executor: Executor | None = None
     _is_exhausted = False  # whether doit has no further task
@@ -206,6 +208,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Tell whether to run a task."""
         if node.bad_deps:
             self._record_unmet(node.task, sorted(one.task.name for one in node.bad_deps))
+        if node.task.name in self.source_results:
+            self._replay(node, self.source_results[node.task.name])
+            return False
         if node.task.meta is not NODE:
             return bool(super().select_task(node, tasks_dict))
         if node.ignored_deps or node.bad_deps or self.dep_manager.status_is_ignore(node.task):
@@ -216,6 +221,16 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not is_dirty:
             self.reporter.skip_uptodate(node.task)
         return is_dirty
+
+    def _replay(self, node: Any, failure: BaseFail | None) -> None:
+        """Report an own task that ran before the plan was made."""
+        self.reporter.get_status(node.task)
+        self.reporter.execute_task(node.task)
+        if failure is not None:
+            self._handle_task_error(node, failure)
+            return
+        node.run_status = "successful"
+        self.reporter.add_success(node.task)
 
     def _record_unmet(self, task: Any, needs: list[str]) -> None:
         """Keep which failed tasks a task needs: doit's error has them only as text."""

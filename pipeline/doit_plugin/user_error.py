@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 
 from pipeline.state.database import StateUnavailableError
+
+if TYPE_CHECKING:
+    from pipeline.manifest.mistake import ManifestError
 
 
 @contextmanager
@@ -24,8 +28,17 @@ def user_errors_as_doit_errors() -> Iterator[None]:
         from pipeline.manifest.mistake import ManifestError
 
         if isinstance(error, ManifestError):
+            _annotate(error)
             raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
         raise
+
+
+def _annotate(error: ManifestError) -> None:
+    """Write a line for each mistake that GitHub shows beside it, where it reads the output."""
+    from pipeline.report.github import annotation, is_github
+
+    for one in error.mistakes if is_github() else ():
+        print(annotation("error", f"{one.key}  {one.problem}", file=one.file, line=one.line))
 
 
 @contextmanager

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import xxhash
 
-from pipeline.disk.file import read_file
+from pipeline.disk.inside import read_inside
+from pipeline.disk.lfs import PROBLEM, is_lfs_pointer
 from pipeline.disk.listing import Snapshot, is_text, shown_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.manifest.mistake import ManifestError, Mistake
 
 FOLDER = "manifests"
@@ -69,7 +72,7 @@ class Manifests:
     def _read(self, stem: str) -> bytes | OSError:
         if stem not in self._texts:
             try:
-                self._texts[stem] = read_file(f"{self._snapshot.root}/{self.file(stem)}")
+                self._texts[stem] = read_inside(self._snapshot.root, self.file(stem))
             except OSError as error:
                 self._texts[stem] = error
         return self._texts[stem]
@@ -91,16 +94,41 @@ class Manifests:
 
     def _parse(self, stem: str) -> tuple[dict[str, Any], list[Mistake]]:
         if stem not in self._parsed:
-            from pipeline.manifest.mistake import Check
+            from pipeline.manifest.mistake import Check, Mistake
             from pipeline.manifest.schema import parse_toml
 
             # The result is kept with its mistakes: several callers ask, and one of them reports.
             check, text = Check(self.file(stem)), self._read(stem)
             if isinstance(text, OSError):
                 self._parsed[stem] = {}, self._unreadable(stem, text).mistakes
+            elif is_lfs_pointer(text):
+                self._parsed[stem] = {}, [Mistake(self.file(stem), "file", PROBLEM)]
             else:
                 self._parsed[stem] = parse_toml(text, check), check.mistakes
         return self._parsed[stem]
+
+    def with_lines(self, mistakes: Iterable[Mistake]) -> list[Mistake]:
+        """Return mistakes with the lines that they are in, as far as these are found."""
+        from dataclasses import replace
+
+        from pipeline.manifest.line import find_line
+
+        stems = {self.file(stem): stem for stem in self.stems()}
+        found = []
+        for one in mistakes:
+            text = self._read(stems[one.file]) if one.file in stems else b""
+            is_text = isinstance(text, bytes) and one.key != "TOML"  # Python names that line itself
+            line = find_line(text.decode("utf-8-sig", "replace"), one.key) if is_text else 0  # type: ignore[union-attr]
+            found.append(replace(one, line=line))
+        return found
+
+    def values(self, stem: str) -> dict[str, Any]:
+        """Return a manifest's values, as far as it can be read."""
+        return self._parse(stem)[0]
+
+    def is_toml(self, stem: str) -> bool:
+        """Tell whether a manifest can be read and is TOML; its values may still be mistakes."""
+        return not self._parse(stem)[1]
 
     def target(self, stem: str) -> str:
         """Return the target that a manifest names; its own name where it names none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from encoders.kit.option import Rule, Text
@@ -19,6 +19,10 @@ class Mistake:
     file: str
     key: str
     problem: str
+    line: int = 0  # where it is not known
+
+    def __str__(self) -> str:
+        return f"{self.problem} (line {self.line})" if self.line else self.problem
 
 
 class ManifestError(Exception):
@@ -36,7 +40,7 @@ def report_mistakes(mistakes: Sequence[Mistake]) -> str:
         found = [mistake for mistake in mistakes if mistake.file == file]
         lines.append(f"{file}  {len(found)} mistake{'s' if len(found) > 1 else ''}")
         width = max(len(mistake.key) for mistake in found)
-        lines += [f"  {mistake.key:<{width}}  {mistake.problem}" for mistake in found]
+        lines += [f"  {mistake.key:<{width}}  {mistake}" for mistake in found]
     return "\n".join(lines)
 
 
@@ -46,6 +50,8 @@ class Check:
 
     file: str
     mistakes: list[Mistake] = field(default_factory=list)
+    # Names the targets that have a key, for one that this target does not have.
+    targets_with: Callable[[str], Sequence[str]] = field(default=lambda _: ())
 
     def add(self, key: str, problem: str) -> None:
         """Add a mistake."""
@@ -57,6 +63,8 @@ class Check:
         near = nearest(name, choices)
         here = f"known here: {', '.join(choices) or 'none'}"
         hint = f'did you mean "{near}"?' if near else here
+        others = self.targets_with(name) if what == "key" else ()
+        hint += f"; it is a key of {', '.join(others)}" if others else ""
         self.add(key, f"unknown {what}; {hint}")
 
     def value(self, key: str, found: object, rule: Rule) -> bool:

@@ -22,9 +22,10 @@ from pipeline.manifest.schema import Manifest, read_manifest, target_of
 from pipeline.plan.graph import claims_of, collisions, graph_problems
 from pipeline.plan.nodes import PlanError, plan_nodes
 from pipeline.plan.survey import Mapper, Surveyor, SurveyResults
-from pipeline.plan.target import TargetError, load_target
+from pipeline.plan.target import TargetError, load_target, targets_with
 from pipeline.project import Project
 from pipeline.state.node_record import PlannedNode
+from pipeline.timeline import SURVEY
 
 
 class ManifestPlan:
@@ -32,7 +33,7 @@ class ManifestPlan:
 
     def __init__(self, project: Project, stem: str, in_parallel: Mapper) -> None:
         self.project, self.stem = project, stem
-        self.check = Check(project.manifests.file(stem))
+        self.check = Check(project.manifests.file(stem), targets_with=targets_with)
         self.surveyor = Surveyor(
             project.snapshot, project.sources, project.state, project.code, in_parallel
         )
@@ -66,8 +67,9 @@ class ManifestPlan:
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
         self.project.sources.load_all()
-        paths = [source for asset in self.finding.assets for source in asset.sources]
-        self.surveys = self.surveyor.survey(paths, self.target.surveys)
+        paths = self._surveyed_files()
+        with self.project.timeline.phase(SURVEY, self._surveyed(len(paths))):
+            self.surveys = self.surveyor.survey(paths, self.target.surveys)
         self._plan()
         self._refuse_links(self._planned_sources() - set(self.surveys))
         self._stop_at_mistakes()
@@ -76,6 +78,19 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+
+    def _surveyed(self, count: int) -> str:
+        return f"{count:,} source{'' if count == 1 else 's'} of {self.stem}"
+
+    def _surveyed_files(self) -> set[str]:
+        """Return the sources of all assets, and the files that their options name."""
+        found: set[str] = set()
+        for asset in self.finding.assets:
+            found.update(asset.sources)
+            for kind in asset.kinds:
+                named = (asset.options.get(key) for key in self.target.kinds[kind].source_options)
+                found.update(path for path in named if isinstance(path, str))
+        return found
 
     def _plan(self) -> None:
         settings, output = self.manifest.settings, self.manifest.output

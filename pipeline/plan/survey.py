@@ -6,20 +6,23 @@ References to other files are followed. A survey that fails fails only the asset
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import xxhash
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Survey
+from encoders.kit.source.conversion_survey import relative_reference
 from encoders.kit.source.outline import reference_field
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import survey_functions
+from encoders.kit.source.registry import is_composed, layer_functions, survey_functions
+from encoders.kit.source.source_input import LAYERS
 from pipeline.content.code import Code, Suffixes
 from pipeline.content.source import LinkError, Sources, link_error, read_source
 from pipeline.content.target_error import target_error
 from pipeline.disk.file import problem_of_link
-from pipeline.disk.listing import UNKNOWN, Snapshot, is_text, shown_name
+from pipeline.disk.listing import Snapshot, is_broken_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
 from pipeline.process.isolate import call
 from pipeline.process.worker import prepare_encoders
@@ -29,6 +32,8 @@ from pipeline.state.state import State
 UNUSED_KEPT = 5000  # how many surveys of old content are remembered
 PARALLEL_FROM = 256  # from so many new sources on, starting worker processes pays
 MISTAKEN = "This is a mistake in the survey, not in your files."
+
+CONTENT = "content"  # what the survey of a composed source calls the digest of its own bytes
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
 
@@ -108,23 +113,69 @@ class SurveyRecord(NamedTuple):
         return EncodeError(**self.error) if self.survey is None else self.survey  # type: ignore[arg-type]
 
 
-def survey_file(root: str, name: str, dotted: str) -> SurveyRecord:
-    """Read one source and survey it; an error is a result as well."""
+def survey_file(
+    root: str, name: str, dotted: str, layers: tuple[str, ...] | None = None
+) -> SurveyRecord:
+    """Read one source and survey it; an error is a result as well.
+
+    `layers` are the files that a composed source is surveyed with.
+    """
     try:
         data = read_source(root, name)
+        composed = None if layers is None else _read_layers(root, layers)
     except EncodeError as error:
         return SurveyRecord("", None, error_fields(error))
     except OSError as error:
         problem = EncodeError(error.strerror or str(error), {"file": name})
         return SurveyRecord("", None, error_fields(problem))
     content = xxhash.xxh3_128_hexdigest(data)
+    arguments = (data, name) if composed is None else (data, name, composed)
     try:
-        return SurveyRecord(content, _checked(plain(call(dotted, data, name)), name))
+        survey = _checked(plain(call(dotted, *arguments)), name)
+        if layers is not None:
+            digests: Any = _layer_digests(name, layers, composed)
+            survey = {**survey, CONTENT: content, LAYERS: digests}
+        return SurveyRecord(content, survey)
     except EncodeError as error:
         return SurveyRecord(content, None, error_fields(error))
     except (Exception, SystemExit) as error:
         problem = target_error("survey", error, {"file": name})
         return SurveyRecord(content, None, error_fields(problem))
+
+
+def _read_layers(root: str, layers: Iterable[str]) -> dict[str, bytes]:
+    """Read the layers of a source, without those that are missing: its node reports them."""
+    found = {}
+    for path in layers:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found[path] = read_source(root, path)
+    return found
+
+
+def read_layers(root: str, data: bytes, name: str) -> dict[str, bytes]:
+    """Read the files that a source is composed with, and those that these are composed with."""
+    found = {name: data}
+    waiting = [name]
+    for path in waiting:
+        refs = call(layer_functions()[suffix_of(path)], found[path], path)["refs"]
+        named = {resolve_reference(path, one) for one in refs} - found.keys()
+        found |= _read_layers(root, sorted(named))
+        waiting += sorted(named & found.keys())
+    return {path: one for path, one in found.items() if path != name}
+
+
+def _layer_digests(
+    name: str, layers: Iterable[str], read: Mapping[str, bytes] | None
+) -> dict[str, str]:
+    """Return digests of what was read, by the reference from the source; "" where it is missing.
+
+    They are part of the survey: a plan must be made again when any layer changes.
+    """
+    data = {one: (read or {}).get(one) for one in layers}
+    return {
+        relative_reference(name, one): "" if text is None else xxhash.xxh3_128_hexdigest(text)
+        for one, text in data.items()
+    }
 
 
 def _checked(found: Any, name: str) -> Survey:
@@ -139,7 +190,18 @@ def _checked(found: Any, name: str) -> Survey:
     raise EncodeError(problem, {"file": name, "found": repr(found)}, MISTAKEN)
 
 
-Mapper = Callable[[Callable[..., Any], list[tuple[str, str, str]]], Iterable[Any]]
+def _content_of(record: SurveyRecord) -> str:
+    """Return a digest of everything that a survey was made from."""
+    layers: Any = (record.survey or {}).get(LAYERS)
+    return record.content if layers is None else _composed_content(record.content, layers)
+
+
+def _composed_content(content: str, layers: Mapping[str, str]) -> str:
+    return xxhash.xxh3_128_hexdigest(canonical([content, sorted(layers.items())]))
+
+
+Job = tuple[Any, ...]  # the arguments of `survey_file`
+Mapper = Callable[[Callable[..., Any], list[Job]], Iterable[Any]]
 
 
 class Surveyor:
@@ -154,6 +216,7 @@ class Surveyor:
         self._keys: dict[tuple[str, Suffixes], str] = {}
         self._content: dict[str, str] = {}
         self._used: set[str] = set()
+        self._layers: dict[str, list[str] | EncodeError] = {}
 
     def survey(self, paths: Iterable[str], own: Mapping[str, str]) -> SurveyResults:
         """Survey the paths and all that they lead to; `own` are the target's surveys by suffix."""
@@ -161,18 +224,43 @@ class Surveyor:
         found: dict[str, Survey | EncodeError] = {}
         waiting = sorted(set(paths))
         while waiting:
+            self._find_layers([path for path in waiting if is_composed(path)])
             found.update(self._survey_level(waiting, functions))
             # Level by level: what a level refers to is surveyed together, in parallel
             # if it is much.
             refs = {ref for path in waiting for ref in self._references(path, found)}
             waiting = sorted(refs - found.keys())
+        for path in self._layer_files() - found.keys():
+            # Also where a layer is no asset: a change of it must be noticed.
+            found[path] = {CONTENT: self.surveyed_content(path)}
         return SurveyResults(found)
+
+    def _layer_files(self) -> set[str]:
+        lists = (one for one in self._layers.values() if not isinstance(one, EncodeError))
+        return {path for one in lists for path in one if self._snapshot.stamp(path) is not None}
+
+    def _find_layers(self, sources: list[str]) -> None:
+        """Find the files that sources are composed with, and those that these are composed with."""
+        direct: dict[str, list[str]] = {}
+        found: dict[str, Survey | EncodeError] = {}
+        waiting = sources
+        while waiting:
+            found.update(self._survey_level(waiting, layer_functions()))
+            direct.update({path: self._references(path, found) for path in waiting})
+            named = {layer for path in waiting for layer in direct[path]}
+            waiting = sorted(named - direct.keys())
+        for source in sources:
+            reached = [source]
+            for path in reached:
+                reached += [layer for layer in direct[path] if layer not in reached]
+            errors = [one for path in reached if isinstance(one := found.get(path), EncodeError)]
+            self._layers[source] = errors[0] if errors else sorted(reached[1:])
 
     def _survey_level(
         self, paths: list[str], functions: Mapping[str, str]
     ) -> dict[str, Survey | EncodeError]:
         found: dict[str, Survey | EncodeError] = {}
-        missing: dict[str, tuple[str, str, str]] = {}
+        missing: dict[str, Job] = {}
         for path in paths:
             dotted = functions.get(suffix_of(path))
             stamp = self._snapshot.stamp(path)
@@ -181,16 +269,16 @@ class Surveyor:
             leads_to = self._snapshot.outside(path)
             if leads_to:
                 found[path] = link_error(path, leads_to)
-            elif stamp == UNKNOWN:
+            elif is_broken_link(stamp):
                 found[path] = self._broken_link(path)
             elif dotted is None:
                 found[path] = {}
+            elif isinstance(layers := self._layers_for(path, dotted), EncodeError):
+                found[path] = layers
+            elif known := self._remembered(path, dotted, layers):
+                found[path] = known.result()
             else:
-                known = self._remembered(path, dotted)
-                if known is not None:
-                    found[path] = known.result()
-                else:
-                    missing[path] = (self._snapshot.root, path, dotted)
+                missing[path] = (self._snapshot.root, path, dotted, layers)
         found.update(self._survey_new(missing))
         return found
 
@@ -199,9 +287,7 @@ class Surveyor:
         facts = {"link": path, "leads to": leads_to}
         return BrokenLinkError(problem, facts, "Mend the link, or put the file in its place.")
 
-    def _survey_new(
-        self, missing: Mapping[str, tuple[str, str, str]]
-    ) -> dict[str, Survey | EncodeError]:
+    def _survey_new(self, missing: Mapping[str, Job]) -> dict[str, Survey | EncodeError]:
         jobs = list(missing.values())
         if len(jobs) >= PARALLEL_FROM:
             results: Iterable[SurveyRecord] = self._in_parallel(survey_file, jobs)
@@ -214,7 +300,7 @@ class Surveyor:
         for path, record in zip(missing, results, strict=True):
             # An error names its file, and another file of the same content is another file.
             if record.error is None:
-                self._new[self._key(path, missing[path][2], record.content)] = record
+                self._new[self._key(path, missing[path][2], _content_of(record))] = record
             self._content[path] = record.content
             found[path] = record.result()
         return found
@@ -243,12 +329,27 @@ class Surveyor:
 
     def surveyed_content(self, path: str) -> str:
         """Return the digest of the surveyed content; the file may have been saved since."""
-        digest = self._sources.digest(path)
-        return self._content.get(path, digest.xxh if digest else "")
+        return self._content.get(path, self._digest(path))
 
-    def _remembered(self, path: str, dotted: str) -> SurveyRecord | None:
+    def _layers_for(self, path: str, dotted: str) -> tuple[str, ...] | EncodeError | None:
+        """Return the layers that a file is surveyed with; None where it is surveyed alone."""
+        if not is_composed(path) or dotted in layer_functions().values():
+            return None
+        layers = self._layers[path]
+        return layers if isinstance(layers, EncodeError) else tuple(layers)
+
+    def _digest(self, path: str) -> str:
         digest = self._sources.digest(path)
-        key = self._key(path, dotted, digest.xxh if digest else "")
+        return digest.xxh if digest else ""
+
+    def _remembered(
+        self, path: str, dotted: str, layers: tuple[str, ...] | None
+    ) -> SurveyRecord | None:
+        content = self._digest(path)
+        if layers is not None:
+            digests = {relative_reference(path, one): self._digest(one) for one in layers}
+            content = _composed_content(content, digests)
+        key = self._key(path, dotted, content)
         self._used.add(key)
         if key in self._new:
             return self._new[key]

@@ -16,6 +16,22 @@ class TargetError(Exception):
     """A target's module can't be loaded, or declares no target."""
 
 
+def targets_with(key: str) -> list[str]:
+    """Return the targets that have a key in one of their tables; broken ones are left out."""
+    found = []
+    for name in target_names():
+        with suppress(TargetError):
+            if key in _keys(load_target(name)):
+                found.append(name)
+    return found
+
+
+def _keys(target: Target) -> set[str]:
+    tables = [(name, *table.options) for name, table in target.tables.items()]
+    kinds = [(kind.table, *kind.options) for kind in target.kinds.values()]
+    return {*target.options, *(key for keys in (*tables, *kinds) for key in keys)}
+
+
 def load_target(name: str) -> Target:
     """Return the declaration of a target."""
     dotted = target_module(name)

@@ -91,7 +91,7 @@ def _meter() -> Callable[[], int]:
         status = os.open(STATUS, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         reset = os.open(RESET, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError:
-        return _peak_since_start
+        return peak_since_start
 
     def read_and_reset() -> int:
         try:
@@ -105,7 +105,8 @@ def _meter() -> Callable[[], int]:
     return read_and_reset
 
 
-def _peak_since_start() -> int:
+def peak_since_start() -> int:
+    """Return the peak memory of this process since its start, in bytes; 0 if unknown."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows

@@ -17,9 +17,11 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from encoders.kit.error import EncodeError
+from encoders.kit.isolate import PREPARE
 from pipeline.content.code import changed_since, load_function
 from pipeline.content.target_error import describe_error
 from pipeline.process.isolate import LENGTH
+from pipeline.process.scratch import install_scratch
 from pipeline.process.worker import plain_error, prepare_encoders
 
 # The parent ends an overdue call; this process waits longer, for the case that there is none.
@@ -32,7 +34,7 @@ MAX_IDLE_BYTES = 1 << 29
 Answer = tuple[str, Any, bool]
 
 
-def main(root: str) -> None:
+def main(root: str, scratch: str) -> None:
     """Answer calls until the pipe is closed."""
     # Libraries may print; that must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -40,13 +42,14 @@ def main(root: str) -> None:
     _end_with_parent()
     _forbid_core_files()
     prepare_encoders(root)
+    install_scratch(scratch)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
     while True:
-        dotted, arguments, code, memory_bytes, seconds = calls.get()
-        _set_alarm(seconds + GRACE_SECONDS)
-        data = _answer(dotted, arguments, code, memory_bytes)
-        _set_alarm(0)
+        dotted, arguments, code, limits = calls.get()
+        _set_alarms(limits.seconds, limits.clock_seconds + GRACE_SECONDS)
+        data = _answer(dotted, arguments, code, limits.memory_bytes)
+        _set_alarms(0, 0)
         answers.write(LENGTH.pack(len(data)))
         answers.write(data)
         answers.flush()
@@ -64,6 +67,7 @@ def _answer(
     dotted: str, arguments: tuple[Any, ...], code: dict[str, str], memory_bytes: int
 ) -> bytes:
     """Make a call; return its pickled answer, which may be what went wrong."""
+    _prepare(dotted, arguments)
     undo = _limit_memory(memory_bytes)
     try:
         return _pickled(_outcome(dotted, arguments, code))
@@ -71,6 +75,14 @@ def _answer(
         return _pickled(("memory", None, True))
     finally:
         undo()
+
+
+def _prepare(dotted: str, arguments: tuple[Any, ...]) -> None:
+    """Load the library of a call; what goes wrong here goes wrong again in the call."""
+    with suppress(Exception):
+        prepare = getattr(load_function(dotted), PREPARE, None)
+        if prepare is not None:
+            prepare(*arguments)
 
 
 def _outcome(dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Answer:
@@ -119,10 +131,11 @@ def _has_grown() -> bool:
         return False
 
 
-def _set_alarm(seconds: float) -> None:
-    """Let the system end this process after so many seconds; 0 is never."""
+def _set_alarms(processor_seconds: float, clock_seconds: float) -> None:
+    """Let the system end this process after so much processor time or time; 0 is never."""
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, processor_seconds)
+        signal.setitimer(signal.ITIMER_REAL, clock_seconds)
 
 
 def _end_with_parent() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -27,17 +28,23 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.isolate import use_runner
 from pipeline.content.code import changed_since, load_function
+from pipeline.process.scratch import new_scratch_name, remove_scratch
 from pipeline.size import format_bytes
 
 MIN_MEMORY_BYTES, MEMORY_RATIO = 1 << 30, 64
 ATTEMPTS = 3
-MIN_SECONDS, SECONDS_PER_MB = 30.0, 4.0
+MIN_SECONDS, SECONDS_PER_MB = 8.0, 4.0
+# A busy machine gives a process only a part of its time, and a call that waits uses none, so the
+# time on the clock is limited too, but is longer. Windows has only this limit.
+CLOCK_RATIO = 4.0
 # Results are megabytes; a larger pipe takes fewer switches between the processes.
 PIPE_BYTES = 1 << 20
 LENGTH = struct.Struct("<Q")
+# How a process ends whose processor time is over: see `_set_alarms` in `decoder`.
+OVERDUE_CODES = tuple(-getattr(signal, name) for name in ("SIGPROF",) if hasattr(signal, name))
 # `-P` keeps the working folder, which may be a game's, out of the import path.
 PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2])"
+PROGRAM += "from pipeline.process.decoder import main; main(sys.argv[2], sys.argv[3])"
 
 # The texts of the modules that the present node's code was digested from.
 _expected_code: ContextVar[Mapping[str, str] | None] = ContextVar("expected_code", default=None)
@@ -45,10 +52,15 @@ _expected_code: ContextVar[Mapping[str, str] | None] = ContextVar("expected_code
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may take: bytes beside those of the idle process, and seconds."""
+    """What a call may take: bytes beside those of the idle process, and processor seconds."""
 
     memory_bytes: int
     seconds: float
+
+    @property
+    def clock_seconds(self) -> float:
+        """After how many seconds the call is ended whether or not the processor worked for it."""
+        return CLOCK_RATIO * self.seconds
 
     @classmethod
     def of_size(cls, size_bytes: int) -> Limits:
@@ -68,14 +80,15 @@ class Decoder:
         self.owner = (os.getpid(), root)
         # A process group of its own does not get Ctrl-C: the driver decides what it means.
         group: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        scratch = new_scratch_name()
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), root],
+            [sys.executable, "-P", "-c", PROGRAM, json.dumps(sys.path), root, scratch],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pipesize=PIPE_BYTES,
             **group,
         )
-        self.end = weakref.finalize(self, _end_process, self.process)
+        self.end = weakref.finalize(self, _end_process, self.process, scratch)
 
     def ask(self, message: tuple[Any, ...], seconds: float) -> Any:
         """Send a call and return its answer; raise TimeoutError or DecoderDiedError instead."""
@@ -87,7 +100,8 @@ class Decoder:
             return self._exchange(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
         except (OSError, EOFError) as error:
             self.end()
-            raise (TimeoutError if overdue.is_set() else DecoderDiedError)() from error
+            is_late = overdue.is_set() or self.process.returncode in OVERDUE_CODES
+            raise (TimeoutError if is_late else DecoderDiedError)() from error
         finally:
             timer.cancel()
 
@@ -117,7 +131,7 @@ def _kill(process: subprocess.Popen[bytes], overdue: threading.Event) -> None:
     process.kill()
 
 
-def _end_process(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes], scratch: str) -> None:
     """End a decoder that is idle or broken, and leave nothing of it."""
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):
@@ -128,6 +142,7 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
         process.wait(0.5)
     process.kill()
     process.wait()
+    remove_scratch(scratch)
 
 
 class _Decoders(threading.local):
@@ -189,7 +204,7 @@ def run_isolated(
 
 def _run(root: str, dotted: str, arguments: tuple[Any, ...], code: dict[str, str]) -> Any:
     limits, file = Limits.of_size(_size_of(arguments)), _file_of(arguments)
-    message = (dotted, arguments, code, limits.memory_bytes, limits.seconds)
+    message = (dotted, arguments, code, limits)
     kind, answer = _ask(root, message, limits, file)
     if kind == "outdated":
         # That decoder had loaded code of an earlier build; a new one loads it again.
@@ -218,7 +233,7 @@ def _ask(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tupl
 def _ask_once(root: str, message: tuple[Any, ...], limits: Limits, file: str) -> tuple[str, Any]:
     decoder, is_last = _decoder(root), True
     try:
-        kind, answer, is_last = decoder.ask(message, limits.seconds)
+        kind, answer, is_last = decoder.ask(message, limits.clock_seconds)
         return kind, answer
     except TimeoutError:
         raise _too_much("time", file, f"{limits.seconds:.0f} s") from None

@@ -25,8 +25,14 @@ from pipeline.process.isolate import install_runner
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
+QUIET = "TF_ENV_SETTING_ALERTS_ENABLED"  # usd-core prints the variables that it finds set
 PURE_VARIABLE = "CARTWRIGHT_PURE"
-SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SINGLE_THREADED = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PXR_WORK_THREAD_LIMIT",
+)
 
 
 def prepare_process(root: str) -> list[str]:
@@ -43,6 +49,7 @@ def prepare_encoders(root: str) -> list[str]:
     """
     for variable in SINGLE_THREADED:
         os.environ.setdefault(variable, "1")
+    os.environ.setdefault(QUIET, "0")
     add_project_encoders(root)
     # Only now, by our own loader: Python's would write bytecode beside the C sources, and a change
     # of that folder makes the next run look at everything.

@@ -7,8 +7,8 @@ from encoders.kit.plan import Source
 from pipeline.state.node_record import PlannedNode
 
 
-def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:
-    """Format why a node failed; names of inputs become the paths that the user knows."""
+def facts_of(planned: PlannedNode | None, error: EncodeError) -> dict[str, str]:
+    """Return the facts of an error; names of inputs become the paths that the user knows."""
     inputs = planned.node.inputs if planned else {}
     paths = {name: one.path for name, one in inputs.items() if isinstance(one, Source)}
     facts = {label: paths.get(value, value) for label, value in error.facts.items()}
@@ -17,6 +17,12 @@ def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError)
         first = next(iter(paths.values()))
         if first not in facts.values():
             facts = {"asset": first, **facts}
+    return facts
+
+
+def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:
+    """Format why a node failed: its task and the problem, facts, a hint."""
+    facts = facts_of(planned, error)
     width = max((len(label) for label in facts), default=0)
     lines = [f"{task}  {error.problem}"]
     lines += [f"  {label:<{width}}  {value}" for label, value in facts.items()]

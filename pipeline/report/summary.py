@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pipeline.build.event import (
@@ -23,19 +24,50 @@ if TYPE_CHECKING:
 
 IGNORED, REMOVED = "ignored", "removed"
 REMOVED_SHOWN = 10
+NOT_BUILT_SHOWN, NEEDS_SHOWN = 10, 5
 ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
 ORDER = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
 
 
 def failure_text(build: Build | None, event: NodeEvent) -> str:
-    """Return the message for a node that failed or was not built."""
-    if event.outcome == NOT_BUILT:
-        return f"{event.task}  not built\n  needs  {', '.join(event.needs)}"
+    """Return the message for a node that failed."""
     from pipeline.report.message import describe_failure  # only a failure needs it
 
     assert event.error is not None
     planned = build.nodes.planned(event.task) if build else None
     return describe_failure(event.task, planned, event.error)
+
+
+def not_built_lines(unmet: Mapping[str, Sequence[str]], lists_all: bool) -> list[str]:
+    """Name the tasks that were not built, and the failed ones that they need; few, or all."""
+    limit = len(unmet) if lists_all else NOT_BUILT_SHOWN
+    lines = [
+        f"{task}  not built\n  needs  {_few_names(needs, lists_all)}"
+        for task, needs in islice(unmet.items(), limit)
+    ]
+    more = len(unmet) - len(lines)
+    return [*lines, f"and {more:,} more not built; -v lists all"] if more > 0 else lines
+
+
+def _few_names(names: Sequence[str], lists_all: bool) -> str:
+    more = 0 if lists_all else len(names) - NEEDS_SHOWN
+    shown = ", ".join(names[:NEEDS_SHOWN] if more > 0 else names)
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def strict_failure_texts(build: Build | None, events: Iterable[NodeEvent]) -> list[str]:
+    """Return a message for each warning that made nodes fail, with the number of these nodes."""
+    groups: dict[str, list[NodeEvent]] = {}
+    for event in events:
+        # One that failed for another reason, as an input that was to be made again, stands alone.
+        facts = event.error.facts if event.error else {}
+        groups.setdefault(facts.get("warning", event.task), []).append(event)
+    texts = []
+    for found in groups.values():
+        task, more = found[0].task, len(found) - 1
+        text = failure_text(build, found[0])
+        texts.append(text.replace(task, f"{task} and {more:,} more", 1) if more else text)
+    return texts
 
 
 def removed_lines(log: BuildLog) -> list[str]:
@@ -69,8 +101,13 @@ def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) 
     return outcomes
 
 
-def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, str]) -> str:
-    """Return the line of a manifest: its nodes by outcome, removed files, bytes."""
+def manifest_line(
+    status: Status, log: BuildLog | None, outcomes: Mapping[str, str], where: tuple[int, str]
+) -> str:
+    """Return the line of a manifest: its nodes by outcome, removed files, bytes of outputs.
+
+    `where` is the size of all outputs and their folder; 0 leaves both out.
+    """
     counts = Counter(word for task, word in outcomes.items() if stem_of(task) == status.stem)
     # The log names only nodes that ran; all others of the manifest are unchanged as well. A failure
     # of the manifest as a whole, such as of its budget, is no node's.
@@ -78,8 +115,9 @@ def manifest_line(status: Status, log: BuildLog | None, outcomes: Mapping[str, s
     counts[UNCHANGED] = status.node_count - nodes + counts[UNCHANGED]
     counts[REMOVED] = len(log.removed_files(status.stem)) if log else 0
     shown = [f"{counts[word]:,} {word}" for word in ORDER if counts[word] or word == UNCHANGED]
-    size = log.file_bytes(status.stem) if log else 0
-    return f"{status.stem}: {', '.join([*shown, format_bytes(size)] if size else shown)}"
+    size, folder = where
+    shown += [f"{format_bytes(size)} in {folder}"] if size else []
+    return f"{status.stem}: {', '.join(shown)}"
 
 
 def verdict(log: BuildLog | None, own_tasks: Mapping[str, int], ignored: int) -> str:

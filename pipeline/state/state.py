@@ -124,6 +124,15 @@ class State(Database):
         count: int = self.db.execute(query, (kind,)).fetchone()[0]
         return count
 
+    def facts_of_nodes(self, kind: str) -> dict[str, Any]:
+        """Return the facts of a kind whose key is the task of a node, in the order of tasks."""
+        query = (
+            "SELECT key, record, fact.crc FROM fact JOIN node ON node.task = fact.key "
+            "WHERE kind=? ORDER BY key"
+        )
+        rows = self.db.execute(query, (kind,))
+        return {key: thaw(_verified(record, crc)) for key, record, crc in rows}
+
     def set_facts(self, kind: str, facts: Mapping[str, object]) -> None:
         """Keep facts, in place of those with the same keys."""
         rows = ((kind, key, data := freeze(value), _crc(data)) for key, value in facts.items())
@@ -196,6 +205,11 @@ class State(Database):
         query = f"SELECT {NODE_COLUMNS} FROM node WHERE stem=?"
         query += " AND clean=0" if only_dirty else ""
         return [_node_row(values) for values in self.db.execute(query, (stem,))]
+
+    def tasks(self, stem: str) -> dict[str, bool]:
+        """Return the tasks of a manifest in order, and whether each is up to date."""
+        query = "SELECT task, clean FROM node WHERE stem=? ORDER BY task"
+        return {task: clean == 1 for task, clean in self.db.execute(query, (stem,))}
 
     def row(self, task: str) -> NodeRow | None:
         """Return one node; the name may be anything that a user typed."""
@@ -318,6 +332,11 @@ class State(Database):
         """Tell whether any file of a manifest is known."""
         query = "SELECT 1 FROM output WHERE stem=? LIMIT 1"
         return self.db.execute(query, (stem,)).fetchone() is not None
+
+    def output_bytes(self, stem: str) -> int:
+        """Return the size of all files of a manifest."""
+        query = "SELECT sum(size) FROM output WHERE stem=?"
+        return self.db.execute(query, (stem,)).fetchone()[0] or 0
 
     def output_stems(self) -> list[str]:
         """Return the manifests that own files, vanished ones too."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from encoders.emberware.codec import qoa
-from encoders.emberware.format import clip, mesh, skeleton, sound, texture, vertex
+from encoders.emberware.format import clip, mesh, ncit, ncxm, skeleton, sound, texture, vertex
 from encoders.emberware.target import GAME, TARGET
 
 TEXT = (Path(__file__).parents[2] / "docs/formats/emberware.md").read_text()
@@ -21,6 +21,9 @@ LAYOUTS = [
     sound.SOUND_HEADER,
     qoa.FRAME,
     qoa.SLICE,
+    ncxm.NCXM_HEADER,
+    ncxm.NCXM_SAMPLE,
+    ncit.NCIT_HEADER,
 ]
 OPTIONS = {**GAME}
 for kind in TARGET.kinds.values():

@@ -16,6 +16,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.profile import EMPTY_WASM
 from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
+from encoders.kit.source.gltf.document.container import decode_container
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
 
@@ -415,6 +416,13 @@ def test_the_consoles_own_manifest_builds_as_it_is(game: Game) -> None:
     assert "import-ember: ember.toml/x.toml: " in blocked.out + blocked.err
 
 
+def test_the_consoles_own_manifest_as_a_git_lfs_pointer_is_told_so(game: Game) -> None:
+    game.write("ember.toml", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    ran = game.doit("import-ember", "ember.toml")
+    assert (ran.code, game.path("manifests/emberware.toml").exists()) == (1, False)
+    assert "this is a Git LFS pointer; run `git lfs pull`" in ran.err
+
+
 def test_models_clips_and_netplay_of_a_newer_manifest_are_taken_over() -> None:
     text = """
 [game]
@@ -447,16 +455,18 @@ path = "song.xm"
         "nczx", False, 120,
     )  # fmt: skip
     assert made["defaults"]["texture"]["format"] == "bc7"
-    hero, other = made["asset"]
+    hero, other, song = made["asset"]
     assert hero == {
         "source": "game/hero.glb",
         "id": "hero",
         "kinds": ["mesh", "animation"],
+        "mesh": 0,
+        "space": "local",
         "skin": "rig",
         "clips": "Walk",
     }
     assert (other["source"], other["id_prefix"]) == ("game/other.glb", "o-")
-    assert any("assets.trackers" in warning for warning in converted.warnings)
+    assert song == {"source": "game/song.xm", "id": "song", "kinds": ["tracker"]}
     assert any("names no `wasm`" in warning for warning in converted.warnings)
 
 
@@ -468,13 +478,66 @@ path = "song.xm"
         "[game]\nid = 3",
         '[[assets.data]]\nid = "x"',
         '[[assets.data]]\npath = "/etc/passwd"',
-        '[[assets.data]]\npath = "../x"',
         '[[assets.data]]\npath = "a*"',
     ],
 )
 def test_a_manifest_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(EncodeError):
         convert_ember(text.encode(), "ember.toml")
+
+
+def test_keys_of_every_section_are_taken_over() -> None:
+    text = """
+[game]
+name = "old"
+version = "1"
+[build]
+wasm = "../out/game.wasm"
+[[assets.skeletons]]
+id = "rig"
+path = "hero.glb"
+skin_name = "Body"
+[[assets.meshes]]
+id = "crate"
+path = "crate.obj"
+[[assets.trackers]]
+id = "boss"
+path = "boss.it"
+patterns = false
+[[assets.fonts]]
+id = "f"
+path = "f.ttf"
+"""
+    converted = convert_ember(text.encode(), "nether.toml")
+    made = tomllib.loads(converted.text)
+    assert made["asset"] == [
+        {
+            "source": "crate.obj",
+            "id": "crate",
+            "kinds": ["mesh"],
+            "flip_v": False,
+            "weld": False,
+        },
+        {"source": "hero.glb", "id": "rig", "kinds": ["skeleton"], "skin": "Body"},
+        {"source": "boss.it", "id": "boss", "kinds": ["tracker"], "patterns": False},
+    ]
+    assert "wasm" not in made["game"]
+    told = "\n".join(converted.warnings)
+    assert "[game] has no id, title, author" in told
+    assert "'../out/game.wasm' lies outside of the project" in told
+    assert "[[assets.fonts]]: 1 entries left out" in told
+
+
+def test_files_outside_of_the_project_are_left_out_with_the_way_to_get_them() -> None:
+    text = '[[assets.textures]]\nid = "a"\npath = "../../shared/a.png"\n'
+    text += '[[assets.textures]]\nid = "b"\npath = "b.png"\n'
+    converted = convert_ember(text.encode(), "nether.toml")
+    assert [one["id"] for one in tomllib.loads(converted.text)["asset"]] == ["b"]
+    assert any("import from 2 folders further up" in one for one in converted.warnings)
+    inside = convert_ember(text.encode(), "examples/one/nether.toml")
+    first = tomllib.loads(inside.text)["asset"][0]
+    assert first["source"] == "shared/a.png"
+    assert not any("outside" in one for one in inside.warnings)
 
 
 def test_builds_in_two_processes_with_two_hash_seeds_give_the_same_bytes(game: Game) -> None:
@@ -488,3 +551,25 @@ def test_builds_in_two_processes_with_two_hash_seeds_give_the_same_bytes(game: G
         game.remove("build")
         game.remove("cache")
     assert made[0] == made[1]
+
+
+def test_a_skeleton_with_buffers_of_its_own_need_not_be_an_asset(game: Game) -> None:
+    container = decode_container(CHAIN, "chain.glb")
+    document = json.loads(bytes(container.json))
+    name = document["animations"][0]["name"]
+    document["buffers"][0]["uri"] = "hero%20data.bin"
+    game.write("rigs/hero.gltf", json.dumps(document).encode())
+    game.write("rigs/hero data.bin", bytes(container.binary))
+    game.write("assets/chain.glb", CHAIN)
+    one = f'[[asset]]\nsource = "assets/chain.glb"\nkinds = ["animation"]\nclips = "{name}"\n'
+    manifest(game, one)
+    assert game.doit().code == 0
+    clip = game.read(f"{OUT}/assets/chain.ewzanim")
+    manifest(game, f'{one}skeleton = "rigs/hero.gltf"\n')
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    assert game.read(f"{OUT}/assets/chain.ewzanim") == clip
+    game.remove("rigs/hero data.bin")
+    assert game.doit().code == 1
+    game.write("rigs/hero data.bin", bytes(container.binary))
+    assert game.doit().code == 0

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import texture2ddecoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.qoa import pack_qoa, unpack_qoa
 from encoders.emberware.format.sound import unpack_sound
 from encoders.emberware.format.texture import unpack_texture
@@ -26,6 +29,7 @@ from encoders.emberware.view import (
     write_wav,
 )
 from encoders.kit.error import EncodeError
+from encoders.kit.native import kernel
 from encoders.kit.source.wav.decode import decode_wav
 from pipeline.build.purity import pure
 
@@ -109,9 +113,92 @@ def test_blocks_of_a_picture_that_does_not_divide_are_refused() -> None:
         encode_picture(np.zeros((4, 6, 4), np.uint8), "bc7")
 
 
+PICTURES = {
+    "smooth": lambda x, y, _: np.stack([x * 4, y * 8, 255 - x * 4], -1),
+    "noise": lambda x, y, random: random.integers(0, 256, (*x.shape, 3)),
+    "edges": lambda x, y, _: np.where((x // 5 + y // 3)[..., None] % 2, [250, 20, 90], [3, 90, 1]),
+    "white": lambda x, y, _: np.full((*x.shape, 3), 255),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_blocks_of_an_opaque_picture_are_opaque(name: str) -> None:
+    y, x = np.mgrid[0:32, 0:64]
+    image = np.full((32, 64, 4), 255, np.uint8)
+    image[..., :3] = PICTURES[name](x, y, np.random.default_rng(1))
+    pixels = unpack_texture(encode_picture(image, "bc7")["file"], "a")["pixels"]
+    assert (decode_bc7(pixels, 64, 32, "a")[..., 3] == 255).all()
+
+
+def normal_map(height: int = 16, width: int = 24) -> np.ndarray:
+    y, x = np.mgrid[0:height, 0:width] / 5
+    normal = np.stack([np.sin(x) * 0.6, np.cos(y * 1.3) * 0.5, np.zeros_like(x)], -1)
+    normal[..., 2] = np.sqrt(1 - normal[..., 0] ** 2 - normal[..., 1] ** 2)
+    rgb = np.rint((normal + 1) * 127.5)
+    return np.concatenate([rgb, np.full((height, width, 1), 255)], -1).astype(np.uint8)
+
+
+def test_a_block_of_two_channels_has_known_bytes() -> None:
+    image = np.zeros((4, 4, 4), np.uint8)
+    image[...] = (128, 200, 0, 255)
+    image[0, 0, 0] = 198  # the first end; all others are the second
+    image[1, 1, 1] = 130  # the second end of green; all others are the first
+    made = encode_picture(image, "bc5")["file"][4:]
+    # Code 1 for fifteen texels: 48 bits of 001 but for the first. Code 1 for texel 5 of green.
+    red = sum(1 << 3 * texel for texel in range(1, 16)).to_bytes(6, "little")
+    green = (1 << 3 * 5).to_bytes(6, "little")
+    assert made == bytes([198, 128]) + red + bytes([200, 130]) + green
+
+
+def test_a_normal_map_of_two_channels_comes_back() -> None:
+    image = normal_map()
+    pixels = unpack_texture(encode_picture(image, "bc5")["file"], "a")["pixels"]
+    shown = decode_bc5(pixels, 24, 16, "a").astype(int)
+    assert np.abs(shown - image)[..., :2].max() <= 6
+    assert np.abs(shown - image)[..., 2].max() <= 8
+    other = np.frombuffer(texture2ddecoder.decode_bc5(pixels, 24, 16), np.uint8)
+    other = other.reshape(16, 24, 4)[..., [2, 1]].astype(int)
+    assert np.abs(shown[..., :2] - other).max() <= 1
+
+
+def test_blocks_of_two_channels_are_no_worse_than_those_of_etcpak() -> None:
+    etcpak = pytest.importorskip("etcpak")
+    image = normal_map(64, 64)
+    ours = unpack_texture(encode_picture(image, "bc5")["file"], "a")["pixels"]
+    errors = []
+    for blocks in (ours, etcpak.compress_bc5(image.tobytes(), 64, 64)):
+        shown = np.frombuffer(texture2ddecoder.decode_bc5(blocks, 64, 64), np.uint8)
+        off = shown.reshape(64, 64, 4)[..., [2, 1]].astype(float) - image[..., :2]
+        errors.append((off**2).mean())
+    assert errors[0] <= errors[1]
+
+
+def test_both_forms_of_a_block_are_decoded() -> None:
+    random = np.random.default_rng(3)
+    blocks = random.integers(0, 256, 16 * 24, np.uint8).tobytes()
+    ours = decode_bc5(blocks, 24, 16, "a")[..., :2].astype(int)
+    other = np.frombuffer(texture2ddecoder.decode_bc5(blocks, 24, 16), np.uint8)
+    assert np.abs(ours - other.reshape(16, 24, 4)[..., [2, 1]]).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [((3, 128), "has no alpha"), ((2, "noise"), "no normal map"), ((2, 0), None)],
+)
+def test_a_picture_that_is_no_normal_map_is_refused(change, problem) -> None:
+    image = normal_map()
+    channel, value = change
+    noise = np.random.default_rng(1).integers(0, 128, image.shape[:2])
+    image[..., channel] = noise if value == "noise" else value
+    if problem is None:  # two channels, and nothing in blue
+        assert encode_picture(image, "bc5")["file"]
+        return
+    with pytest.raises(EncodeError, match=problem):
+        encode_picture(image, "bc5")
+
+
 def test_blocks_look_like_the_picture() -> None:
     pytest.importorskip("etcpak")
-    texture2ddecoder = pytest.importorskip("texture2ddecoder")
     y, x = np.mgrid[0:32, 0:64]
     image = np.stack([x * 4, y * 8, 255 - x * 4, 255 - y * 4], axis=-1).astype(np.uint8)
     texture = unpack_texture(encode_picture(image, "bc7")["file"], "a")
@@ -126,6 +213,15 @@ def test_a_sine_is_encoded_as_the_consoles_encoder_does_it() -> None:
     assert made["file"] == SINE_FILE
     assert made["samples"] == SINE.tobytes()
     assert not made["warnings"]
+
+
+def test_the_reference_encodes_the_sine_as_the_kernel_does() -> None:
+    before = kernel.use_native(False)
+    try:
+        assert SINE_FILE.endswith(pack_qoa(SINE))
+    finally:
+        kernel.use_native(before)
+    assert SINE_FILE.endswith(pack_qoa(SINE))
 
 
 def test_a_sound_that_must_be_converted_is_warned_of() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.bitcode_column import (
     Cursor,
     pack_bytes,
@@ -215,6 +219,20 @@ def test_everything_in_a_full_rom_can_be_extracted(name: str) -> None:
     folders = {path.split("/")[0] for path in files if "/" in path}
     lists = {"textures", "meshes", "skeletons", "keyframes", "fonts", "sounds", "data"}
     assert folders == lists
+
+
+def test_textures_of_blocks_are_extracted_as_pictures_too() -> None:
+    random = np.random.default_rng(1)
+    blocks = b"\x08\0\x04\0" + random.integers(0, 256, 32, np.uint8).tobytes()
+    assets = {"texture": [entry("colour"), {**entry("bumps"), "format": "bc5"}]}
+    inputs = {"texture/00000": blocks, "texture/00001": blocks}
+    rom = link(assets, inputs, profile="nczx")["rom"]
+    shown = read_rom(rom, "F")["data_pack"]["textures"]
+    assert [one["format"] for one in shown] == [1, 2]
+    files = extract_rom_file(rom, "t.nczx")
+    for name, decode in (("colour", decode_bc7), ("bumps", decode_bc5)):
+        picture = np.array(Image.open(io.BytesIO(files[f"textures/{name}.png"])))
+        assert (picture == decode(blocks[4:], 8, 4, "a")).all()
 
 
 def test_no_code_is_a_warning_and_wrong_code_an_error() -> None:

@@ -125,6 +125,28 @@ def test_missing_tangents_are_computed_where_they_are_asked_for(flip_v) -> None:
     assert b"tangents are missing and were computed" in made["warnings"]
 
 
+@pytest.mark.parametrize("has_map", [True, False])
+def test_a_mesh_with_a_normal_map_gets_the_tangents_that_it_means(has_map: bool) -> None:
+    builder = quad()
+    primitive = builder.json["meshes"][0]["primitives"][0]
+    del primitive["attributes"]["TANGENT"]
+    primitive["material"] = builder.add("materials", name="stone")
+    if has_map:
+        builder.add("images", uri="bumps.png")
+        builder.add("textures", source=0)
+        builder.json["materials"][0]["normalTexture"] = {"index": 0}
+    files = {"a.glb": builder.glb()}
+    made = encode(files, "a.glb", kinds=("mesh",), profile="nczx")["a.mesh"]
+    form = unpack_mesh(made["rom"], "", ROM_FORMATS)["format"]
+    assert form == (1 | 4 | 16 if has_map else 1 | 4)
+    assert not made["warnings"]
+    for _, tangent, bitangent in frames(made["rom"]) if has_map else ():
+        assert tangent[0] == pytest.approx(1, abs=1e-3)
+        assert bitangent[1] == pytest.approx(1, abs=1e-3)
+    old = encode(files, "a.glb", kinds=("mesh",))["a.mesh"]
+    assert old["file"] == made["file"]
+
+
 def test_given_tangents_are_turned_over_with_v() -> None:
     files = {"a.glb": quad().glb()}
     made = encode(files, "a.glb", kinds=("mesh",), profile="nczx", flip_v=True)["a.mesh"]

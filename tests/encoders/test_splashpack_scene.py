@@ -11,7 +11,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.splashpack.render import render_scene
-from encoders.splashpack.target import SCENE, TEXTURE
+from encoders.splashpack.target import CAMERA, SCENE, SOUND, TEXTURE
 from encoders.splashpack.target import VRAM as VRAM_TABLE
 from encoders.splashpack.view import export_obj, extract_pictures
 from tests.encoders.splashpack_minimum import minimum_bytes
@@ -206,8 +206,8 @@ def test_exported_obj_is_a_source_again():
 
 def test_options_of_the_manual_are_current():
     text = DOCS.read_text()
-    for options in (SCENE.options, VRAM_TABLE.options, TEXTURE.options):
-        for name, option in options.items():
+    for table in (SCENE, VRAM_TABLE, TEXTURE, CAMERA, SOUND):
+        for name, option in table.options.items():
             default = "" if option.default is None or option.required else option.default
             assert f"| `{name}` | {option.rule.text} | {default} | {option.doc} |" in text
 

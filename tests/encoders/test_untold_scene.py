@@ -849,3 +849,9 @@ def test_normal_mapped_surface_has_one_tangent_on_both_sides_of_a_cut():
         sides.append({tuple(mesh["position"][row]): tuple(mesh["tangent"][row]) for row in rows})
     assert len(sides[0]) >= 6
     assert sides[0] == sides[1]
+
+
+def test_fine_terrain_is_cut_into_tiles_of_the_default_size():
+    built = build({GLB: sheet(100, 24, 5.0).glb()}, lods=[], hlod=0)
+    assert len(built.tiles()) == 16
+    assert built.warnings == []

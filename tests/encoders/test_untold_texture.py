@@ -197,6 +197,18 @@ def test_jpeg_stays_a_jpeg():
     assert data == stream.getvalue()
 
 
+@pytest.mark.parametrize("kind", ["turned", "CMYK"])
+def test_jpeg_that_a_plain_reader_would_show_otherwise_becomes_a_png(kind: str):
+    stream = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x0112] = 6 if kind == "turned" else 1
+    mode = "CMYK" if kind == "CMYK" else "RGB"
+    Image.new(mode, (16, 8)).save(stream, "JPEG", exif=exif.tobytes())
+    ((name, data),) = textures_of(build({GLB: textured(stream.getvalue()).glb()})).items()
+    assert name.endswith(".png")
+    assert Image.open(io.BytesIO(data)).size == ((8, 16) if kind == "turned" else (16, 8))
+
+
 OBJ = (
     "mtllib a.mtl\nusemtl m\nv 1 0 -1\nv 2 0 -1\nv 1 1 -1\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
 )

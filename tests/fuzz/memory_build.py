@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Asset, Family, Node, Product, Settings, Source, Target
+from encoders.kit.plan import WARNINGS, Asset, Family, Node, Product, Settings, Source, Target
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import load, suffix_of, survey_functions
 from pipeline.manifest.asset import find_assets
@@ -36,10 +36,11 @@ MANIFESTS = {
 
 @dataclass
 class Built:
-    """Files by path below the output folder, and the errors of surveys, assets and nodes."""
+    """Files by path below the output folder, errors of surveys, assets and nodes, and warnings."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     errors: list[EncodeError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def build(name: str, files: Mapping[str, bytes], manifest: str = "") -> Built:
@@ -113,6 +114,7 @@ def _encode(
         built.errors.append(error)
         return
     made[node.name] = outputs
+    built.warnings += filter(None, outputs.get(WARNINGS, b"").decode().split("\n"))
     for role, data in outputs.items():
         name, _, member = role.partition("/")
         place = node.outputs.get(name)

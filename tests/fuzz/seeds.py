@@ -14,7 +14,11 @@ from encoders.kit.source.registry import SUFFIXES, suffix_of
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import Builder, quad
 from tests.kit.png_maker import make_png
+from tests.kit.raster import make_psd, saved
+from tests.kit.test_compressed_sound import FILES
 from tests.kit.test_gltf_fuzz import CHAIN, packed, rich
+from tests.kit.test_trimesh_format import QUADS
+from tests.kit.test_wav_kind import ADPCM_FILES
 
 Project = dict[str, bytes]
 
@@ -108,6 +112,7 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "chain.glb": CHAIN,
         "meshopt.glb": packed(),
         "draco.glb": _draco(),
+        **{f"quad-{name}": data for name, data in QUADS.items()},
         "sign.fbx": sign("p.png").data(),
     }
     alone = {
@@ -115,8 +120,22 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "palette.png": palette,
         "baseline.jpg": _picture("JPEG"),
         "progressive.jpg": _picture("JPEG", progressive=True),
+        "cmyk.jpg": saved("JPEG", "CMYK"),
+        "lossy.webp": _picture("WEBP"),
+        "lossless.webp": _picture("WEBP", lossless=True),
+        "still.avif": _picture("AVIF"),
+        "rgb.bmp": _picture("BMP"),
+        "run-length.tga": saved("TGA", "RGBA", compression="tga_rle"),
+        "first.gif": _picture("GIF"),
+        "lzw.tif": saved("TIFF", "RGBA", compression="tiff_lzw"),
+        "plain.tif": _picture("TIFF"),
+        "merged.psd": make_psd(np.zeros((3, 8, 8), np.uint8)),
+        "bc3.dds": saved("DDS", "RGBA", pixel_format="DXT5"),
         "mono.wav": _wav(1, 2),
         "stereo.wav": _wav(2, 3),
+        "ima.wav": ADPCM_FILES[0],
+        "microsoft.wav": ADPCM_FILES[1],
+        **{f"sound-{name}": data for name, data in FILES.items()},
     }
     found = {"a.obj": (obj, "assets/a.obj"), "a.mtl": (obj, "assets/a.mtl")}
     for name, data in models.items():

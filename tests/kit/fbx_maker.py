@@ -120,23 +120,47 @@ class Fbx:
         )
         self.connect(number + 1000, number)
 
-    def skin(self, mesh: int, weights: dict[int, Sequence[tuple[int, float]]]) -> None:
+    def skin(
+        self,
+        mesh: int,
+        weights: dict[int, Sequence[tuple[int, float]]],
+        number: int = 500,
+        at: Sequence[float] = (0, 0, 0),
+    ) -> None:
         """Bind vertices to bones: for each bone its vertices and their weights."""
         self.objects.append(
-            'Deformer: 500, "Deformer::rig", "Skin" {\nVersion: 101\nLink_DeformAcuracy: 50\n}\n'
+            f'Deformer: {number}, "Deformer::rig{number}", "Skin" {{\nVersion: 101\n'
+            "Link_DeformAcuracy: 50\n}\n"
         )
-        self.connect(500, mesh)
+        self.connect(number, mesh)
         unit = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
-        for number, (bone, rows) in enumerate(weights.items(), 501):
+        for cluster, (bone, rows) in enumerate(weights.items(), number + 1):
             body = array("Indexes", [vertex for vertex, _ in rows])
             body += array("Weights", [weight for _, weight in rows])
-            body += array("Transform", unit) + array("TransformLink", unit)
+            body += array("Transform", [*unit[:12], *at, 1]) + array("TransformLink", unit)
             self.objects.append(
-                f'Deformer: {number}, "SubDeformer::c{number}", "Cluster" {{\nVersion: 100\n'
+                f'Deformer: {cluster}, "SubDeformer::c{cluster}", "Cluster" {{\nVersion: 100\n'
                 f'UserData: "", ""\n{body}}}\n'
             )
-            self.connect(number, 500)
-            self.connect(bone, number)
+            self.connect(cluster, number)
+            self.connect(bone, cluster)
+
+    def shape(self, mesh: int, names: Sequence[str], number: int = 700) -> None:
+        """Give a mesh blend shapes that move its first vertex."""
+        head = 'Deformer: {}, "{}::{}", "{}" {{\nVersion: 100\n}}\n'
+        self.objects.append(head.format(number, "Deformer", "shapes", "BlendShape"))
+        self.connect(number, mesh)
+        for place, name in enumerate(names):
+            channel, shape = number + 1 + 2 * place, number + 2 + 2 * place
+            self.objects.append(
+                head.format(channel, "SubDeformer", name, "BlendShapeChannel")
+                + f'Geometry: {shape}, "Geometry::{name}", "Shape" {{\nVersion: 100\n'
+                + array("Indexes", [0])
+                + array("Vertices", [0, 0, 1])
+                + "}\n"
+            )
+            self.connect(channel, number)
+            self.connect(shape, channel)
 
     def data(self) -> bytes:
         objects, connections = "".join(self.objects), "".join(self.connections)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.emberware.codec import qoa
+from encoders.kit.audio import adpcm
 from encoders.kit.image import bc1, dither
 from encoders.kit.mesh import patch, strip
 from encoders.kit.mesh.simplify import quadric
@@ -61,6 +63,17 @@ def grid(columns: int, rows: int) -> Array:
     right, below = corner + 1, corner + columns + 1
     quads = np.stack([corner, right, below + 1, corner, below + 1, below], axis=1)
     return quads.reshape(-1, 3).astype(np.int32)
+
+
+def adpcm_encode(random: np.random.Generator) -> Call:
+    count = int(random.integers(0, 5))
+    loudness = 2 ** int(random.integers(1, 16))
+    arguments = {
+        "samples": random.integers(-loudness, loudness, (count, 28)).astype(np.int32),
+        "first_filters": int(random.integers(1, 6)),
+        "blocks": np.zeros((count, 16), np.uint8),
+    }
+    return Call("adpcm_encode", adpcm.adpcm_encode, arguments, ("blocks",))
 
 
 def bc1_encode(random: np.random.Generator) -> Call:
@@ -146,11 +159,27 @@ def simplify(random: np.random.Generator) -> Call:
     return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
 
 
+def qoa_encode(random: np.random.Generator) -> Call:
+    # Seldom more than a frame, because the reference is slow.
+    count = int(
+        random.integers(5100, 5200) if random.integers(0, 64) == 0 else random.integers(1, 90)
+    )
+    loudness = int(random.choice([1, 30, 3000, 32768]))
+    arguments = {
+        "samples": random.integers(-loudness, loudness, count).astype(np.int32),
+        "states": np.zeros((-(-count // qoa.FRAME_SAMPLES), 8), np.int32),
+        "words": np.zeros((-(-count // qoa.SLICE_SAMPLES), 8), np.uint8),
+    }
+    return Call("qoa_encode", qoa.encode_slices, arguments, ("states", "words"))
+
+
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
+    "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,
     "add_columns": add_columns,
+    "qoa_encode": qoa_encode,
     "simplify": simplify,
 }

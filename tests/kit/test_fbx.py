@@ -12,6 +12,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.texcoord import transform_uv
+from encoders.kit.plan import WARNINGS
 from encoders.kit.source.conversion import convert, encode_glb
 from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
@@ -167,6 +168,65 @@ def test_skin_keeps_joints_and_weights_that_sum_to_one() -> None:
     assert mesh.weights is not None
     assert mesh.weights.values[:, :2].tolist() == [[1, 0], [1, 0], [0.75, 0.25], [1, 0]]
     assert mesh.joints.values[:, :2].tolist() == [[0, 0], [0, 0], [1, 0], [1, 0]]
+
+
+def converted(fbx: Fbx) -> tuple:
+    """Return the glTF of a file and what the conversion warned of."""
+    dotted = "encoders.kit.source.conversion:encode_glb"
+    outputs = call(dotted, {"source": fbx.data()}, {"source": "a.fbx"})
+    warnings = outputs.get(WARNINGS, b"").decode().splitlines()
+    return decode_gltf(outputs["glb"], "a.fbx"), warnings
+
+
+def character(at=(0, 0, 0)) -> Fbx:
+    """Two meshes of one character: they share the hip, and each has a bone of its own."""
+    fbx = Fbx()
+    for number, name in ((210, "hip"), (211, "hand"), (212, "foot")):
+        fbx.bone(number, name, parent=0 if number == 210 else 210)
+    for mesh, bone, skin in ((100, 211, 500), (110, 212, 600)):
+        fbx.mesh(mesh)
+        fbx.node(mesh + 100, f"part{mesh}")
+        fbx.connect(mesh, mesh + 100)
+        place = at if mesh == 110 else (0, 0, 0)
+        fbx.skin(mesh, {210: [(0, 1), (1, 1)], bone: [(2, 1), (3, 1)]}, skin, place)
+    return fbx
+
+
+def test_meshes_of_one_character_have_one_skin() -> None:
+    gltf, warnings = converted(character())
+    assert [len(skin.joints) for skin in gltf.document.skins] == [3]
+    assert decode_skin(gltf, 0).joint_names == ("hip", "hand", "foot")
+    assert [node.skin for node in gltf.document.nodes if node.mesh is not None] == [0, 0]
+    assert warnings == []
+    mesh = open_model({"a.fbx": call_apart(character())}, "a.fbx").mesh
+    assert sorted(set(mesh.joints.values[:, 0].tolist())) == [0, 1, 2]
+
+
+def test_meshes_that_were_bound_in_different_places_keep_their_skins() -> None:
+    gltf, _ = converted(character(at=(5, 0, 0)))
+    names = [decode_skin(gltf, number).joint_names for number in range(2)]
+    assert names == [("hip", "hand"), ("hip", "foot")]
+
+
+def test_joints_of_a_vertex_past_eight_are_left_out_with_a_warning() -> None:
+    fbx = sign("")
+    for number in range(210, 220):
+        fbx.bone(number, f"bone{number}")
+    fbx.skin(100, {number: [(0, number - 209)] for number in range(210, 220)})
+    _, warnings = converted(fbx)
+    mesh = open_model({"a.fbx": call_apart(fbx)}, "a.fbx").mesh
+    assert mesh.joints.values[0].tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
+    (warning,) = warnings
+    assert 'mesh "sign": 1 vertices have more than 8 joints' in warning
+
+
+def test_blend_shapes_are_left_out_with_a_warning() -> None:
+    fbx = sign("")
+    fbx.shape(100, ("smile", "blink"))
+    _, warnings = converted(fbx)
+    (warning,) = warnings
+    assert warning.startswith("a.fbx: mesh ")
+    assert "has 2 blend shapes, which were ignored" in warning
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"Kaydara FBX Binary  \0", sign().data()[:400]])

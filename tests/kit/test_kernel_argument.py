@@ -22,6 +22,7 @@ FREE_AXES = {
     ("dither", "palette", 0),
     ("add_columns", "owners", 1),
     ("add_columns", "sums", 0),
+    ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
 }
@@ -185,6 +186,7 @@ def test_what_is_no_array_is_refused(name, argument, value):
 
 
 RANGES = {
+    ("adpcm_encode", "first_filters"): (1, 5),
     ("cluster_patches", "vertex_count"): (0, MAX_INT),
     ("cluster_patches", "max_vertices"): (3, 256),
     ("cluster_patches", "max_triangles"): (1, 64),
@@ -276,6 +278,18 @@ def test_an_index_out_of_range_is_refused(name, argument, value, at):
     message = assert_refused(call, argument, indices, ValueError)
     found = indices.reshape(-1)[at]
     assert message == f"{argument}: item {at} is {found}, expected 0 to {limit - 1}"
+
+
+@pytest.mark.parametrize("kernel", ["adpcm_encode", "qoa_encode"])
+@pytest.mark.parametrize("at", [0, 7, -1])
+@pytest.mark.parametrize("value", [32768, -32769, MAX_INT, -(2**31)])
+def test_a_sample_of_more_than_16_bits_is_refused(kernel, value, at):
+    call = a_call(kernel)
+    samples = call.arguments["samples"].copy()
+    at %= samples.size
+    samples.reshape(-1)[at] = value
+    message = assert_refused(call, "samples", samples, ValueError)
+    assert message == f"samples: item {at} is {value}, expected -32768 to 32767"
 
 
 @pytest.mark.parametrize("corners", [(4, 4, 9), (4, 9, 4), (9, 4, 4), (4, 4, 4)])

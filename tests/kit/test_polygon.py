@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.kit.mesh.polygon import area_vectors, clip_ears, fan, find_folded, flatten
+from encoders.kit.mesh import ear_clipping
+from encoders.kit.mesh.ear_clipping import clip_ears
+from encoders.kit.mesh.polygon import (
+    EarWorkError,
+    area_vectors,
+    fan,
+    find_folded,
+    flatten,
+    triangulate,
+)
 from encoders.kit.source.obj.decode import decode_obj
 
 ARROW = [(0.0, 0.0), (2.0, 1.0), (0.0, 2.0), (1.0, 1.0)]
@@ -99,3 +109,44 @@ def test_every_star_shaped_polygon_is_covered_on_every_plane(
     flattened = flatten(points, normals[0])
     assert area(flattened) > 0
     check_cut(flattened, clip_ears(flattened))
+
+
+def spiral(corners: int) -> list[tuple[float, float]]:
+    """Make a band that winds around the origin, counter-clockwise."""
+    turns = [step * 0.05 for step in range(corners // 2)]
+    outer = [((2 + a) * math.cos(a), (2 + a) * math.sin(a)) for a in turns]
+    inner = [((1.7 + a) * math.cos(a), (1.7 + a) * math.sin(a)) for a in turns]
+    return outer + inner[::-1]
+
+
+def scattered(corners: int) -> list[tuple[float, float]]:
+    """Make a polygon that crosses itself nearly everywhere."""
+    return [(n * 7919 % 1009 / 1009, n * 104729 % 997 / 997) for n in range(corners)]
+
+
+@pytest.mark.parametrize("make", [spiral, scattered])
+def test_large_rings_are_cut_as_loops_over_small_ones_would_cut_them(
+    make: Callable[[int], list[tuple[float, float]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = make(300)
+    expected = clip_ears(points)
+    monkeypatch.setattr(ear_clipping, "FEW_CORNERS", 10**6)
+    assert clip_ears(points) == expected
+
+
+@pytest.mark.parametrize("make", [spiral, scattered])
+def test_corners_take_few_tests_even_where_a_polygon_crosses_itself(
+    make: Callable[[int], list[tuple[float, float]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ear_clipping, "FREE_TESTS", 0)
+    monkeypatch.setattr(ear_clipping, "TESTS_PER_CORNER", 4)
+    assert len(clip_ears(make(1000))) == 998
+
+
+def test_polygon_that_takes_too_many_tests_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ear_clipping, "FREE_TESTS", 10)
+    monkeypatch.setattr(ear_clipping, "TESTS_PER_CORNER", 0)
+    points = np.array([(x, y, 0.0) for x, y in [*COMB, *spiral(100)]])
+    with pytest.raises(EarWorkError) as caught:
+        triangulate(np.array([4, len(points) - 4]), points, np.arange(len(points)))
+    assert caught.value.polygon == 1

@@ -32,8 +32,8 @@ from encoders.kit.source.registry import (
 from encoders.kit.source.sound import open_sound
 from encoders.kit.source.source_input import plan_inputs
 
-FUNCTIONS = ("survey", "model", "image", "sound", "convert")
-TGA = SourceFormat(name="TGA", suffixes=(".tga",), image="encoders.kit.source.tga:decode_tga")
+FUNCTIONS = ("survey", "model", "image", "sound", "convert", "layers")
+OTHER = SourceFormat(name="Raw", suffixes=(".raw",), image="encoders.kit.source.raw:decode_raw")
 
 
 def jpeg() -> bytes:
@@ -48,7 +48,7 @@ def test_every_format_can_be_opened_or_converted_or_belongs_to_another(form: Sou
     assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in form.suffixes)
     named = {field for field in FUNCTIONS if getattr(form, field)}
     assert named
-    assert not form.convert or named == {"convert"}
+    assert not form.convert or named - {"layers"} == {"convert"}
     assert form.convert or form.survey
     assert bool(form.package) == bool(form.extra)
 
@@ -59,7 +59,7 @@ def test_every_function_that_a_format_names_is_there(form: SourceFormat) -> None
         module, _, name = getattr(form, field).partition(":")
         if module:
             if form.package:
-                pytest.importorskip(form.package)
+                pytest.importorskip({"usd-core": "pxr"}.get(form.package, form.package))
             assert callable(getattr(import_module(module), name))
 
 
@@ -100,15 +100,15 @@ def test_jpeg_that_is_called_png_is_opened_as_jpeg() -> None:
 
 
 def test_format_without_magic_is_told_by_its_suffix_alone(monkeypatch) -> None:
-    monkeypatch.setattr(content, "IMAGE_FORMATS", (*IMAGE_FORMATS, TGA))
-    monkeypatch.setattr(content, "format_of", lambda name: TGA if name == "a.tga" else None)
-    assert find_image_format(b"\0\0\2", "a.tga") is TGA
-    assert find_image_format(jpeg(), "a.tga") is format_of("a.jpg")
+    monkeypatch.setattr(content, "IMAGE_FORMATS", (*IMAGE_FORMATS, OTHER))
+    monkeypatch.setattr(content, "format_of", lambda name: OTHER if name == "a.raw" else None)
+    assert find_image_format(b"\0\0\2", "a.raw") is OTHER
+    assert find_image_format(jpeg(), "a.raw") is format_of("a.jpg")
     assert find_image_format(b"\0\0\2", "a.png") is None
 
 
 @pytest.mark.parametrize(
-    ("data", "problem"), [(b"GIF89a", "GIF images are not supported"), (b"?", "unknown format")]
+    ("data", "problem"), [(b"qoif", "QOI images are not supported"), (b"?", "unknown format")]
 )
 def test_image_that_cannot_be_read_is_refused_by_name(data: bytes, problem: str) -> None:
     with pytest.raises(EncodeError, match=problem) as caught:
@@ -124,12 +124,12 @@ def test_file_that_is_no_sound_is_refused_with_the_suffixes_that_are() -> None:
 
 def test_missing_package_is_told_only_where_a_format_names_one() -> None:
     with pytest.raises(ImportError):
-        load_reader(TGA, "image", "a.tga")
-    fields = {"package": "tgalib", "extra": "tga", "image": TGA.image}
-    form = SourceFormat(name="TGA", suffixes=(".tga",), **fields)
-    with pytest.raises(EncodeError, match="tgalib is needed to read TGA") as caught:
-        load_reader(form, "image", "a.tga")
-    assert "pip install cartwright-build[tga]" in caught.value.hint
+        load_reader(OTHER, "image", "a.raw")
+    fields = {"package": "rawlib", "extra": "raw", "image": OTHER.image}
+    form = SourceFormat(name="Raw", suffixes=(".raw",), **fields)
+    with pytest.raises(EncodeError, match="rawlib is needed to read Raw") as caught:
+        load_reader(form, "image", "a.raw")
+    assert "pip install cartwright-build[raw]" in caught.value.hint
 
 
 def test_only_sources_that_are_converted_get_a_node() -> None:

@@ -62,3 +62,18 @@ def test_a_module_that_was_imported_before_is_named_in_one_sentence(game):
     assert ran.returncode == 3
     assert "before/pipeline.py was imported as `pipeline` before doit began" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_a_file_that_hides_a_module_of_python_is_named_in_one_sentence(game):
+    game.write("json.py", "")
+    ran = run(game, "-m", "doit", "list")
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(f"ERROR: {game.path('json.py')} hides Python's own module `json`;")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_file_called_like_a_module_that_python_imports_later_is_not_imported(game):
+    game.write("tomllib.py", "raise RuntimeError('of the game')\n")
+    game.write("assets/a.txt", "hello")
+    ran = run(game, "-m", "doit")
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -114,3 +114,11 @@ def test_a_slip_in_the_name_of_what_to_build_is_answered_with_the_nearest(built,
 def test_tab_completion_can_be_made_with_the_tasks(built):
     ran = built.doit("tabcompletion", "--hardcode-tasks")
     assert (ran.code, '"toy"' in ran.out) == (0, True)
+
+
+@pytest.mark.parametrize("words", [["ignore"], ["dumpdb"]])
+def test_a_command_of_doits_that_can_do_nothing_says_so_in_one_sentence(game, words):
+    ran = game.doit(*words)
+    assert ran.code == 3
+    assert ran.err.startswith(f"ERROR: {words[0]}: ")
+    assert ran.err.count("\n") == 1

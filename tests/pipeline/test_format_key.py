@@ -26,6 +26,10 @@ from encoders.kit.source.registry import (
 from pipeline.content.code import Code, digest_file
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import quad
+from tests.kit.raster import make_psd
+from tests.kit.test_compressed_sound import FILES as SOUNDS
+from tests.kit.test_trimesh_format import QUADS
+from tests.kit.usd_maker import sign as usd_sign
 from tests.pipeline.game import ROOT, Game
 
 SOURCE = "encoders.kit.source"
@@ -35,7 +39,7 @@ GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
 MANIFESTS = {
     "emberware": f'{GAME}[[asset]]\nsource = "assets/*"\n',
     "kac": '[[asset]]\nsource = "assets/*"\n',
-    "rp2350": '[[asset]]\nsource = "assets/*"\n',
+    "rp2350": '[[asset]]\nsource = "assets/*"\n[defaults.texture]\nscale_to = "power_of_two"\n',
     "splashpack": '[[scene]]\nname = "s"\nsource = "assets/*"\n',
     "untold": '[[scene]]\nname = "s"\nsource = "assets/*"\nlods = []\nhlod = 0\n',
 }
@@ -140,6 +144,8 @@ def test_an_edit_of_a_reader_outdates_exactly_the_nodes_that_read_such_sources(
     game: Game, package: Path
 ) -> None:
     pytest.importorskip("ufbx")
+    pytest.importorskip("pxr")
+    pytest.importorskip("opengl_basisu")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG")}
     sources |= {"b.glb": quad().glb(), "c.fbx": sign("").data()}
     for name, data in sources.items():
@@ -180,7 +186,7 @@ def test_only_the_openers_load_what_formats_name() -> None:
 
 # Builds a game and notes for which node or survey each reader was loaded, and what its key has.
 PROBE = """
-import json, sys
+import json, os, sys
 from encoders.kit.source import registry
 
 plain, keys, loaded = registry.load, [None], []
@@ -195,6 +201,7 @@ from pipeline.build import work
 from pipeline.content.code import Code
 from pipeline.plan import survey
 from pipeline.process import capacity, worker
+from pipeline.process.scratch import install_scratch
 
 capacity.cores = lambda: 1  # everything happens in this process
 
@@ -209,9 +216,11 @@ encode, code = work._call, Code()
 work._call = lambda job, inputs: within(set(job.code), encode, job, inputs)
 worker.install_runner = lambda root: None
 
-def call(dotted, data, name):
+def call(dotted, data, name, *layers):
     key = set(code.table(dotted, (registry.suffix_of(name),)))
-    return within(key, work.load_function(dotted), data, name)
+    return within(key, work.load_function(dotted), data, name, *layers)
+
+install_scratch(os.path.abspath('../scratch'))
 
 survey.call = call
 from doit.doit_cmd import DoitMain
@@ -222,9 +231,17 @@ json.dump({"code": result, "loaded": loaded}, open("loaded.json", "w"))
 
 def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(game: Game) -> None:
     pytest.importorskip("ufbx")
+    pytest.importorskip("opengl_basisu")
     sources = {"a.obj": OBJ, "a.mtl": MTL, "wood.png": picture("PNG"), "b.jpg": picture("JPEG")}
     sources |= {"f.webp": picture("WEBP"), "g.avif": picture("AVIF")}
-    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data()}
+    sources |= {"h.bmp": picture("BMP"), "i.tga": picture("TGA"), "j.gif": picture("GIF")}
+    sources |= {"k.tif": picture("TIFF"), "l.dds": picture("DDS")}
+    sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
+    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data(), "h.usda": usd_sign("")}
+    sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
+    sources |= {f"q{k}{name}": data for k, (name, data) in enumerate(QUADS.items())}
+    sources["wood grain.png"] = picture("PNG")
+    sources |= {"r.ktx2": (ROOT / "tests/kit/data/ktx2/uastc.ktx2").read_bytes()}
     sources |= {"e.wav": write_wav(np.zeros(100, np.int16))}
     for name, data in sources.items():
         game.write(f"assets/{name}", data)
@@ -244,5 +261,6 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     assert [function for function, is_in_key in found["loaded"] if not is_in_key] == []
     # Nothing was left out: every function that a format names for the registry was loaded.
     named = {getattr(one, field) for one in FORMATS for field in ("model", "image", "sound")}
-    named |= {one.convert for one in FORMATS} | {one.survey for one in FORMATS if one.image}
+    named |= {function for one in FORMATS for function in (one.convert, one.layers)}
+    named |= {one.survey for one in FORMATS if one.image}
     assert {function for function, _ in found["loaded"]} == named - {""}

@@ -99,6 +99,14 @@ def own_number(data, name):
 def take_memory(data, name):
     return len(bytearray(1 << 31))
 
+def take_processor(data, name):
+    while True:
+        pass
+
+def wait_a_second(data, name):
+    time.sleep(1)
+    return data
+
 def take_time(data, name):
     while True:
         time.sleep(0.01)
@@ -165,6 +173,15 @@ def test_too_much_time_is_an_error_that_names_file_and_limit(run, monkeypatch) -
     assert run("own_number")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="timers are POSIX'")
+def test_processor_time_is_limited_and_not_that_of_a_busy_machine(run, monkeypatch) -> None:
+    run("own_number")
+    monkeypatch.setattr(isolate, "MIN_SECONDS", 0.3)
+    monkeypatch.setattr(isolate, "CLOCK_RATIO", 1000.0)
+    assert refusal(run, "take_processor").problem == "reading the file takes too much time"
+    assert run("wait_a_second") is not None
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX'")
 @pytest.mark.parametrize(("function", "how"), [("segfault", 11), ("end_hard", 9)])
 def test_a_crash_is_an_error_that_names_file_and_signal(run, function: str, how: int) -> None:
@@ -188,9 +205,9 @@ def test_a_process_that_loaded_other_code_is_replaced(run) -> None:
 
 def test_limits_grow_with_the_source() -> None:
     assert Limits.of_size(1000).memory_bytes == 1 << 30
-    assert Limits.of_size(1000).seconds == pytest.approx(30, abs=0.1)
+    assert Limits.of_size(1000).seconds == pytest.approx(8, abs=0.1)
     assert Limits.of_size(100_000_000).memory_bytes == 6_400_000_000
-    assert Limits.of_size(100_000_000).seconds == pytest.approx(430)
+    assert Limits.of_size(100_000_000).seconds == pytest.approx(408)
 
 
 def test_a_crash_in_a_worker_of_a_pool_fails_that_call_alone(run, tmp_path: Path) -> None:

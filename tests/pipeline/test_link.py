@@ -244,3 +244,33 @@ def test_the_digest_that_is_recorded_is_that_of_the_bytes_that_were_encoded(game
     row = project.state.row("toy:a")
     project.close()
     assert row.built.inputs["source"] == hashlib.sha256(b"encoded").hexdigest()
+
+
+def test_a_manifest_that_links_out_of_the_project_is_refused(game, outside):
+    (outside / "own.toml").write_text(f"{MANIFEST}# {SECRET}\n")
+    game.path("manifests/own.toml").symlink_to(outside / "own.toml")
+    ran = game.doit()
+    assert ran.code == 3
+    assert "manifests/own.toml  1 mistake\n  file  link leads out of the project, to " in ran.err
+    assert not game.path("build/own").exists()
+
+
+def test_a_broken_link_that_leads_elsewhere_now_is_said_anew(game):
+    game.write("assets/b.txt", "b")
+    game.path("assets/a.txt").symlink_to("gone1")
+    assert "leads to  gone1" in game.doit().out
+    game.path("assets/a.txt").unlink()
+    game.path("assets/a.txt").symlink_to("gone2")
+    assert "leads to  gone2" in game.doit().out
+
+
+def test_an_error_of_a_missing_file_says_that_it_is_a_link_and_where_it_leads(game):
+    code = game.read("encoders/toy.py").decode()
+    fail = "from encoders.kit.error import EncodeError\n\ndef encode_text(inputs, params):\n"
+    fail += '    raise EncodeError("texture not found", {"file": "assets/t.png"})\n'
+    game.write("encoders/toy.py", f"{code}\n{fail}")
+    game.write("assets/a.txt", "a")
+    assert "leads to" not in game.doit().out
+    game.path("assets/t.png").symlink_to("gone.png")
+    ran = game.doit()
+    assert "  file   assets/t.png\n  link   leads to nothing: gone.png\nMend the link" in ran.out

@@ -7,10 +7,17 @@ import json
 import re
 
 import pytest
+from doit.exceptions import TaskFailed
 from doit.task import Task
 
 from pipeline.doit_plugin.reporter import Reporter
-from pipeline.report.progress_bar import describe_running
+from pipeline.report.phase_line import CLEAR_LINE, PhaseLine
+from pipeline.report.progress_bar import Bar
+from pipeline.report.progress_log import ProgressLog
+from pipeline.report.running import Running, describe_running, format_seconds
+from pipeline.report.summary import not_built_lines
+from pipeline.report.warning_text import Warned, group_warnings
+from pipeline.timeline import SURVEY, Timeline
 from tests.pipeline.game import Game
 
 
@@ -143,9 +150,9 @@ def test_a_node_is_named_whole_where_another_needs_it(game):
 @pytest.mark.parametrize(
     ("submitted", "workers", "text"),
     [
-        (519, 2, "2 running: toy:0"),
+        (519, 2, "2 running: toy:0, toy:1"),
         (1, 4, "1 running: toy:0"),
-        (7, None, "7 running: toy:0"),
+        (3, None, "3 running: toy:0, toy:1, toy:2"),
         (0, 2, ""),
     ],
 )
@@ -162,10 +169,20 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("options", "workers"), [({"workers": 3}, 3), ({"workers": None}, None)])
 def test_the_bar_is_told_how_many_workers_there_are(monkeypatch, options, workers):
     told = []
-    monkeypatch.setattr("pipeline.report.progress_bar.Bar", lambda *given: told.append(given))
+
+    class Noted:
+        def __init__(self, *given):
+            told.append(given)
+
+        def start(self):
+            told.append("started")
+
+    monkeypatch.setattr("pipeline.report.progress_bar.Bar", Noted)
+    monkeypatch.setattr("pipeline.report.running.Running", lambda count: f"{count} workers")
     task = Task("x", ["true"])
     Reporter(Terminal(), options).initialize({"x": task}, ["x"])
-    assert told[0][1:] == (1, workers)
+    assert told[0][1:] == (1, f"{workers} workers")
+    assert told[1] == "started"
 
 
 def test_a_task_of_the_project_that_could_not_run_counts_as_not_built(mixed):
@@ -173,3 +190,181 @@ def test_a_task_of_the_project_that_could_not_run_counts_as_not_built(mixed):
     mixed.write("dodo.py", mixed.read("dodo.py").decode() + own)
     last = mixed.doit().out.splitlines()[-1]
     assert last.startswith("1 failed, 2 not built")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_bar_names_as_many_nodes_as_there_are_workers_and_goes_away():
+    stream, clock = Terminal(), Clock()
+    running = Running(2, clock)
+    bar = Bar(stream, 5, running)
+    bar.start()
+    for number in range(4):
+        running.begin(f"toy:{number}")
+    clock.now = 7
+    bar.close()
+    shown = stream.getvalue()
+    assert "toy:0 (7 s)" in shown
+    assert "toy:1 (7 s)" in shown
+    assert "toy:2" not in shown
+
+
+def test_a_log_has_a_line_for_each_tenth_and_names_a_slow_node_once():
+    clock, lines = Clock(), []
+    running = Running(2, clock)
+    log = ProgressLog(lines.append, 1000, running, clock=clock)
+    for number in range(500):
+        running.begin(f"toy:{number}")
+        clock.now += 0.001
+        running.end(f"toy:{number}")
+        log.end(f"toy:{number}")
+    assert len(lines) == 5
+    assert lines[0].startswith("100 of 1,000 done, 1000/s")
+    for name in ("toy:slow", "toy:other", "toy:waiting"):
+        running.begin(name)
+    clock.now += 6
+    log.tick()
+    log.tick()
+    assert lines[5:] == ["running   toy:slow for 6 s\n", "running   toy:other for 6 s\n"]
+    clock.now += 5
+    log.tick()
+    assert lines[7:] == ["500 of 1,000 done, 43/s, 2 running: toy:slow (11 s), toy:other (11 s)\n"]
+
+
+def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
+    running = Running(2)
+    assert running.time_left(5) == ""
+    running.expected_seconds = lambda: 200.0
+    assert running.time_left(5) == ", 3 min left"
+    assert running.time_left(0) == ""
+    assert [format_seconds(one) for one in (4.4, 59, 3700)] == ["4 s", "59 s", "1 h 2 min"]
+
+
+def test_a_log_of_many_nodes_does_not_name_each_unless_it_is_asked_for(game):
+    for number in range(220):
+        game.write(f"assets/{number:03}.txt", f"text {number}")
+    ran = game.doit()
+    assert (ran.code, ran.built) == (0, [])
+    assert len(ran.out.splitlines()) < 20
+    assert "toy: 221 built" in ran.out
+    game.remove("build")
+    assert len(game.doit("-v").restored) == 221
+
+
+def test_warnings_with_one_text_are_one_line_and_verbose_lists_all(game):
+    for number in range(9):
+        game.write(f"assets/{number}.txt", f"lossy {number}")
+    out = game.doit().out
+    told = "warning: something was lost: 9 assets, such as toy:0, toy:1, toy:2\n"
+    assert out.count("something was lost") == 1
+    assert told in out
+    game.remove("build")
+    assert game.doit("-v").out.count("something was lost") == 9
+
+
+def test_warnings_that_differ_in_numbers_alone_are_one_line():
+    texts = ["resized from 5 x 6 to 4 x 4 [resize]", "resized from 9 x 6 to 4 x 4 [resize]"]
+    warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
+    assert group_warnings(warnings) == [
+        "resized from … x … to … x … [resize]: 2 assets: toy:0, toy:1"
+    ]
+    assert group_warnings(warnings[:1]) == [f"toy:0: {texts[0]}"]
+    assert group_warnings([Warned("toy:0", "x")] * 2) == ["x: 2 times in toy:0"]
+    assert group_warnings([Warned("", "a 1"), Warned("", "a 2")]) == ["a 1", "a 2"]
+
+
+def test_failures_come_after_warnings_and_what_was_not_built(game):
+    game.write("assets/a.txt", "boom")
+    game.write("assets/b.txt", "lossy")
+    out = game.doit().out
+    order = ["toy:pack  not built", "warning: toy:b", "toy:a  it went boom", "Take the boom out."]
+    places = [out.index(text) for text in [*order, "toy: 1 built", "1 failed, 1 not built"]]
+    assert places == sorted(places)
+
+
+def test_many_nodes_that_were_not_built_are_counted():
+    unmet = {f"toy:{number}": ["toy:x"] * 7 for number in range(300)}
+    lines = not_built_lines(unmet, lists_all=False)
+    assert len(lines) == 11
+    assert lines[0].endswith("needs  toy:x, toy:x, toy:x, toy:x, toy:x and 2 more")
+    assert lines[-1] == "and 290 more not built; -v lists all"
+    assert len(not_built_lines(unmet, lists_all=True)) == 300
+
+
+@pytest.mark.parametrize(("no_color", "is_red"), [("", True), ("1", False)])
+def test_failures_are_red_on_a_terminal_that_has_colours(monkeypatch, no_color, is_red):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    stream = Terminal()
+    reporter = Reporter(stream, {})
+    reporter.failures = [("x", TaskFailed("it broke\nfor good"))]
+    reporter.complete_run()
+    assert ("\033[31mit broke\033[0m\nfor good" in stream.getvalue()) is is_red
+
+
+def test_a_run_with_nothing_to_do_tells_of_standing_warnings_and_lists_them(game):
+    game.write("assets/a.txt", "lossy")
+    game.write("assets/b.txt", "lossy too")
+    game.doit()
+    told = "nothing to do, 2 of earlier runs stand: `doit warnings` lists them ("
+    assert told in game.doit().out
+    assert game.doit("warnings").out == "toy:a: something was lost\ntoy:b: something was lost\n"
+    assert game.doit("warnings", "toy:b").out == "toy:b: something was lost\n"
+    wrong = game.doit("warnings", "toy:bb")
+    assert (wrong.code, 'did you mean "toy:b"?' in wrong.err) == (3, True)
+    for name in ("a", "b"):
+        game.write(f"assets/{name}.txt", "fine")
+    game.doit()
+    assert (game.doit("warnings").out, game.doit("warnings").err) == ("", "No warnings.\n")
+
+
+def test_a_run_that_builds_tells_of_warnings_of_other_nodes(game):
+    game.write("assets/a.txt", "lossy")
+    game.write("assets/b.txt", "lossy")
+    game.doit()
+    game.write("assets/b.txt", "lossy too")
+    assert "done, 1 warning, 1 of earlier runs stand" in game.doit().out
+
+
+@pytest.mark.parametrize("reporter", ["json", "zero", "console", "cartwright"])
+def test_removed_files_are_named_with_every_reporter(game, reporter):
+    game.write("assets/a.txt", "a")
+    game.write("assets/b.txt", "b")
+    game.doit()
+    game.remove("assets/a.txt")
+    ran = game.doit("-r", reporter)
+    assert "removed   build/toy/a.out\n" in ran.out + ran.err
+
+
+def test_github_gets_an_annotation_for_failures_and_warnings(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("assets/a.txt", "boom")
+    game.write("assets/b.txt", "lossy")
+    lines = game.doit().out.splitlines()
+    assert "::warning::toy:b: something was lost" in lines
+    error = "::error file=assets/a.txt,title=toy%3Aa::toy:a  it went boom%0A  file  assets/a.txt"
+    assert f"{error}%0ATake the boom out." in lines
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    assert "::error" not in game.doit().out
+
+
+def test_a_phase_is_shown_on_a_terminal_and_cleared():
+    stream, timeline = Terminal(), Timeline()
+    PhaseLine(stream).watch(timeline)
+    with timeline.phase(SURVEY, "3 sources of toy"):
+        assert stream.getvalue().endswith("surveying 3 sources of toy ...")
+    assert stream.getvalue().endswith(CLEAR_LINE)
+    assert timeline.spans[0].name == "3 sources of toy"
+
+
+def test_a_short_phase_is_not_in_a_log():
+    stream, timeline = io.StringIO(), Timeline()
+    PhaseLine(stream).watch(timeline)
+    with timeline.phase(SURVEY, "toy"):
+        pass
+    assert stream.getvalue() == ""

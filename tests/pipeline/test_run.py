@@ -140,7 +140,7 @@ def test_the_summary_tells_what_is_ignored(game):
     game.write("assets/001.txt", "changed")
     assert "toy: 3 unchanged, 2 ignored\nnothing done (" in game.doit().out
     game.write("assets/000.txt", "changed")
-    assert "toy: 1 built, 2 unchanged, 2 ignored, 7 B\ndone (" in game.doit().out
+    assert "toy: 1 built, 2 unchanged, 2 ignored, 171 B in build/toy\ndone (" in game.doit().out
 
 
 def test_a_file_where_an_output_folder_should_be_fails_with_its_name(game):
@@ -317,7 +317,7 @@ def test_many_new_sources_are_surveyed_in_worker_processes(game):
     for number in range(300):
         game.write(f"assets/{number:03}.lst", "line\n" * (number % 3))
     game.write("assets/bad.lst", b"\xff")
-    ran = game.process()
+    ran = game.process("-v")
     assert ran.failed == ["toy:bad"]
     assert len(ran.built) + len(ran.restored) == 300
 

@@ -14,6 +14,7 @@ from pipeline.setting import SettingError
 from tests.pipeline.game import MANIFEST, ROOT, Game
 
 LOST = "toy:a: something was lost"
+FAILED = "toy:a  a warning is a failure here\n  warning  something was lost"
 
 
 @pytest.fixture
@@ -47,11 +48,21 @@ def test_a_warning_stands_until_its_node_is_built_without_it(lossy):
     for _ in range(2):
         ran = lossy.doit("--strict")
         assert (ran.code, ran.built) == (1, [])
-        assert f"failure: {LOST}" in ran.out
+        assert FAILED in ran.out
+        assert ran.out.count("something was lost") == 1
     assert lossy.doit().code == 0
     lossy.write("assets/a.txt", "fine")
     assert lossy.doit("--strict").code == 0
     assert lossy.doit("--strict").code == 0
+
+
+def test_many_nodes_that_fail_for_the_same_warning_are_one_failure(lossy):
+    for number in range(8):
+        lossy.write(f"assets/{number}.txt", f"lossy {number}")
+    ran = lossy.doit("--strict")
+    assert ran.out.count("something was lost") == 1
+    assert "toy:0 and 8 more  a warning is a failure here\n" in ran.out
+    assert "9 failed" in ran.out
 
 
 def test_a_warning_of_a_node_that_is_gone_fails_nothing(lossy):
@@ -68,7 +79,7 @@ def test_a_group_makes_only_its_own_warnings_failures(lossy):
     assert lossy.doit("--strict=empty-glob").code == 0
     ran = lossy.doit("--strict=resize")
     assert ran.code == 1
-    assert f"failure: {LOST} [resize]" in ran.out
+    assert f"{FAILED} [resize]\n" in ran.out
 
 
 @pytest.mark.parametrize("setting", ["strict = true", 'strict = ["other"]', 'strict = "other"'])

@@ -379,3 +379,9 @@ def outputs_of(game: Game) -> dict[str, bytes]:
         return game.outputs()
     except FileNotFoundError:
         return {}
+
+
+def test_a_manifest_that_is_no_toml_waits_for_its_own_edit(watched):
+    watched.write("manifests/toy.toml", MANIFEST + "[[asset\n")
+    assert wanted(watched, "assets/a.txt", "README.md") is None
+    assert wanted(watched, "manifests/toy.toml") == ["toy:*"]

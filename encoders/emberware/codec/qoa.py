@@ -15,6 +15,7 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import I16BE, U8, U16BE, U64BE, Const
+from encoders.kit.native.kernel import choose
 
 Samples = npt.NDArray[np.int16]
 
@@ -121,23 +122,37 @@ def try_scale(
 
 def pack_qoa(samples: Samples) -> bytes:
     """Encode samples as QOA frames."""
-    predictor, scale, parts = Predictor(), 0, []
-    values: list[int] = samples.tolist()
-    for start in range(0, len(values), FRAME_SAMPLES):
-        frame = values[start : start + FRAME_SAMPLES]
+    count = len(samples)
+    states = np.zeros((-(-count // FRAME_SAMPLES), 8), np.int32)
+    words = np.zeros((-(-count // SLICE_SAMPLES), SLICE.size), np.uint8)
+    choose("qoa_encode", encode_slices)(samples.astype(np.int32), states, words)
+    # The header has 16 bits; the running state keeps 32, as in the console's encoder.
+    short, parts = states.astype(np.int16), []
+    for number, state in enumerate(short):
+        slices = words[number * FRAME_SLICES : (number + 1) * FRAME_SLICES]
         header = {
-            "samples": len(frame),
-            "frame_size": FRAME.size + SLICE.size * -(-len(frame) // SLICE_SAMPLES),
-            # The header has 16 bits; the running state keeps 32, as in the console's encoder.
-            "history": [wrap(value, 16) for value in predictor.history],
-            "weights": [wrap(value, 16) for value in predictor.weights],
+            "samples": min(FRAME_SAMPLES, count - number * FRAME_SAMPLES),
+            "frame_size": FRAME.size + slices.size,
+            "history": state[:4],
+            "weights": state[4:],
         }
-        words = []
-        for at in range(0, len(frame), SLICE_SAMPLES):
-            word, scale = encode_slice(frame[at : at + SLICE_SAMPLES], predictor, scale)
-            words.append(word)
-        parts += [FRAME.pack(header), SLICE.pack({"word": np.array(words, np.uint64)}, len(words))]
+        parts += [FRAME.pack(header), slices.tobytes()]
     return b"".join(parts)
+
+
+def encode_slices(
+    samples: npt.NDArray[np.int32], states: npt.NDArray[np.int32], words: npt.NDArray[np.uint8]
+) -> None:
+    """Fill the slices, and the predictor's state before each frame: the kernel's reference."""
+    predictor, scale = Predictor(), 0
+    values: list[int] = samples.tolist()
+    for number in range(len(words)):
+        if number % FRAME_SLICES == 0:
+            state = (*predictor.history, *predictor.weights)
+            states[number // FRAME_SLICES] = [wrap(value, 32) for value in state]
+        start = number * SLICE_SAMPLES
+        word, scale = encode_slice(values[start : start + SLICE_SAMPLES], predictor, scale)
+        words[number] = tuple(word.to_bytes(SLICE.size, "big"))
 
 
 def unpack_qoa(data: bytes, total: int, offset: int, name: str) -> Samples:

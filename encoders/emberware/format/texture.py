@@ -1,7 +1,8 @@
 """`.ewztex`: width, height, and pixels as RGBA8 or as BC7 blocks, rows from top to bottom.
 
 The file does not say which of the two it holds. Its size does, because BC7 is only written for
-sides that are multiples of four.
+sides that are multiples of four. BC5 blocks are of the same size as those of BC7: only a ROM tells
+the two apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U16
 
 SIDE_LIMIT = 65535
-RGBA8, BC7 = "rgba8", "bc7"
+RGBA8, BC7, BC5 = "rgba8", "bc7", "bc5"
 
 # fmt: off
 TEXTURE_HEADER = Layout("Texture header", 4,

@@ -1,1 +1,1 @@
-"""Sounds: resampling."""
+"""Sounds: resampling, SPU-ADPCM."""

@@ -1,7 +1,7 @@
 """A sound as samples, and what targets do to it: mix, resample, quantise.
 
 Samples are doubles in which full scale is 1, shaped (frames, channels), so a 16-bit sound at the
-right rate comes through bit for bit. Sounds have one or two channels.
+right rate comes through bit for bit.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.audio.resample import Samples, resample
+from encoders.kit.audio.resample import MAX_AMPLITUDE, Samples, resample
+from encoders.kit.error import EncodeError
 
 _FULL_SCALE = 32768
 
 
 @dataclass(frozen=True)
 class Sound:
-    """Samples of one or two channels at a rate in Hz."""
+    """Samples of one or more channels at a rate in Hz."""
 
     rate: int
     samples: Samples
@@ -36,8 +37,23 @@ def mix_to_mono(sound: Sound) -> Sound:
     """Return the mean of the channels."""
     if sound.samples.shape[1] == 1:
         return sound
-    mean = (sound.samples[:, :1] + sound.samples[:, 1:]) * 0.5
-    return Sound(sound.rate, mean)
+    # One channel after the other: numpy's own sum may add in another order on another machine.
+    total = sound.samples[:, :1].copy()
+    for channel in range(1, sound.samples.shape[1]):
+        total += sound.samples[:, channel : channel + 1]
+    return Sound(sound.rate, total / sound.samples.shape[1])
+
+
+def refuse_wild_samples(samples: Samples, form: str, name: str) -> None:
+    """Refuse (frames, channels) samples of a file that are no numbers or far too loud."""
+    good = (np.abs(samples) <= MAX_AMPLITUDE).all(axis=1)
+    if not good.all():
+        worst = int(np.argmin(good))
+        raise EncodeError(
+            f"the {form} holds a sample that is no number or far too loud",
+            {"file": name, "frame": worst, "value": ", ".join(map(str, samples[worst]))}
+            | {"allowed": f"-{MAX_AMPLITUDE} to {MAX_AMPLITUDE}, where 1 is full scale"},
+        )
 
 
 def convert_rate(sound: Sound, rate: int) -> Sound:

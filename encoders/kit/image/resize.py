@@ -7,7 +7,8 @@ Colour is weighted by alpha, so that the colour of transparent texels does not b
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,11 @@ from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.srgb import from_linear, to_linear
 
 _Sums: TypeAlias = npt.NDArray[Any]
+_Planes: TypeAlias = npt.NDArray[np.uint8]
+_Convert: TypeAlias = Callable[[_Planes], npt.NDArray[Any]]
+
+# Texels whose values are summed at a time.
+STRIP_TEXELS = 1 << 18
 
 
 def resize_colour(image: Rgba8, width: int, height: int) -> Rgba8:
@@ -27,7 +33,7 @@ def resize_colour(image: Rgba8, width: int, height: int) -> Rgba8:
 def resize_linear(image: Rgba8, width: int, height: int) -> Rgba8:
     """Resize an RGBA8 picture, averaging its sRGB colours in linear light."""
     planes = _planes(image)
-    rgb, alpha = _weighted_means(to_linear(planes[:3]), planes[3:], width, height)
+    rgb, alpha = _weighted_means(planes[:3], planes[3:], width, height, to_linear)
     return _picture(from_linear(rgb), alpha)
 
 
@@ -37,9 +43,10 @@ def resize_normals(image: Rgba8, width: int, height: int) -> Rgba8:
     Vectors that cancel out become the flat normal (128, 128, 255). Alpha is averaged as it is.
     """
     planes = _planes(image)
+    size = _Size(planes.shape[1], planes.shape[2], width, height)
     # Doubled, so that the zero of the vectors, 127.5, is an integer.
-    total, _ = _sums(2 * planes[:3].astype(np.int64) - 255, width, height)
-    alpha = _rounded(*_sums(planes[3:].astype(np.int64), width, height))
+    total, _ = _strip_sums(lambda rows: 2 * planes[:3, rows].astype(np.int64) - 255, size)
+    alpha = _rounded(*_strip_sums(lambda rows: planes[3:, rows].astype(np.int64), size))
     # IEEE 754 requires correctly rounded roots and quotients, so all machines agree.
     x, y, z = total.astype(np.float64)
     length = np.sqrt(x * x + y * y + z * z)
@@ -62,28 +69,86 @@ def _picture(rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.integer]) -> Rg
 
 
 def _weighted_means(
-    rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
+    rgb: _Planes, alpha: _Planes, width: int, height: int, convert: _Convert = np.asarray
 ) -> tuple[_Sums, _Sums]:
-    """Return the means of colour, weighted by alpha, and the means of alpha."""
-    dtype = _sum_dtype(rgb, alpha, width, height)
-    colour: _Sums = rgb.astype(dtype)
+    """Return the means of colour, weighted by alpha, and the means of alpha.
+
+    `convert` gives the values of colours that are averaged.
+    """
+    dtype = _sum_dtype(convert(rgb[:, :1, :1]), alpha, width, height)
+
+    def colour(rows: slice) -> _Sums:
+        return convert(rgb[:, rows]).astype(dtype)
+
+    def opacity(rows: slice) -> _Sums:
+        return alpha[:, rows].astype(dtype)
+
+    size = _Size(alpha.shape[1], alpha.shape[2], width, height)
     if (alpha == 255).all():
-        means = _rounded(*_sums(colour, width, height))
+        means = _rounded(*_strip_sums(colour, size))
         return means, np.full((1, height, width), 255, dtype)
-    opacity: _Sums = alpha.astype(dtype)
-    alpha_sum, weight = _sums(opacity, width, height)
-    visible, _ = _sums(colour * opacity, width, height)
+    alpha_sum, weight = _strip_sums(opacity, size)
+    visible, _ = _strip_sums(lambda rows: colour(rows) * opacity(rows), size)
     means = _rounded(visible, np.maximum(alpha_sum, 1))
     # Where all texels are transparent there is no weight: average the colours unweighted.
     is_clear = alpha_sum[0] == 0
     if is_clear.any():
-        plain = _rounded(*_sums(colour, width, height))
+        plain = _rounded(*_strip_sums(colour, size))
         means[:, is_clear] = plain[:, is_clear]
     return means, _rounded(alpha_sum, weight)
 
 
+class _Size(NamedTuple):
+    """Rows and columns of a source, and the size to which it is resized."""
+
+    rows: int
+    columns: int
+    width: int
+    height: int
+
+
+def _strip_sums(make: Callable[[slice], _Sums], size: _Size) -> tuple[_Sums, int]:
+    """Return the sums of values that are made for some rows at a time.
+
+    The sums are exact, so they may be taken in parts; all values of a large picture at once would
+    take many times the memory of its bytes.
+    """
+    factor, rest = divmod(size.rows, size.height)
+    rows = _strip_rows(factor, size) if factor and not rest else size.rows
+    if rows == size.rows:
+        return _sums(make(slice(None)), size.width, size.height)
+    # Strips of several target rows, or several strips of one target row.
+    each, parts = max(1, rows // factor), max(1, factor // rows)
+    strips = [
+        _sums(make(slice(start, start + rows)), size.width, each)[0]
+        for start in range(0, size.rows, rows)
+    ]
+    found = np.concatenate(strips, axis=1)
+    weight = factor * _axis_weight(size.columns, size.width)
+    return (_shrink_whole(found, 1, parts) if parts > 1 else found), weight
+
+
+def _strip_rows(factor: int, size: _Size) -> int:
+    """Return how many rows are summed at a time: a part or a multiple of `factor`."""
+    wanted = max(1, STRIP_TEXELS // size.columns)
+    if wanted >= size.rows:
+        return size.rows
+    if wanted < factor:
+        # A part that leaves no rest; where there is none but single rows, a whole row of targets.
+        return next((one for one in range(wanted, 1, -1) if factor % one == 0), factor)
+    each = wanted // factor
+    return factor * next(one for one in range(each, 0, -1) if size.height % one == 0)
+
+
+def _axis_weight(source: int, target: int) -> int:
+    """Return the total weight of a target texel along one axis: see `_axis_sums`."""
+    if target > source:
+        return 2 * target
+    return source if source % target else source // target
+
+
 def _sum_dtype(
-    rgb: npt.NDArray[np.integer], alpha: npt.NDArray[np.uint8], width: int, height: int
+    rgb: npt.NDArray[np.integer], alpha: _Planes, width: int, height: int
 ) -> type[np.int32 | np.int64]:
     """Return int32, which is twice as fast, where doubled sums fit it, else int64."""
     down, rest_y = divmod(alpha.shape[1], height)

@@ -6,10 +6,10 @@ Sums are taken in a fixed order, so that every machine makes the same triangles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
+
+from encoders.kit.mesh.ear_clipping import Point, TooManyTestsError, clip_ears
 
 # The time of ear clipping grows with the square of the number of corners. This is the sum of the
 # squares that a file may have: one polygon of 4,000 corners, or 160,000 of ten.
@@ -19,8 +19,6 @@ FOLD_TOLERANCE = 1e-6
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
-Point = tuple[float, float]
-Triangle = tuple[int, int, int]
 
 
 class EarWorkError(ValueError):
@@ -53,8 +51,15 @@ def triangulate(
     for number, start in zip(folded[~is_quad].tolist(), starts[~is_quad].tolist(), strict=True):
         polygon = corners[start, 0] + np.arange(sizes[number])
         points = flatten(vertices[rows[polygon]].astype(np.float64), normals[number])
-        corners[start : start + len(polygon) - 2] = polygon[np.array(clip_ears(points))]
+        corners[start : start + len(polygon) - 2] = polygon[_clip(points, number)]
     return corners, face
+
+
+def _clip(points: list[Point], number: int) -> Integers:
+    try:
+        return np.array(clip_ears(points))
+    except TooManyTestsError as error:
+        raise EarWorkError(number) from error
 
 
 def _check_work(sizes: Integers, folded: Integers) -> None:
@@ -122,58 +127,3 @@ def flatten(points: Doubles, normal: Doubles) -> list[Point]:
     if normal[axis] < 0:
         across, up = up, across
     return list(zip(points[:, across].tolist(), points[:, up].tolist(), strict=True))
-
-
-def clip_ears(points: Sequence[Point]) -> list[Triangle]:
-    """Split a simple counter-clockwise polygon into triangles that do not overlap.
-
-    A polygon that crosses itself is split too, but its triangles may overlap.
-    """
-    ring = list(range(len(points)))
-    is_ear = [_is_ear(points, ring, place) for place in range(len(ring))]
-    triangles = []
-    while len(ring) > 3:
-        place = _pick(points, ring, is_ear)
-        triangles.append(_lowest_first(ring[place - 1], ring[place], ring[(place + 1) % len(ring)]))
-        del ring[place], is_ear[place]
-        # Cutting an ear changes only its two neighbours.
-        for neighbour in (place - 1, place % len(ring)):
-            is_ear[neighbour] = _is_ear(points, ring, neighbour)
-    return [*triangles, _lowest_first(*ring)]
-
-
-def _pick(points: Sequence[Point], ring: list[int], is_ear: list[bool]) -> int:
-    """Return the position of an ear, or 0; test all corners again if none is known."""
-    if True not in is_ear:
-        is_ear[:] = [_is_ear(points, ring, place) for place in range(len(ring))]
-    return is_ear.index(True) if True in is_ear else 0
-
-
-def _is_ear(points: Sequence[Point], ring: list[int], place: int) -> bool:
-    """Tell whether a corner is convex and no other corner of the ring lies in its triangle."""
-    before, tip, after = ring[place - 1], ring[place], ring[(place + 1) % len(ring)]
-    a, b, c = points[before], points[tip], points[after]
-    if _turn(a, b, c) <= 0:
-        return False
-    low_x, _, high_x = sorted((a[0], b[0], c[0]))
-    low_y, _, high_y = sorted((a[1], b[1], c[1]))
-    # Most corners are ruled out by one comparison before the three turns.
-    near = [points[i] for i in ring if low_x <= points[i][0] <= high_x]
-    return not any(
-        _turn(a, b, p) >= 0 and _turn(b, c, p) >= 0 and _turn(c, a, p) >= 0
-        for p in near
-        # Corners at the same point as the ear's own do not block it: holes are joined by such
-        # bridges.
-        if low_y <= p[1] <= high_y and p not in (a, b, c)
-    )
-
-
-def _turn(a: Point, b: Point, c: Point) -> float:
-    """Return twice the signed area of a triangle, positive if it is counter-clockwise."""
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def _lowest_first(a: int, b: int, c: int) -> Triangle:
-    """Rotate a triangle so that its lowest index comes first."""
-    low = min(a, b, c)
-    return (a, b, c) if a == low else (b, c, a) if b == low else (c, a, b)

@@ -26,11 +26,13 @@
 
 /* KERNEL(name, what it guarantees); the function is kernel_<name>. */
 #define KERNELS                                                                                   \
+    KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \
+    KERNEL(qoa_encode, "Encode 16-bit samples as QOA slices, and the state before each frame.")   \
     KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);

@@ -17,10 +17,15 @@ from encoders.kit.warning import grouped
 def find_image_format(data: bytes, name: str) -> SourceFormat | None:
     """Return the format whose magic the bytes have, or one without magic that the name has."""
     for one in IMAGE_FORMATS:
-        if one.magic and all(data.startswith(magic, offset) for offset, magic in one.magic):
+        if one.magic and _has_magic(data, one):
             return one
     named = format_of(name)
     return named if named in IMAGE_FORMATS and not named.magic else None
+
+
+def _has_magic(data: bytes, form: SourceFormat) -> bool:
+    whole = all(data.startswith(magic, offset) for offset, magic in form.magic)
+    return whole or data.startswith(form.other_magic)
 
 
 def image_format(data: bytes, name: str) -> SourceFormat:

@@ -22,12 +22,19 @@ class SourceFormat:
     - `model`: (inputs, source, split, with_materials) -> Model;
     - `image`: (data, name) -> RGBA8 array, top row first. Where `image_warns` is set it also takes
       a function to call with each warning about a fault that does not change pixels;
-    - `sound`: (data, name) -> Sound;
-    - `convert`: (data, name) -> GLB. It runs in a process of its own, because its library may
-      crash. A format that is converted declares no other function: it is taken as glTF.
+    - `sound`: (data, name, warn) -> Sound, where `warn` takes warnings;
+    - `tracker`: (data, name) -> the module of that format, recognised by its magic;
+    - `convert`: (data, name) -> GLB. Where `convert_warns` is set it also takes a function to call
+      with each thing that is lost. It runs in a process of its own, because its library may
+      crash. A format that is converted declares no other function but `layers`: it is taken as
+      glTF;
+    - `layers`: (data, name) -> a survey whose `refs` are the files that this one is composed
+      with. Then `convert` is (files, name, with_data) -> (GLB, warnings): `files` are the source
+      and all its layers by path, and without data the GLB only has to be good for a survey.
 
-    An image is recognised by its `magic`, all of it, because names inside a model may be wrong
-    or missing; a format without magic is recognised by its suffix. `percent_encoded` tells how
+    An image is recognised by its `magic`, all of it, or by one of `other_magic`, which its file
+    begins with instead, because names inside a model may be wrong or missing; a format without
+    magic is recognised by its suffix. `percent_encoded` tells how
     files are named inside. `package` is an optional library that the functions import, and `extra`
     the extra of this project that installs it.
     """
@@ -39,8 +46,12 @@ class SourceFormat:
     image: str = ""
     image_warns: bool = False
     sound: str = ""
+    tracker: str = ""
     convert: str = ""
+    convert_warns: bool = False
+    layers: str = ""
     magic: tuple[Magic, ...] = ()
+    other_magic: tuple[bytes, ...] = ()
     percent_encoded: bool = False
     package: str = ""
     extra: str = ""

@@ -1,24 +1,20 @@
 """Images opened by their content: a file, or bytes inside a model, to RGBA8.
 
-The one rule: the result is what the file's numbers say - no colour management, no orientation
-from metadata, no premultiplication; a file whose pixels are damaged is refused.
+The one rule: the result is what the file's numbers say - no colour management, no premultiplying;
+the orientation that the file declares is applied; a file whose pixels are damaged is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from encoders.kit.source.content import content_warning, image_format
 from encoders.kit.source.registry import load_reader
+from encoders.kit.warning import Warn
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-
-# Takes what a user should know of an image that was read in spite of a fault.
-Warn: TypeAlias = "Callable[[str], object]"
 
 
 def open_image(data: bytes, name: str, warn: Warn | None = None) -> npt.NDArray[np.uint8]:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from encoders.kit.error import EncodeError
 from encoders.kit.source.format import SourceFormat
 
-Capability = Literal["model", "image", "sound", "convert", "survey"]
+Capability = Literal["model", "image", "sound", "tracker", "convert", "layers", "survey"]
 
 PACKAGE = "encoders.kit.source"
 REGISTRY = f"{PACKAGE}.registry"
@@ -33,12 +33,16 @@ OPENERS: Mapping[str, Capability] = MappingProxyType(
         f"{PACKAGE}.image": "image",
         f"{PACKAGE}.image_survey": "survey",
         f"{PACKAGE}.sound": "sound",
+        f"{PACKAGE}.tracker": "tracker",
+        f"{PACKAGE}.tracker_survey": "survey",
         f"{PACKAGE}.conversion": "convert",
     }
 )
-BY_CONTENT = (f"{PACKAGE}.image", f"{PACKAGE}.image_survey")
 IMAGE_SURVEY = f"{PACKAGE}.image_survey:survey_image"
+TRACKER_SURVEY = f"{PACKAGE}.tracker_survey:survey_tracker"
 CONVERSION_SURVEY = f"{PACKAGE}.conversion_survey:survey_converted"
+COMPOSITION_SURVEY = f"{PACKAGE}.conversion_survey:survey_composed"
+LAYER_SURVEY = f"{PACKAGE}.conversion_survey:survey_layers"
 
 
 def find_formats(package: str = PACKAGE) -> dict[str, SourceFormat]:
@@ -65,6 +69,17 @@ MODULES: Mapping[str, SourceFormat] = MappingProxyType(find_formats())
 FORMATS: tuple[SourceFormat, ...] = tuple(MODULES.values())
 SUFFIXES: Mapping[str, SourceFormat] = MappingProxyType(index_suffixes(FORMATS))
 IMAGE_FORMATS = tuple(one for one in FORMATS if one.image)
+TRACKER_FORMATS = tuple(one for one in FORMATS if one.tracker)
+# Openers that recognise files by content, and the formats that they choose from: a suffix does not
+# tell which decoder will run.
+BY_CONTENT: Mapping[str, tuple[SourceFormat, ...]] = MappingProxyType(
+    {
+        f"{PACKAGE}.image": IMAGE_FORMATS,
+        f"{PACKAGE}.image_survey": IMAGE_FORMATS,
+        f"{PACKAGE}.tracker": TRACKER_FORMATS,
+        f"{PACKAGE}.tracker_survey": TRACKER_FORMATS,
+    }
+)
 
 
 def suffix_of(path: str) -> str:
@@ -118,15 +133,35 @@ def sound_suffixes() -> tuple[str, ...]:
     return tuple(sorted(suffix for suffix, one in SUFFIXES.items() if one.sound))
 
 
+def tracker_suffixes() -> tuple[str, ...]:
+    """List the suffixes of what can be opened as a tracker's module."""
+    return tuple(sorted(suffix for suffix, one in SUFFIXES.items() if one.tracker))
+
+
 def survey_functions() -> dict[str, str]:
     """Name the function that surveys the files of each suffix."""
     return {suffix: name for suffix, one in SUFFIXES.items() if (name := _survey_function(one))}
 
 
+def layer_functions() -> dict[str, str]:
+    """Name the function that lists the layers of a file, for each suffix of composed formats."""
+    return {suffix: LAYER_SURVEY for suffix, one in SUFFIXES.items() if one.layers}
+
+
+def is_composed(path: str) -> bool:
+    """Tell whether a file is composed with other files, its layers."""
+    found = format_of(path)
+    return found is not None and bool(found.layers)
+
+
 def _survey_function(one: SourceFormat) -> str:
+    if one.layers:
+        return COMPOSITION_SURVEY
     if one.convert:
         # A survey of the result of the conversion, so that plans see only glTF.
         return CONVERSION_SURVEY
+    if one.tracker:
+        return TRACKER_SURVEY
     return IMAGE_SURVEY if one.image else one.survey
 
 
@@ -163,8 +198,8 @@ def modules_loaded_by(modules: Collection[str], suffixes: Iterable[str]) -> set[
     chosen |= {one for suffix in known if (one := format_read(f"x{suffix}"))}
     found = _declarations(chosen | set(IMAGE_FORMATS) if CONTENT in modules else chosen)
     for opener in OPENERS.keys() & modules:
-        # An image is recognised by content, so its suffix does not tell which decoder will run.
-        formats = set(IMAGE_FORMATS) if opener in BY_CONTENT else chosen
+        formats = set(BY_CONTENT.get(opener, chosen))
+        found |= _declarations(formats)
         functions = {getattr(one, OPENERS[opener]) for one in formats} - {""}
         found |= {function.partition(":")[0] for function in functions}
     return found

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from encoders.kit.image.pixel import ABGR1555, decode_words
 from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.format import (
-    PAGE_HEIGHT,
     VRAM_HEIGHT,
     VRAM_WIDTH,
     Area,
-    Splashpack,
+    Atlas,
+    Clut,
     Words,
 )
 
@@ -22,23 +23,38 @@ FREE = (24, 24, 24)
 TAKEN = (0, 0, 96)
 
 
-def build_vram(pack: Splashpack) -> Words:
+class VramContent(Protocol):
+    """What is uploaded to VRAM."""
+
+    @property
+    def atlases(self) -> Sequence[Atlas]:
+        """The words of textures."""
+        ...
+
+    @property
+    def cluts(self) -> Sequence[Clut]:
+        """The palettes."""
+        ...
+
+
+def build_vram(pack: VramContent) -> Words:
     """Return the words of VRAM, of the shape (512, 1024); words that are not uploaded are 0."""
     vram = np.zeros((VRAM_HEIGHT, VRAM_WIDTH), np.uint16)
     for atlas in pack.atlases:
-        vram[atlas.y : atlas.y + PAGE_HEIGHT, atlas.x : atlas.x + atlas.width] = atlas.words
+        left, top, right, bottom = atlas.area
+        vram[top:bottom, left:right] = atlas.words
     for clut in pack.cluts:
         left, top, right, _ = clut.area
         vram[top, left:right] = clut.words
     return vram
 
 
-def upload_areas(pack: Splashpack) -> list[Area]:
+def upload_areas(pack: VramContent) -> list[Area]:
     """Return the rectangles that are uploaded."""
     return [*(atlas.area for atlas in pack.atlases), *(clut.area for clut in pack.cluts)]
 
 
-def draw_vram(pack: Splashpack, taken: Iterable[Area]) -> bytes:
+def draw_vram(pack: VramContent, taken: Iterable[Area]) -> bytes:
     """Draw VRAM as a PNG of 1024 x 512, a pixel for each word."""
     pixels = np.full((VRAM_HEIGHT, VRAM_WIDTH, 3), FREE, np.uint8)
     for left, top, right, bottom in taken:

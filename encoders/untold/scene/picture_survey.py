@@ -8,10 +8,12 @@ external buffer) counts as one of its own. Nothing heavy is imported: this runs 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.isolate import isolated
+from encoders.kit.isolate import isolated, prepared_by
+from encoders.kit.source.conversion_survey import load_for_survey
 from encoders.kit.source.gltf.document.container import decode_container
 from encoders.kit.source.gltf.document.spec import decode_document
 from encoders.kit.source.gltf.document.uri import decode_data_uri, is_data_uri
@@ -38,6 +40,16 @@ def survey_gltf_pictures(data: bytes, name: str) -> dict[str, Any]:
         if content is not None:
             image[DIGEST] = _digest(content)
     return survey
+
+
+@prepared_by(load_for_survey)
+@isolated
+def survey_composed_pictures(data: bytes, name: str, layers: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the same survey of a source that is composed of layers."""
+    from encoders.kit.source.conversion import compose
+
+    glb, _ = compose({**layers, name: data}, name, with_data=False)
+    return survey_gltf_pictures(glb, name)
 
 
 @isolated

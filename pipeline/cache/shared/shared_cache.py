@@ -39,6 +39,7 @@ from pipeline.cache.shared.pending import Pending
 from pipeline.cache.shared.upload import Uploads
 from pipeline.output import Output
 from pipeline.size import format_bytes
+from pipeline.timeline import LOOK_UPS, UPLOADS, Timeline
 
 BLOB_BYTES = 1 << 32  # of a blob whose size is not known beforehand
 
@@ -47,6 +48,9 @@ def open_shared(root: str, pending: Pending | None = None) -> SharedCache | None
     """Open the shared cache that a project is set to use; None where it uses none."""
     address = find_address(root)
     return SharedCache(address, pending) if address else None
+
+
+SHOWN_DIGITS = 12  # of a fingerprint, in a trace
 
 
 class SharedCache:
@@ -60,6 +64,7 @@ class SharedCache:
         self.breaker = Breaker(address.patience_seconds or PATIENCE_SECONDS)
         self.client = Client(address, self.breaker)
         self.breaker.when_tripped(self.client.close)
+        self.timeline = Timeline()
         self.nodes = 0
         self.unsigned = 0
         self.no_uploads = "" if address.writes else "it is read only"
@@ -67,7 +72,7 @@ class SharedCache:
         self._fetched: set[str] = set()  # the server has these: they are not uploaded again
         self._unsendable: set[str] = set()  # trying these again in the next run is no use
         self._lock = threading.Lock()
-        self._uploads = Uploads(self.upload)
+        self._uploads = Uploads(self._timed_upload)
         self.breaker.when_tripped(self._uploads.give_up)
 
     @property
@@ -82,7 +87,8 @@ class SharedCache:
 
     def fetch(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
         """Fetch a node's result into the local cache; return whether it is there now."""
-        is_there = self.bring(fingerprint, outputs, cache)
+        with self.timeline.span(LOOK_UPS, fingerprint[:SHOWN_DIGITS]):
+            is_there = self.bring(fingerprint, outputs, cache)
         with self._lock:
             self.nodes += is_there
         return is_there
@@ -131,6 +137,10 @@ class SharedCache:
             cache.store_object(one.sha, data)
             inline.pop(one.role, None)
         return True
+
+    def _timed_upload(self, fingerprint: str, cache: Cache) -> bool:
+        with self.timeline.span(UPLOADS, fingerprint[:SHOWN_DIGITS]):
+            return self.upload(fingerprint, cache)
 
     def upload(self, fingerprint: str, cache: Cache) -> bool:
         """Send a result of the local cache; return whether the server has it now."""

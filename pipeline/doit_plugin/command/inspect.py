@@ -13,6 +13,7 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
+from encoders.kit.source.registry import is_composed
 from encoders.kit.view.request import ViewRequest
 from pipeline.content.code import add_project_encoders, load_function
 from pipeline.content.source import refuse_pointer
@@ -21,6 +22,7 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.view_option import opt_view, parse_request
 from pipeline.plan.file_view import load_view, siblings_of
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
+from pipeline.plan.survey import read_layers
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
 from pipeline.size import format_bytes
@@ -151,7 +153,14 @@ def survey_source(data: bytes, path: str, origin: Origin | None) -> Mapping[str,
 
 def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
     """Survey a source with one function."""
-    found: Mapping[str, Any] = call(dotted, data, path)
+    found: Mapping[str, Any]
+    if is_composed(path):
+        root, name = os.getcwd(), os.path.relpath(path).replace(os.sep, "/")
+        if name.startswith("../"):  # its layers are those of its own folder
+            root, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path)
+        found = call(dotted, data, name, read_layers(root, data, name))
+    else:
+        found = call(dotted, data, path)
     return found
 
 

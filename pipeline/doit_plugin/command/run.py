@@ -22,6 +22,7 @@ from pipeline.doit_plugin.machine_option import (
     worker_count,
 )
 from pipeline.doit_plugin.reporter import Reporter
+from pipeline.doit_plugin.result_option import RESULT_OPTIONS, ResultFiles, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
@@ -84,6 +85,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         opt_scheduler,
         opt_strict,
         opt_strict_group,
+        *RESULT_OPTIONS,
     )
 
     def parse_execute(self, in_args: Sequence[str]) -> int:
@@ -128,6 +130,9 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         strict: bool = False,
         strict_group: Sequence[str] = (),
         memory: int = 0,
+        json: str = "",
+        junit: str = "",
+        trace: str = "",
     ) -> int:
         session: Session = self.loader.session
         with ExitStack() as stack:
@@ -153,11 +158,16 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 options |= {"verbosity": verbosity, "session": session, "workers": workers}
             output = Stream(verbosity, force_verbosity)
             runner = BuildRunner(self.dep_manager, kind(stream, options), continue_, always, output)
+            if not issubclass(kind, Reporter):  # it does not know that files were removed
+                stack.callback(_name_removed, session)
             runner.session, runner.worker_count, runner.cluster = session, count, cluster
             # The memory of a cluster's machines is not ours to measure.
             runner.memory_limit = None if cluster else memory_limit(session, memory)
-            result: int = runner.run_all(self.control.task_dispatcher())
-            return result
+            runner.source_results = self.loader.source_results
+            files = ResultFiles(json, junit, trace)
+            with writing_results(session, files) as results:
+                results.exit_code = runner.run_all(self.control.task_dispatcher())
+            return results.exit_code
 
     def _run_target_command(self) -> int:
         """Run the command that a target declares and the first word of the line names."""
@@ -185,6 +195,14 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _name_removed(session: Session) -> None:
+    """Name the stale outputs that were removed, whichever reporter there is."""
+    from pipeline.report.summary import removed_lines
+
+    for line in removed_lines(session.log) if session.log else ():
+        print(line, file=sys.stderr)
 
 
 def _find_switch(session: Session, key: str, default: bool) -> bool:
@@ -218,6 +236,9 @@ def _open_shared(session: Session) -> Any:
         from pipeline.cache.shared.shared_cache import open_shared
 
         project = session.project
-        return open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
+        shared = open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
+        if shared is not None:
+            shared.timeline = project.timeline
+        return shared
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None

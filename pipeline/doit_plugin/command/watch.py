@@ -19,6 +19,7 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.content.module import PACKAGE
 from pipeline.disk.file import read_if_there
+from pipeline.doit_plugin.backend import FILE, Backend
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
@@ -233,7 +234,9 @@ def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str
         known = known_names(session)
         left = [name for name in names if stem_of(name) in known]
         chosen = session.choose(left) if left or not names else []
-        stems = [stem for stem in chosen if is_concerned(project, stem, changed)]
+        # Any manifest may have sources that own tasks make from such a file.
+        is_made_from = not Backend(f"{root}/{FILE}").made_from().isdisjoint(changed)
+        stems = [stem for stem in chosen if is_made_from or is_concerned(project, stem, changed)]
     wanted = [name for stem in stems for name in names_in(stem, left)]
     return wanted or None
 
@@ -259,6 +262,9 @@ def is_concerned(project: Project, stem: str, changed: Iterable[str]) -> bool:
     """
     record = project.state.manifest(stem)
     if record is None or record.digest != project.manifests.digest(stem):
+        # Until a text that is no TOML is edited, no other file can mend it.
+        if not project.manifests.is_toml(stem):
+            return project.manifests.file(stem) in set(changed)
         return bool(without_outputs(project, changed))
     # Modules of an installed Cartwright keep their absolute paths, and are not watched.
     files = {path.removeprefix(f"{project.root}/") for path, _ in record.modules}

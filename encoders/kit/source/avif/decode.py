@@ -11,5 +11,4 @@ from encoders.kit.source.pillow import decode_with_pillow
 
 def decode_avif(data: bytes, name: str) -> npt.NDArray[np.uint8]:
     """Return a still AVIF as RGBA8."""
-    width, height, _ = avif_header(data, name)
-    return decode_with_pillow(data, name, "AVIF", (width, height))
+    return decode_with_pillow(data, name, "AVIF", avif_header(data, name))

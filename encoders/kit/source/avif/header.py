@@ -1,31 +1,28 @@
-"""The header of an AVIF: size and whether there is alpha.
+"""The header of an AVIF: size, alpha and orientation.
 
 An AVIF is a tree of boxes. The box `meta` has a list of properties and says which of them belong
-to the primary picture; one of these is its size. It needs the standard library only, because
+to the primary picture; its size and how it is turned are among these. EXIF data counts for
+nothing here: the format says so. It needs the standard library only, because
 surveys use it where nothing heavy may be imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.image_header import ImageHeader
 from encoders.kit.source.image_limit import check_image_size
+from encoders.kit.source.tag_directory import UPRIGHT
 
 FULL_BOX_BYTES = 4  # version and flags before the body of some boxes
 _LARGE_INDEX = 0x01
+# EXIF's orientation by quarter turns against the clock, and by the axis of a mirror after that:
+# none, top to bottom, left to right.
+_ORIENTATIONS = ((1, 4, 2), (8, 5, 7), (3, 2, 4), (6, 7, 5))
 
 
-class AvifHeader(NamedTuple):
-    """Width and height in pixels, and whether pixels can be transparent."""
-
-    width: int
-    height: int
-    has_alpha: bool
-
-
-def avif_header(data: bytes, name: str) -> AvifHeader:
+def avif_header(data: bytes, name: str) -> ImageHeader:
     """Return the header of an AVIF; a damaged or oversized one is refused."""
     try:
         header = _decode(data)
@@ -36,17 +33,24 @@ def avif_header(data: bytes, name: str) -> AvifHeader:
     return header
 
 
-def _decode(data: bytes) -> AvifHeader:
+def _decode(data: bytes) -> ImageHeader:
     meta = dict(_boxes(dict(_boxes(data))[b"meta"][FULL_BOX_BYTES:]))
     properties = dict(_boxes(meta[b"iprp"]))
     listed = list(_boxes(properties[b"ipco"]))
     own = _associations(properties[b"ipma"])[_primary(meta[b"pitm"])]
-    sizes = [listed[number - 1][1] for number in own if listed[number - 1][0] == b"ispe"]
-    width, height = (_number(sizes[0], at, 4) for at in (4, 8))
+    primary = dict(reversed([listed[number - 1] for number in own]))  # the first of a kind counts
+    width, height = (_number(primary[b"ispe"], at, 4) for at in (4, 8))
     if not width or not height:
         raise ValueError(f"size {width} x {height}")
     has_alpha = any(kind == b"auxC" and b"alpha" in body for kind, body in listed)
-    return AvifHeader(width, height, has_alpha)
+    return ImageHeader(width, height, has_alpha, _orientation(primary))
+
+
+def _orientation(primary: dict[bytes, bytes]) -> int:
+    """Return how the primary picture is turned and mirrored."""
+    turns = primary[b"irot"][0] & 3 if b"irot" in primary else 0
+    mirror = 1 + (primary[b"imir"][0] & 1) if b"imir" in primary else 0
+    return _ORIENTATIONS[turns][mirror] if turns or mirror else UPRIGHT
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from encoders.kit.source.avif.header import avif_header
+from encoders.kit.source.image_header import survey_header
 
 
 def survey_avif(data: bytes, name: str) -> dict[str, object]:
     """Return `format`, `width`, `height` and `has_alpha` from the header."""
-    return {"format": "avif", **avif_header(data, name)._asdict()}
+    return survey_header("AVIF", avif_header(data, name))

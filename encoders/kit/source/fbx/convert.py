@@ -13,18 +13,19 @@ import ufbx
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.fbx.animation import convert_clips
-from encoders.kit.source.fbx.library import items, quaternion, vector
+from encoders.kit.source.fbx.library import items, mesh_name, quaternion, vector
 from encoders.kit.source.fbx.material import Materials
 from encoders.kit.source.fbx.mesh import Meshes
-from encoders.kit.source.fbx.skin import Skins
+from encoders.kit.source.fbx.skin import Skins, Warn
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.signature import describe_content
+from encoders.kit.warning import grouped
 
 
-def convert_fbx(data: bytes, name: str) -> bytes:
-    """Return a GLB with everything of an FBX file that targets can use."""
+def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
+    """Return a GLB with everything of an FBX file that targets can use; warn of what it loses."""
     try:
         scene = ufbx.load_memory(
             data,
@@ -41,21 +42,23 @@ def convert_fbx(data: bytes, name: str) -> bytes:
             geometry_transform_handling=ufbx.GeometryTransformHandling.MODIFY_GEOMETRY,
             normalize_normals=True,
         )
-        return _convert(scene, name)
+        return _convert(scene, name, lambda text: warn(f"{name}: {text}"))
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
         facts["looks like"] = describe_content(data)
         raise EncodeError("the FBX is damaged or of an unknown kind", facts) from error
 
 
-def _convert(scene: Any, name: str) -> bytes:
+def _convert(scene: Any, name: str, warn: Warn) -> bytes:
     glb = GlbBuilder()
     records = items(scene.nodes)
     # Skins and materials first: meshes refer to both by number.
-    skins = Skins(scene, glb)
+    skins = Skins(scene, glb, warn)
     materials = Materials(scene, glb)
     meshes = Meshes(glb, skins, materials, name)
     nodes = tuple(_node(node, meshes) for node in records)
+    for mesh in items(scene.meshes):
+        _warn_of_shapes(mesh, warn)
     document = spec.Document(
         asset=spec.Asset(version="2.0"),
         extensions_used=(TEXTURE_TRANSFORM,) if materials.has_transforms else (),
@@ -69,6 +72,13 @@ def _convert(scene: Any, name: str) -> bytes:
         animations=convert_clips(scene, glb),
     )
     return glb.finish(document)
+
+
+def _warn_of_shapes(mesh: Any, warn: Warn) -> None:
+    channels = [len(items(one.channels)) for one in items(mesh.blend_deformers)]
+    if sum(channels):
+        text = f'mesh "{mesh_name(mesh)}" has {sum(channels)} blend shapes, which were ignored'
+        warn(grouped("ignored", text))
 
 
 def _node(node: Any, meshes: Meshes) -> spec.Node:

@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="FBX",
     suffixes=(".fbx",),
     convert="encoders.kit.source.fbx.convert:convert_fbx",
+    convert_warns=True,
     package="ufbx",
     extra="fbx",
 )

@@ -53,3 +53,9 @@ def matrix(value: Any) -> Doubles:
     found = np.eye(4)
     found[:3] = np.array([vector(column) for column in columns]).T
     return found
+
+
+def mesh_name(mesh: Any) -> str:
+    """Return what people call a mesh: its name, or that of the first node that shows it."""
+    shown = items(mesh.instances)
+    return str(mesh.name or (shown[0].name if shown else ""))

@@ -6,21 +6,19 @@ is less than opaque as a whole is blended. Colours are taken as they are.
 
 from __future__ import annotations
 
-import math
 import posixpath
 import re
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
-import numpy as np
 import ufbx
 
 from encoders.kit.source.fbx.library import items, kept, matrix
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
-from encoders.kit.source.gltf.material import TextureTransform
+from encoders.kit.source.upward_transform import texture_transform
 
 # As OpenGL numbers them, which glTF adopts.
 CLAMP_TO_EDGE, REPEAT = 33071, 10497
@@ -124,20 +122,6 @@ def image_path(relative: str, absolute: str) -> str:
     if path and not IS_ABSOLUTE.match(path):
         return path
     return posixpath.basename((path or absolute).replace("\\", "/"))
-
-
-def texture_transform(affine: np.ndarray) -> TextureTransform:
-    """Turn a transform of coordinates with v upwards into one of glTF's, with v downwards."""
-    # The flip is its own inverse, so this is a change of coordinates on both sides.
-    flip = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, 1.0]])
-    plane = np.array([[*row[:2], row[3]] for row in affine[:2]] + [[0.0, 0.0, 1.0]])
-    found = flip @ plane @ flip
-    # Rotation after scale: the columns are the scaled axes.
-    scale = (math.hypot(found[0, 0], found[1, 0]), math.hypot(found[0, 1], found[1, 1]))
-    # KHR_texture_transform turns counter-clockwise with v downwards, hence the minus.
-    rotation = math.atan2(-found[1, 0], found[0, 0])
-    offset = (float(found[0, 2]), float(found[1, 2]))
-    return TextureTransform(offset=offset, rotation=rotation, scale=scale)
 
 
 def _tint(place: Any, factor: Any, has_texture: bool) -> tuple[float, float, float]:

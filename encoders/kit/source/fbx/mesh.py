@@ -6,34 +6,27 @@ one rule: values stay what they are, but for v, which glTF counts from the top.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import first_use
-from encoders.kit.mesh.polygon import EarWorkError, triangulate
 from encoders.kit.source.fbx.library import items, kept, numbers, table
 from encoders.kit.source.fbx.material import Materials
-from encoders.kit.source.fbx.skin import Skins, Weights
+from encoders.kit.source.fbx.skin import Skins
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.polygon_mesh import (
+    NO_MATERIAL,
+    Geometry,
+    Integers,
+    Weights,
+    cut_polygons,
+    store_primitives,
+)
 
-NO_MATERIAL = -1
 # v from the top: 1 - v.
 FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
-Integers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Triangles by corner, their materials, and attributes: values with the row of each corner."""
-
-    corners: Integers
-    material: Integers
-    attributes: dict[str, tuple[npt.NDArray[np.float32], Integers]]
 
 
 class Meshes:
@@ -73,48 +66,11 @@ class Meshes:
         # A slot that has no material is that of the last entry: none.
         slot = np.where(geometry.material < len(materials), geometry.material, len(materials))
         of_triangle = slots[slot]
-        primitives = tuple(
-            self._primitive(geometry, of_triangle == number, number, weights)
-            for number in np.unique(of_triangle).tolist()
-        )
+        primitives = store_primitives(self._glb, geometry, of_triangle, weights)
         if not primitives:
             return None
         self.meshes.append(spec.Mesh(name=mesh.name, primitives=primitives))
         return len(self.meshes) - 1
-
-    def _primitive(
-        self,
-        geometry: Geometry,
-        chosen: npt.NDArray[np.bool_],
-        material: int,
-        weights: Weights | None,
-    ) -> spec.Primitive:
-        corner = geometry.corners[chosen].reshape(-1)
-        # A vertex is a distinct combination of attribute rows, numbered by first use, so the result
-        # does not depend on how the file orders its tables.
-        first, vertex = first_use([rows[corner] for _, rows in geometry.attributes.values()])
-        shown = corner[first]
-        accessors = {
-            key: self._glb.accessor(values[rows[shown]], with_bounds=key == "POSITION")
-            for key, (values, rows) in geometry.attributes.items()
-        }
-        if weights is not None:
-            accessors |= self._store_weights(weights, geometry.attributes["POSITION"][1][shown])
-        return spec.Primitive(
-            attributes=accessors,
-            indices=self._glb.accessor(vertex.astype("<u4")),
-            material=None if material == NO_MATERIAL else material,
-        )
-
-    def _store_weights(self, weights: Weights, rows: Integers) -> dict[str, int]:
-        joints, shares = weights
-        found = {}
-        # glTF holds four joints in a set.
-        for number in range(joints.shape[1] // 4):
-            part = slice(4 * number, 4 * number + 4)
-            found[f"JOINTS_{number}"] = self._glb.accessor(joints[rows, part])
-            found[f"WEIGHTS_{number}"] = self._glb.accessor(shares[rows, part])
-        return found
 
 
 def decode_geometry(mesh: Any, name: str) -> Geometry:
@@ -128,15 +84,7 @@ def decode_geometry(mesh: Any, name: str) -> Geometry:
         attributes[f"TEXCOORD_{number}"] = values * FLIP + ONE, rows
     if mesh.vertex_color.exists:
         attributes["COLOR_0"] = _attribute(mesh.vertex_color)
-    positions, rows = attributes["POSITION"]
-    if not np.isfinite(positions).all():
-        raise EncodeError("a position is not finite", {"file": name, "mesh": mesh.name})
-    try:
-        corners, face = triangulate(sizes, positions, rows)
-    except EarWorkError as error:
-        facts = {"file": name, "mesh": mesh.name, "corners": sizes[error.polygon]}
-        hint = "Triangulate the mesh where it was modelled."
-        raise EncodeError("too many corners in concave faces", facts, hint) from error
+    corners, face = cut_polygons(sizes, attributes, {"file": name, "mesh": mesh.name})
     slots = numbers(mesh.face_material)
     # Without the list no triangle has a material; the largest number is above every slot.
     material = slots[face] if len(slots) else np.full(len(face), np.iinfo(np.int64).max)

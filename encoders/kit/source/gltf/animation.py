@@ -21,6 +21,7 @@ from encoders.kit.source.gltf.document.spec import (
     Interpolation,
     element,
     node_place,
+    place,
 )
 from encoders.kit.source.gltf.geometry.rotation import normalise, slerp
 from encoders.kit.warning import grouped
@@ -56,14 +57,15 @@ class Clip:
 def decode_clip(gltf: Gltf, index: int) -> Clip:
     """Read an animation; what does not move a node is left out with a warning."""
     record = element(gltf.document.animations, index, "animations", gltf.name)
-    times = _key_times(gltf, record, f"animations[{index}]")
+    where = place(record.name, f"animations[{index}]")
+    times = _key_times(gltf, record, where)
     channels: dict[tuple[int, str], Channel] = {}
     for number, channel in enumerate(record.channels):
         node, path = channel.target.node, channel.target.path
         if node is None or path not in WIDTHS:
             gltf.warn(grouped("ignored", f'clip "{record.name}": a channel for {path} was ignored'))
             continue
-        where = f"animations[{index}].channels[{number}]"
+        where = place(record.name, f"animations[{index}].channels[{number}]")
         element(gltf.document.nodes, node, where, gltf.name)
         if (node, path) in channels:
             gltf.warn(

@@ -90,8 +90,8 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
 
 
 def _mesh(store: _Store, index: int) -> spec.Mesh:
-    where = f"meshes[{index}]"
-    record = spec.element(store.gltf.document.meshes, index, where, store.gltf.name)
+    record = spec.element(store.gltf.document.meshes, index, "meshes", store.gltf.name)
+    where = spec.place(record.name, f"meshes[{index}]")
     is_morphed = _is_morphed(store.gltf.document, index)
     primitives = tuple(_primitive(store, one, where, is_morphed) for one in record.primitives)
     return replace(record, primitives=primitives, extensions={})
@@ -129,16 +129,16 @@ def _primitive(
 
 
 def _skin(store: _Store, index: int) -> spec.Skin:
-    where = f"skins[{index}]"
-    record = spec.element(store.gltf.document.skins, index, where, store.gltf.name)
+    record = spec.element(store.gltf.document.skins, index, "skins", store.gltf.name)
+    where = spec.place(record.name, f"skins[{index}]")
     matrices = record.inverse_bind_matrices
     stored = None if matrices is None else store.accessor(matrices, where)
     return replace(record, inverse_bind_matrices=stored, extensions={})
 
 
 def _clip(store: _Store, index: int) -> spec.Animation:
-    where = f"animations[{index}]"
-    record = spec.element(store.gltf.document.animations, index, where, store.gltf.name)
+    record = spec.element(store.gltf.document.animations, index, "animations", store.gltf.name)
+    where = spec.place(record.name, f"animations[{index}]")
     samplers = tuple(
         replace(
             sampler,

@@ -26,6 +26,7 @@ from encoders.kit.source.gltf.document.spec import (
     Primitive,
     decode_document,
     element,
+    place,
     triangle_count,
 )
 from encoders.kit.source.gltf.document.surface import metallic_roughness
@@ -75,6 +76,7 @@ def survey_gltf(data: bytes, name: str) -> dict[str, Any]:
             "required": sorted(set(document.extensions_required)),
         },
         "bounds": _as_json(_union(boxes)),
+        "stored_bytes": len(data) + _external_bytes(document),
         "triangles": sum(
             meshes[node["mesh"]]["triangles"] for node in nodes if node["mesh"] is not None
         ),
@@ -100,6 +102,15 @@ def _buffers(document: Document, name: str) -> set[str]:
         if buffer.uri is not None and not is_data_uri(buffer.uri) and not is_fallback:
             uris.add(buffer.uri)
     return uris
+
+
+def _external_bytes(document: Document) -> int:
+    """Add up what files beside this one must hold; one that is shorter is refused when decoded."""
+    return sum(
+        buffer.byte_length
+        for buffer in document.buffers
+        if buffer.uri is not None and not is_data_uri(buffer.uri)
+    )
 
 
 def _parts(
@@ -296,7 +307,7 @@ def _survey_meshes(document: Document, name: str) -> list[dict[str, Any]]:
 def _survey_skins(document: Document, name: str) -> list[dict[str, Any]]:
     found = []
     for index, skin in enumerate(document.skins):
-        where = f"skins[{index}].joints"
+        where = place(skin.name, f"skins[{index}].joints")
         joints = [element(document.nodes, joint, where, name).name for joint in skin.joints]
         found.append({"name": skin.name, "joints": joints, "count": len(joints)})
     return found

@@ -8,22 +8,27 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.source.jpeg.frame import jpeg_frame
 from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.warning import Warn, grouped, ignore
 
 # Progressive encoders write about ten scans; each costs a pass over the whole picture.
 MAX_SCANS = 100
-_COMPONENTS = {1: "grey", 3: "RGB"}
+_CMYK = 4
+_COMPONENTS = (1, 3, _CMYK)
 
 
-def decode_jpeg(data: bytes, name: str) -> npt.NDArray[np.uint8]:
-    """Return a grey or colour JPEG as opaque RGBA8."""
-    width, height, components = jpeg_frame(data, name)
+def decode_jpeg(data: bytes, name: str, warn: Warn = ignore) -> npt.NDArray[np.uint8]:
+    """Return a grey, colour or CMYK JPEG as opaque RGBA8; profiles of colours are ignored."""
+    frame = jpeg_frame(data, name)
     scans = data.count(b"\xff\xda")
     # Before Pillow: decoding an image of thousands of scans would take minutes.
-    if components not in _COMPONENTS or scans > MAX_SCANS:
+    if frame.components not in _COMPONENTS or scans > MAX_SCANS:
         raise EncodeError(
             "the JPEG is of a kind that is not supported",
-            {"file": name, "components": components, "scans": scans}
-            | {"allowed": f"grey or RGB, at most {MAX_SCANS} scans"},
-            "Save it as an RGB image, not as CMYK.",
+            {"file": name, "components": frame.components, "scans": scans}
+            | {"allowed": f"grey, RGB or CMYK, at most {MAX_SCANS} scans"},
+            "Save it as an RGB image.",
         )
-    return decode_with_pillow(data, name, "JPEG", (width, height))
+    if frame.components == _CMYK:
+        text = f"{name}: CMYK was converted to RGB without a colour profile"
+        warn(grouped("color", text))
+    return decode_with_pillow(data, name, "JPEG", frame.header)

@@ -7,5 +7,6 @@ FORMAT = SourceFormat(
     suffixes=(".jpeg", ".jpg"),
     survey="encoders.kit.source.jpeg.survey:survey_jpeg",
     image="encoders.kit.source.jpeg.decode:decode_jpeg",
+    image_warns=True,
     magic=((0, b"\xff\xd8\xff"),),
 )

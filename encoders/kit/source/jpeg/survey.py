@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from encoders.kit.source.image_header import survey_header
 from encoders.kit.source.jpeg.frame import jpeg_frame
 
 
 def survey_jpeg(data: bytes, name: str) -> dict[str, object]:
     """Return `format`, `width`, `height` and `has_alpha` from the frame header."""
-    width, height, _ = jpeg_frame(data, name)
-    return {"format": "jpeg", "width": width, "height": height, "has_alpha": False}
+    return survey_header("JPEG", jpeg_frame(data, name).header)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
-from encoders.kit.warning import grouped
+from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
+from encoders.kit.warning import grouped, ignore
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, RGB, PALETTE, GREY_ALPHA, RGBA = 0, 2, 3, 4, 6
@@ -72,17 +73,13 @@ class PngHeader:
         )
 
 
-def ignore(_warning: str) -> None:
-    """Take a warning that nobody wants."""
-
-
 def walk_chunks(
     data: bytes, name: str, warn: Callable[[str], object] = ignore
 ) -> Iterator[tuple[str, memoryview]]:
     """Yield kind and content of every chunk up to IEND, each with a length and CRC that hold.
 
     A chunk with a wrong CRC that no pixel depends on is left out with a warning. Bytes behind IEND
-    are no part of the image and are not looked at.
+    are no part of the image and are a warning too.
     """
     offset, view = len(PNG_SIGNATURE), memoryview(data)
     while offset + 12 <= len(data):
@@ -106,6 +103,9 @@ def walk_chunks(
             text = f"{name}: the chunk {_shown(kind)} has a wrong checksum and was ignored"
             warn(grouped("damage", text))
         if kind == "IEND":
+            if end + 4 < len(data):
+                text = f"{name}: {len(data) - end - 4} bytes behind the end of the PNG were ignored"
+                warn(grouped("damage", text))
             return
         offset = end + 4
     raise EncodeError("the PNG ends before its IEND chunk", {"file": name, "bytes": len(data)})
@@ -118,6 +118,19 @@ def _makes_pixels(kind: str) -> bool:
 
 def _shown(kind: str) -> str:
     return kind if kind.isascii() and kind.isprintable() else kind.encode("latin-1").hex(" ")
+
+
+def png_orientation(data: bytes) -> int:
+    """Return the orientation in the chunk eXIf, wherever it stands; other chunks are skipped."""
+    offset = len(PNG_SIGNATURE)
+    while offset + 12 <= len(data):
+        size, tag = struct.unpack_from(">I4s", data, offset)
+        end = offset + 8 + size
+        if tag == b"eXIf":
+            is_sound = zlib.crc32(data[offset + 4 : end]).to_bytes(4, "big") == data[end : end + 4]
+            return exif_orientation(data[offset + 8 : end]) if is_sound else UPRIGHT
+        offset = end + 4
+    return UPRIGHT
 
 
 def decode_png_header(kind: str, content: memoryview, name: str) -> PngHeader:

@@ -9,7 +9,6 @@ The one rule: colours are the file's numbers - no colour management, no premulti
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.image_header import apply_orientation
 from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     CHANNELS,
@@ -27,17 +27,16 @@ from encoders.kit.source.png.chunk import (
     RGBA,
     PngHeader,
     decode_png_header,
-    ignore,
+    png_orientation,
     walk_chunks,
 )
-from encoders.kit.warning import grouped
+from encoders.kit.warning import Warn, grouped, ignore
 
 # Deflate cannot shrink more than this, so a header that promises more is a lie.
 _MAX_DEFLATE_RATIO = 1032
 _PALETTE_LIMIT = 256
 _KEY_LENGTH = {GREY: 2, RGB: 6}
 _Samples: TypeAlias = npt.NDArray[np.integer[Any]]
-Warn: TypeAlias = "Callable[[str], object]"
 
 
 @dataclass
@@ -51,8 +50,12 @@ class _Parts:
 
 
 def decode_png(data: bytes, name: str, warn: Warn = ignore) -> npt.NDArray[np.uint8]:
-    """Return the picture as (height, width, 4) RGBA8, top row first."""
+    """Return the picture as (height, width, 4) RGBA8, top row first, the way it is shown."""
     parts = _collect(data, name, warn)
+    return apply_orientation(_pixels(parts, name, warn), png_orientation(data))
+
+
+def _pixels(parts: _Parts, name: str, warn: Warn) -> npt.NDArray[np.uint8]:
     samples = _samples(parts.header, _inflate(parts, name, warn), name)
     if parts.header.colour_type == PALETTE:
         return _look_up(samples[:, :, 0], parts, name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from encoders.kit.source.image_header import ImageHeader, survey_header
 from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     GREY_ALPHA,
     RGBA,
     PngHeader,
     decode_png_header,
+    png_orientation,
     walk_chunks,
 )
 
@@ -19,9 +21,8 @@ def survey_png(data: bytes, name: str) -> dict[str, object]:
     """
     header, has_key = _headers(data, name)
     has_alpha = has_key or header.colour_type in (GREY_ALPHA, RGBA)
-    return {"format": "png", "width": header.width, "height": header.height} | {
-        "has_alpha": has_alpha
-    }
+    orientation = png_orientation(data)
+    return survey_header("PNG", ImageHeader(header.width, header.height, has_alpha, orientation))
 
 
 def _headers(data: bytes, name: str) -> tuple[PngHeader, bool]:

@@ -1,7 +1,8 @@
-"""The chunks of a WAV file, checked: what its `fmt ` says and where its samples lie.
+"""The chunks of a WAV file: what its `fmt ` says and where its samples lie.
 
 It needs the standard library only, because surveys use it where nothing heavy may be imported.
-The one rule: sizes that the file states must fit the bytes that are there.
+The one rule: sizes that are wrong are a warning as long as samples can be found; programs that
+stream, and recorders that lose power, write such files.
 """
 
 from __future__ import annotations
@@ -9,148 +10,141 @@ from __future__ import annotations
 import posixpath
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.signature import describe_beginning
+from encoders.kit.source.sound_limit import check_length
+from encoders.kit.source.wav.coding import WavFormat, decode_format
+from encoders.kit.warning import Warn, grouped, ignore
 
-PCM, FLOAT, EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
-# Lower rates than any recording has would make a small file grow a thousandfold when resampled.
-MIN_RATE, MAX_RATE = 1_000, 384_000
-# Longer than any console holds.
-MAX_SECONDS = 600
-# The last 14 bytes of every sub-format that stands for a plain format code.
-_SUBFORMAT_TAIL = bytes.fromhex("0000 0000 1000 8000 00AA 0038 9B71")
-_WIDTHS = {PCM: (8, 16, 24, 32), FLOAT: (32, 64)}
-_OTHER_CODINGS = {
-    0x0002: "Microsoft ADPCM",
-    0x0006: "A-law",
-    0x0007: "mu-law",
-    0x0011: "IMA ADPCM",
-    0x0031: "GSM 6.10",
-    0x0050: "MPEG",
-    0x0055: "MP3",
-}
+# RIFF with little-endian numbers, RIFX with big-endian ones, and two names for 64-bit sizes.
+_ORDERS = {b"RIFF": "<", b"RIFX": ">", b"RF64": "<", b"BW64": "<"}
+_LARGE = (b"RF64", b"BW64")
+_HEADER_BYTES = 12
+# What programs write that do not know the length: the largest number, or nothing.
+_UNKNOWN = 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
-class WavFormat:
-    """What the `fmt ` chunk says of the samples."""
+class WavData(NamedTuple):
+    """The format of a WAV, the bytes of its samples, and how many frames they are."""
 
-    coding: int
-    channels: int
-    rate: int
-    bits: int
-
-    @property
-    def frame_bytes(self) -> int:
-        """Bytes of one sample of every channel."""
-        return self.channels * self.bits // 8
+    form: WavFormat
+    content: memoryview
+    frames: int
 
 
-def decode_wav_chunks(data: bytes, name: str) -> tuple[WavFormat, memoryview]:
-    """Return the format and the bytes of the samples, a whole number of frames, at least one."""
+class _Chunk(NamedTuple):
+    tag: bytes
+    size: int
+    offset: int  # of the content
+
+
+def decode_wav_chunks(data: bytes, name: str, warn: Warn = ignore) -> WavData:
+    """Return the format and the samples, whole frames, at least one."""
+    order = _ORDERS.get(data[:4])
+    if order is None or data[8:12] != b"WAVE":
+        problem = f"{posixpath.basename(name)} is not a WAV: {describe_beginning(data)}"
+        raise EncodeError(problem, {"file": name}, "Export the sound as WAV.")
     form: WavFormat | None = None
-    for kind, content in _walk(data, name):
-        if kind == b"fmt " and form is None:
-            form = _decode_format(bytes(content), name)
-        elif kind == b"data" and form is not None:
-            _check_length(form, len(content), name)
-            return form, content
-        elif kind in (b"fmt ", b"data"):
-            raise EncodeError("a WAV chunk is out of order", {"file": name, "chunk": kind.decode()})
+    large_size, fact = None, 0
+    for chunk in _walk(data, order, name):
+        content = data[chunk.offset : chunk.offset + chunk.size] if chunk.tag != b"data" else b""
+        if chunk.tag == b"ds64" and data[:4] in _LARGE:
+            large_size = _large_data_size(content, name)
+        elif chunk.tag == b"fact" and len(content) >= 4:
+            (fact,) = struct.unpack_from(f"{order}I", content)
+        elif chunk.tag == b"fmt " and form is None:
+            form = decode_format(content, order, name, warn)
+        elif chunk.tag == b"data" and form is not None:
+            found = _samples(data, chunk, large_size, name, warn)
+            return _whole_frames(form, found, fact, name, warn)
+        elif chunk.tag in (b"fmt ", b"data"):
+            raise EncodeError(
+                "a WAV chunk is out of order", {"file": name, "chunk": chunk.tag.decode()}
+            )
     missing = "fmt" if form is None else "data"
     raise EncodeError("the WAV lacks a chunk", {"file": name, "chunk": missing})
 
 
-def _check_length(form: WavFormat, size: int, name: str) -> None:
-    frames, rest = divmod(size, form.frame_bytes)
-    if rest or not frames:
-        raise EncodeError(
-            "the WAV does not hold a whole number of frames",
-            {"file": name, "bytes": size, "frame": f"{form.frame_bytes} bytes"},
-        )
-    if frames > MAX_SECONDS * form.rate:
-        raise EncodeError(
-            "the WAV is too long",
-            {"file": name, "seconds": frames // form.rate, "allowed": MAX_SECONDS},
-        )
-
-
-def _walk(data: bytes, name: str) -> Iterator[tuple[bytes, memoryview]]:
-    """Yield tag and content of every chunk; bytes behind the RIFF are not looked at."""
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        problem = f"{posixpath.basename(name)} is not a WAV: {describe_beginning(data)}"
-        raise EncodeError(problem, {"file": name}, "Export the sound as PCM WAV.")
-    end = 8 + int.from_bytes(data[4:8], "little")
-    if end > len(data):
-        raise _cut_short(name, "RIFF", 0, end - 8)
-    offset, view = 12, memoryview(data)
-    while offset + 8 <= end:
-        tag, size = struct.unpack_from("<4sI", data, offset)
-        if offset + 8 + size > end:
-            raise _cut_short(name, tag.decode("latin-1"), offset, size)
-        yield tag, view[offset + 8 : offset + 8 + size]
-        # Chunks begin at even offsets. The pad byte of the last one is often left out.
+def _walk(data: bytes, order: str, name: str) -> Iterator[_Chunk]:
+    """Yield every chunk up to `data`, which may be the last that can be found."""
+    offset = _HEADER_BYTES
+    while offset + 8 <= len(data):
+        tag, size = struct.unpack_from(f"{order}4sI", data, offset)
+        if tag != b"data" and offset + 8 + size > len(data):
+            raise EncodeError(
+                "a WAV chunk reaches past the end of the file",
+                {"file": name, "chunk": tag.decode("latin-1"), "offset": offset, "length": size},
+                "The file was cut short before its samples; export it again.",
+            )
+        yield _Chunk(tag, size, offset + 8)
+        # Chunks begin at even offsets.
         offset += 8 + size + size % 2
-    if offset < end:
-        raise _cut_short(name, "(header)", offset, end - offset)
 
 
-def _cut_short(name: str, chunk: str, offset: int, size: int) -> EncodeError:
-    return EncodeError(
-        "a WAV chunk reaches past its end",
-        {"file": name, "chunk": chunk, "offset": offset, "length": size},
-        "The file was cut short, or was streamed by a program that never wrote its length.",
-    )
-
-
-def _decode_format(content: bytes, name: str) -> WavFormat:
+def _large_data_size(content: bytes, name: str) -> int:
     if len(content) < 16:
-        raise EncodeError(
-            "the WAV's format chunk is too short", {"file": name, "bytes": len(content)}
-        )
-    coding, channels, rate, _, frame, bits = struct.unpack_from("<HHIIHH", content)
-    if coding == EXTENSIBLE:
-        coding = _extensible_coding(content, bits, name)
-    if coding not in _WIDTHS or bits not in _WIDTHS[coding]:
-        raise EncodeError(
-            "the WAV is of a kind that is not supported",
-            {"file": name, "coding": _OTHER_CODINGS.get(coding, f"{coding:#06x}"), "bits": bits}
-            | {"allowed": "PCM of 8, 16, 24 or 32 bits, float of 32 or 64"},
-            "Export the sound as PCM WAV.",
-        )
-    form = WavFormat(coding, channels, rate, bits)
-    if channels not in (1, 2):
-        raise EncodeError(
-            "the WAV has too many channels" if channels else "the WAV has no channels",
-            {"file": name, "channels": channels, "allowed": "1 or 2"},
-            "Mix it down to mono or stereo.",
-        )
-    if not MIN_RATE <= rate <= MAX_RATE:
-        raise EncodeError(
-            "the WAV has a sample rate that is not supported",
-            {"file": name, "rate": rate, "allowed": f"{MIN_RATE} to {MAX_RATE}"},
-        )
-    if frame != form.frame_bytes:
-        raise EncodeError(
-            "the WAV's format contradicts itself",
-            {"file": name, "rate": rate, "frame": frame, "expected frame": form.frame_bytes},
-        )
-    return form
+        raise EncodeError("the WAV's ds64 chunk is too short", {"file": name})
+    (size,) = struct.unpack_from("<Q", content, 8)
+    return int(size)
 
 
-def _extensible_coding(content: bytes, bits: int, name: str) -> int:
-    """Return the format code inside an extensible format; samples are left-justified in `bits`."""
-    if len(content) < 40 or content[26:40] != _SUBFORMAT_TAIL:
+def _samples(
+    data: bytes, chunk: _Chunk, large_size: int | None, name: str, warn: Warn
+) -> memoryview:
+    """Return the bytes of the samples, as many as there are where the size is wrong."""
+    size = chunk.size
+    if large_size is not None and size == _UNKNOWN:
+        size = large_size
+    there = len(data) - chunk.offset
+    if size > there or (size == 0 and there and not _is_chunk(data, chunk)):
+        text = f"{name}: the size of the WAV's samples is wrong ({size} bytes, there are {there})"
+        warn(grouped("damage", f"{text}; all bytes to the end were read"))
+        size = there
+    else:
+        _warn_of_outer_size(data, chunk.offset + size, name, warn)
+    return memoryview(data)[chunk.offset : chunk.offset + size]
+
+
+def _is_chunk(data: bytes, chunk: _Chunk) -> bool:
+    """Tell whether a chunk follows an empty one, so that it is really empty."""
+    head = data[chunk.offset : chunk.offset + 8]
+    tag, size = head[:4], int.from_bytes(head[4:], _byteorder(data))
+    is_name = tag.isascii() and tag.decode("ascii").isprintable()
+    return len(head) == 8 and is_name and chunk.offset + 8 + size <= len(data)
+
+
+def _warn_of_outer_size(data: bytes, end: int, name: str, warn: Warn) -> None:
+    """Warn where the size in the file's first line does not reach over the samples, or too far."""
+    size = int.from_bytes(data[4:8], _byteorder(data))
+    if data[:4] in _LARGE and size == _UNKNOWN:
+        return
+    # Some programs count the header, or the pad byte that they leave out.
+    if not end <= size + 8 <= len(data) + 8:
+        text = f"{name}: the size of the WAV is wrong ({size} bytes, there are {len(data) - 8})"
+        warn(grouped("damage", f"{text}; its chunks were read all the same"))
+
+
+def _byteorder(data: bytes) -> Literal["little", "big"]:
+    return "big" if data[:4] == b"RIFX" else "little"
+
+
+def _whole_frames(
+    form: WavFormat, content: memoryview, fact: int, name: str, warn: Warn
+) -> WavData:
+    frames, used = form.count_frames(len(content))
+    if not frames:
         raise EncodeError(
-            "the WAV's extensible format is unknown",
-            {"file": name, "sub-format": content[24:40].hex(" ")},
+            "the WAV holds no samples",
+            {"file": name, "bytes": len(content), "frame": f"{form.block_bytes} bytes"},
         )
-    valid = int.from_bytes(content[18:20], "little")
-    if valid > bits:
-        raise EncodeError(
-            "the WAV's format contradicts itself",
-            {"file": name, "valid bits": valid, "bits": bits},
-        )
-    return int.from_bytes(content[24:26], "little")
+    if used < len(content):
+        text = f"{name}: the last {len(content) - used} bytes of the WAV are no whole frame"
+        warn(grouped("damage", f"{text} and were ignored"))
+    # The last block is filled up with samples that do not count. Some encoders write a number that
+    # would leave whole blocks out, and are not believed.
+    if form.is_adpcm and 0 < frames - fact < form.frames_of_block(form.block_bytes):
+        frames = fact
+    check_length(frames, form.rate, "WAV", name)
+    return WavData(form, content[:used], frames)

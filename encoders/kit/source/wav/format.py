@@ -1,4 +1,4 @@
-"""WAV: PCM or float samples."""
+"""WAV: PCM, float, A-law, mu-law and ADPCM samples, in RIFF, RIFX, RF64 and BW64 files."""
 
 from encoders.kit.source.format import SourceFormat
 

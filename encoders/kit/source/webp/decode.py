@@ -11,5 +11,4 @@ from encoders.kit.source.webp.header import webp_header
 
 def decode_webp(data: bytes, name: str) -> npt.NDArray[np.uint8]:
     """Return a still WebP as RGBA8."""
-    width, height, _ = webp_header(data, name)
-    return decode_with_pillow(data, name, "WebP", (width, height))
+    return decode_with_pillow(data, name, "WebP", webp_header(data, name))

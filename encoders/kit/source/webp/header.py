@@ -1,32 +1,24 @@
-"""The header of a WebP: size and whether there is alpha.
+"""The header of a WebP: size, alpha and orientation.
 
 It needs the standard library only, because surveys use it where nothing heavy may be imported.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from encoders.kit.error import EncodeError
+from encoders.kit.source.image_header import ImageHeader
 from encoders.kit.source.image_limit import check_image_size
+from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
 
 # RIFF, size, WEBP; then the first chunk's tag and size.
 _CHUNK, _BODY = 12, 20
 _SHORTEST = 30
-_ANIMATION, _ALPHA = 0x02, 0x10
+_ANIMATION, _EXIF, _ALPHA = 0x02, 0x08, 0x10
 _SIDE = 0x3FFF  # lossy and lossless sides have 14 bits
 _LOSSY_START, _LOSSLESS_START = b"\x9d\x01\x2a", 0x2F
 
 
-class WebpHeader(NamedTuple):
-    """Width and height in pixels, and whether pixels can be transparent."""
-
-    width: int
-    height: int
-    has_alpha: bool
-
-
-def webp_header(data: bytes, name: str) -> WebpHeader:
+def webp_header(data: bytes, name: str) -> ImageHeader:
     """Return the header of a WebP; an animated, damaged, cut or oversized one is refused."""
     declared = int.from_bytes(data[4:8], "little") + 8
     if len(data) < max(declared, _SHORTEST):
@@ -42,26 +34,38 @@ def webp_header(data: bytes, name: str) -> WebpHeader:
     return header
 
 
-def _extended(data: bytes, name: str) -> WebpHeader:
+def _extended(data: bytes, name: str) -> ImageHeader:
     flags = data[_BODY]
     if flags & _ANIMATION:
         hint = "Save one picture of it as WebP or PNG."
         raise EncodeError("the WebP is animated", {"file": name}, hint)
     width, height = (int.from_bytes(data[at : at + 3], "little") + 1 for at in (24, 27))
-    return WebpHeader(width, height, bool(flags & _ALPHA))
+    orientation = _orientation(data) if flags & _EXIF else UPRIGHT
+    return ImageHeader(width, height, bool(flags & _ALPHA), orientation)
 
 
-def _lossless(data: bytes, name: str) -> WebpHeader | None:
+def _orientation(data: bytes) -> int:
+    """Return the orientation in the chunk EXIF, which follows the pixels."""
+    place = _CHUNK
+    while place + 8 <= len(data):
+        size = int.from_bytes(data[place + 4 : place + 8], "little")
+        if data[place : place + 4] == b"EXIF":
+            return exif_orientation(data[place + 8 : place + 8 + size])
+        place += 8 + size + size % 2
+    return UPRIGHT
+
+
+def _lossless(data: bytes, name: str) -> ImageHeader | None:
     del name
     if data[_BODY] != _LOSSLESS_START:
         return None
     bits = int.from_bytes(data[_BODY + 1 : _BODY + 5], "little")
-    return WebpHeader((bits & _SIDE) + 1, (bits >> 14 & _SIDE) + 1, bool(bits >> 28 & 1))
+    return ImageHeader((bits & _SIDE) + 1, (bits >> 14 & _SIDE) + 1, bool(bits >> 28 & 1))
 
 
-def _lossy(data: bytes, name: str) -> WebpHeader | None:
+def _lossy(data: bytes, name: str) -> ImageHeader | None:
     del name
     if data[23:26] != _LOSSY_START:
         return None
     width, height = (int.from_bytes(data[at : at + 2], "little") & _SIDE for at in (26, 28))
-    return WebpHeader(width, height, has_alpha=False)
+    return ImageHeader(width, height, has_alpha=False)

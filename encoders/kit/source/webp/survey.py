@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from encoders.kit.source.image_header import survey_header
 from encoders.kit.source.webp.header import webp_header
 
 
 def survey_webp(data: bytes, name: str) -> dict[str, object]:
     """Return `format`, `width`, `height` and `has_alpha` from the header."""
-    return {"format": "webp", **webp_header(data, name)._asdict()}
+    return survey_header("WebP", webp_header(data, name))

@@ -55,7 +55,7 @@ def warn_of_wrong_types(gltf: Gltf, numbers: Iterable[int]) -> None:
     """Warn of images inside of the file whose `mimeType` is not what they are; content decides."""
     for number in numbers:
         record = element(gltf.document.images, number, "images", gltf.name)
-        if record.mime_type is None or (record.uri is not None and not is_data_uri(record.uri)):
+        if not record.mime_type or (record.uri is not None and not is_data_uri(record.uri)):
             continue
         try:
             found = image_source(gltf, number).format

@@ -44,12 +44,16 @@ class GlbBuilder:
             component_type=COMPONENTS[values.dtype.str],
             count=len(values),
             type=TYPES[width],
-            buffer_view=self.view(values.tobytes()),
+            buffer_view=self._store(values),
             min=low,
             max=high,
         )
         self.accessors.append(record)
         return len(self.accessors) - 1
+
+    def _store(self, values: npt.NDArray[Any]) -> int | None:
+        """Store the bytes of an accessor and return their view."""
+        return self.view(values.tobytes())
 
     def view(self, data: bytes) -> int:
         """Store bytes at a multiple of four, as accessors need it, and return their view."""
@@ -70,6 +74,15 @@ class GlbBuilder:
             buffers=buffers,
         )
         return write_glb(whole, bytes(self.binary))
+
+
+class OutlineBuilder(GlbBuilder):
+    """A GLB without the bytes of its accessors, which is good for a survey alone."""
+
+    def _store(self, values: npt.NDArray[Any]) -> int | None:
+        """Store nothing: counts and bounds are in the accessor."""
+        del values
+        return None
 
 
 def write_glb(document: spec.Document, binary: bytes) -> bytes:

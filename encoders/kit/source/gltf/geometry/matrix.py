@@ -19,7 +19,7 @@ def multiply(a: Doubles, b: Doubles) -> Doubles:
     """Return a·b for matrices of any size (..., n, n)."""
     total = a[..., :, 0:1] * b[..., 0:1, :]
     for k in range(1, a.shape[-1]):
-        total = total + a[..., :, k : k + 1] * b[..., k : k + 1, :]
+        total += a[..., :, k : k + 1] * b[..., k : k + 1, :]
     return total
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from encoders.kit.source.gltf.data.accessor import decode_floats
 from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.document.fault import fault
-from encoders.kit.source.gltf.document.spec import element
+from encoders.kit.source.gltf.document.spec import element, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Skin:
 def decode_skin(gltf: Gltf, index: int) -> Skin:
     """Read a skin; without matrices of its own every inverse bind matrix is the identity."""
     record = element(gltf.document.skins, index, "skins", gltf.name)
-    where = f"skins[{index}]"
+    where = place(record.name, f"skins[{index}]")
     if not record.joints or len(set(record.joints)) < len(record.joints):
         raise fault("skin has no joints, or one twice", gltf.name, where, record.joints)
     nodes = [element(gltf.document.nodes, joint, where, gltf.name) for joint in record.joints]

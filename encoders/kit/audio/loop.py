@@ -1,0 +1,28 @@
+"""Loops whose length must be a multiple of a block: resampled around their seam, pitch kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from encoders.kit.audio.resample import resample
+from encoders.kit.audio.sound import Sound
+
+# Samples on either side that the resampler's filter reaches, where the rate is not lowered.
+_REACH = 66
+
+
+def fit_loop(sound: Sound, rate: int, block: int) -> Sound:
+    """Return a loop of whole blocks, at the rate nearest to `rate` that keeps its pitch.
+
+    The resampler reads past the ends as a player of the loop does: from the other end.
+    """
+    count = len(sound.samples)
+    # At least one block, however short the loop is.
+    wanted = max(1, round(count * rate / sound.rate / block)) * block
+    if wanted == count and rate == sound.rate:
+        return sound
+    reach = -(-_REACH * max(count, wanted) // wanted)
+    wraps = -(-reach // count)
+    around = np.tile(sound.samples, (2 * wraps + 1, 1))
+    samples = resample(around, count, wanted)[wraps * wanted : (wraps + 1) * wanted]
+    return Sound(round(sound.rate * wanted / count), samples)

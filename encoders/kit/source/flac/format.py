@@ -1,0 +1,12 @@
+"""FLAC."""
+
+from encoders.kit.source.format import SourceFormat
+
+FORMAT = SourceFormat(
+    name="FLAC",
+    suffixes=(".flac",),
+    survey="encoders.kit.source.flac.header:survey_flac",
+    sound="encoders.kit.source.libsndfile:decode_flac",
+    package="soundfile",
+    extra="audio",
+)

@@ -1,0 +1,11 @@
+"""PLY, text or binary."""
+
+from encoders.kit.source.format import SourceFormat
+
+FORMAT = SourceFormat(
+    name="PLY",
+    suffixes=(".ply",),
+    convert="encoders.kit.source.ply.convert:convert_ply",
+    package="trimesh",
+    extra="trimesh",
+)

@@ -1,0 +1,139 @@
+"""Polygon meshes of formats that are converted to glTF: triangles, a primitive for each material.
+
+Such formats index each attribute by itself, so corners that agree in all of them become one vertex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import first_use
+from encoders.kit.mesh.polygon import EarWorkError, triangulate
+from encoders.kit.source.gltf.document import spec
+from encoders.kit.source.gltf.document.builder import GlbBuilder
+
+NO_MATERIAL = -1
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+# Joints and weights (vertices, a multiple of four) by the row of a position.
+Weights = tuple[npt.NDArray[np.uint16], Floats]
+Attributes = dict[str, tuple[Floats, Integers]]
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Triangles by corner, their materials, and attributes: values with the row of each corner."""
+
+    corners: Integers
+    material: Integers
+    attributes: Attributes
+
+
+def cut_polygons(
+    sizes: Integers, attributes: Attributes, facts: Mapping[str, object]
+) -> tuple[Integers, Integers]:
+    """Return the corners of triangles and the polygon of each; `facts` name the mesh in errors."""
+    positions, rows = attributes["POSITION"]
+    if not np.isfinite(positions).all():
+        raise EncodeError("a position is not finite", facts)
+    try:
+        return triangulate(sizes, positions, rows)
+    except EarWorkError as error:
+        hint = "Triangulate the mesh where it was modelled."
+        found = {**facts, "corners": sizes[error.polygon]}
+        raise EncodeError("too many corners in concave faces", found, hint) from error
+
+
+def cut_meshes(
+    meshes: Sequence[tuple[Integers, Attributes, Mapping[str, object]]],
+) -> list[tuple[Integers, Integers]]:
+    """Return what `cut_polygons` gives for each mesh, in less time where they are many."""
+    if not meshes:
+        return []
+    tables = [attributes["POSITION"] for _, attributes, _ in meshes]
+    positions = np.concatenate([values for values, _ in tables])
+    points, corners, faces, triangles = (
+        np.cumsum([0, *counts])
+        for counts in (
+            [len(values) for values, _ in tables],
+            [len(rows) for _, rows in tables],
+            [len(sizes) for sizes, _, _ in meshes],
+            [int(np.maximum(sizes - 2, 0).sum()) for sizes, _, _ in meshes],
+        )
+    )
+    rows = np.concatenate([one + start for (_, one), start in zip(tables, points, strict=False)])
+    if not np.isfinite(positions).all():  # one by one, to find out which mesh it is
+        return [cut_polygons(*one) for one in meshes]
+    try:
+        found, face = triangulate(np.concatenate([one[0] for one in meshes]), positions, rows)
+    except EarWorkError:
+        return [cut_polygons(*one) for one in meshes]
+    spans = [slice(*pair) for pair in pairwise(triangles.tolist())]
+    return [
+        (found[span] - corner, face[span] - start)
+        for span, corner, start in zip(spans, corners.tolist(), faces.tolist(), strict=False)
+    ]
+
+
+def store_primitives(
+    glb: GlbBuilder, geometry: Geometry, material: Integers, weights: Weights | None
+) -> tuple[spec.Primitive, ...]:
+    """Store a primitive for each material; `material` has one for each triangle."""
+    numbers = np.unique(material).tolist()
+    if len(numbers) == 1:
+        return (_store_primitive(glb, geometry, geometry.corners, numbers[0], weights),)
+    return tuple(
+        _store_primitive(glb, geometry, geometry.corners[material == number], number, weights)
+        for number in numbers
+    )
+
+
+def _store_primitive(
+    glb: GlbBuilder, geometry: Geometry, corners: Integers, material: int, weights: Weights | None
+) -> spec.Primitive:
+    corner = corners.reshape(-1)
+    # A vertex is a distinct combination of attribute rows, numbered by first use, so the result
+    # does not depend on how the file orders its tables. Attributes often share their rows.
+    tables = {id(rows): rows for _, rows in geometry.attributes.values()}
+    columns = [rows[corner] for rows in tables.values()]
+    first, vertex = _first_use_of(columns[0]) if len(columns) == 1 else first_use(columns)
+    shown = corner[first]
+    accessors = {
+        key: glb.accessor(values[rows[shown]], with_bounds=key == "POSITION")
+        for key, (values, rows) in geometry.attributes.items()
+    }
+    if weights is not None:
+        accessors |= _store_weights(glb, weights, geometry.attributes["POSITION"][1][shown])
+    return spec.Primitive(
+        attributes=accessors,
+        indices=glb.accessor(vertex.astype("<u4")),
+        material=None if material == NO_MATERIAL else material,
+    )
+
+
+def _first_use_of(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the same as `first_use` of one column of small numbers, without sorting it."""
+    place = np.full(int(rows.max(initial=-1)) + 1, len(rows))
+    # Backwards, so that the first use of a row is the last to be written.
+    place[rows[::-1]] = np.arange(len(rows))[::-1]
+    first = np.sort(place[place < len(rows)])
+    number = np.empty(len(place), np.int64)
+    number[rows[first]] = np.arange(len(first))
+    return first, number[rows]
+
+
+def _store_weights(glb: GlbBuilder, weights: Weights, rows: Integers) -> dict[str, int]:
+    joints, shares = weights
+    found = {}
+    # glTF holds four joints in a set.
+    for number in range(joints.shape[1] // 4):
+        part = slice(4 * number, 4 * number + 4)
+        found[f"JOINTS_{number}"] = glb.accessor(joints[rows, part])
+        found[f"WEIGHTS_{number}"] = glb.accessor(shares[rows, part])
+    return found

@@ -1,0 +1,11 @@
+"""STL, text or binary."""
+
+from encoders.kit.source.format import SourceFormat
+
+FORMAT = SourceFormat(
+    name="STL",
+    suffixes=(".stl",),
+    convert="encoders.kit.source.stl.convert:convert_stl",
+    package="trimesh",
+    extra="trimesh",
+)

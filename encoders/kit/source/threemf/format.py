@@ -1,0 +1,11 @@
+"""3MF, a ZIP archive."""
+
+from encoders.kit.source.format import SourceFormat
+
+FORMAT = SourceFormat(
+    name="3MF",
+    suffixes=(".3mf",),
+    convert="encoders.kit.source.threemf.convert:convert_threemf",
+    package="trimesh",
+    extra="trimesh",
+)

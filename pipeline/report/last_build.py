@@ -1,0 +1,230 @@
+"""The machine-readable result of a run: `.cartwright/last-build.json`, and `--json FILE`.
+
+The file has a line for each node, and a line about the run of a fixed length. After a build, the
+first run with nothing to do writes it again with all nodes unchanged. Every further one overwrites
+the line about the run, so that it costs the same for 10 nodes and for 10,000. Files:
+
+    last-build.json        the last run
+    report/work.json       the last run that built something, if that was not the last run
+    report/previous.json   the last run before the last one that built something
+    report/key             which state of the project the lines are about, and what the run was
+
+The key is removed when a build begins: lines are not used again after a build that was killed.
+This module is imported by runs with nothing to do, so it imports little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from json.encoder import encode_basestring_ascii as quote
+from typing import TYPE_CHECKING, Any
+
+import xxhash
+
+from encoders.kit.error import EncodeError
+from pipeline.disk.file import read_file, read_if_there, write_whole
+
+if TYPE_CHECKING:
+    from pipeline.project import Project
+    from pipeline.session import Session
+    from pipeline.state.node_table import NodeTable
+
+SCHEMA = "cartwright.build/1"
+NAME = "last-build.json"
+LAST, WORK, PREVIOUS, KEY = NAME, "report/work.json", "report/previous.json", "report/key"
+NO_KEY = "-"
+# The last run did nothing, or something, or failed for warnings of earlier runs.
+IDLE, WORKED, STRICT = "idle", "worked", "strict"
+CODE = '\n],"code":'
+RUN_LINE_BYTES = 120  # of the line with the time, which is overwritten
+
+
+class LastBuild:
+    """The files with the results of the last runs, during one run."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._may_reuse = False
+        self.kept_code: dict[str, Any] = {}  # the tables that kept lines refer to
+
+    def path(self, name: str) -> str:
+        """Return where a file is."""
+        return f"{self._project.private}/{name}"
+
+    def _key(self) -> tuple[str, str]:
+        found = (read_if_there(self.path(KEY)) or b"").decode("ascii", "replace").split()
+        return (found[0], found[1]) if len(found) == 2 else ("", "")
+
+    def begin(self) -> None:
+        """Note that a build begins: what the files say of nodes may be wrong from here on."""
+        key, kind = self._key()
+        self._may_reuse = key not in ("", NO_KEY)
+        with suppress(OSError):
+            self._write(KEY, f"{NO_KEY} {kind or IDLE}".encode())
+
+    def _write(self, name: str, data: bytes) -> None:
+        write_whole(self.path(name), data, self._project.scratch)
+
+    def _move(self, name: str, other: str) -> None:
+        with suppress(FileNotFoundError):
+            os.replace(self.path(name), self.path(other))
+
+    def kept_lines(self) -> dict[str, str]:
+        """Return the lines of nodes that hold since an earlier run, by quoted task."""
+        data = (read_if_there(self.path(LAST)) or b"") if self._may_reuse else b""
+        head, _, rest = data.decode().partition('"nodes":[\n')
+        nodes, found, code = rest.rpartition(CODE)
+        if f'"schema":"{SCHEMA}"' not in head or not found:
+            return {}
+        from pipeline.report.node_json import task_of
+
+        self.kept_code = json.loads(code.rstrip()[:-1])
+        lines = (line.removesuffix(",") for line in nodes.splitlines())
+        # A node that failed has no outputs in its line; it may be unchanged all the same, where it
+        # failed for a warning.
+        return {task_of(line): line for line in lines if line.endswith('"error":null}')}
+
+    def save_idle(self, session: Session, run_line: bytes) -> bool:
+        """Save a run that did nothing after another such run; False where that is not enough."""
+        key, kind = self._key()
+        self._may_reuse = key == state_key(session)
+        if not self._may_reuse or session.standing is not None or kind != IDLE:
+            return False
+        return self._overwrite_run_line(run_line)
+
+    def _overwrite_run_line(self, run_line: bytes) -> bool:
+        """Write the time of a run into the file, in one call: it is whole or not there."""
+        with open(self.path(LAST), "r+b", buffering=0) as file:
+            place = file.read(512).find(b"\n") + 1
+            file.seek(place)
+            return place > 0 and file.write(run_line) == len(run_line)
+
+    def save(self, session: Session, data: bytes) -> None:
+        """Save a run, and keep those before it that other commands want."""
+        if session.build is not None:
+            self._move(LAST, PREVIOUS)
+        elif self._key()[1] == WORKED:
+            self._move(LAST, WORK)
+        self._write(LAST, data)
+        # A strict run with nothing to do has failed nodes, so its lines are not those of the next.
+        kind = IDLE if session.log is None else WORKED if session.build else STRICT
+        self._write(KEY, f"{state_key(session)} {kind}".encode())
+
+
+def state_key(session: Session) -> str:
+    """Return a digest of the plans and of the folders of all manifests that a run is about."""
+    state = session.project.state
+    digest = xxhash.xxh3_128()
+    for stem in sorted(session.statuses):
+        record = state.manifest(stem)
+        digest.update(stem.encode() + b"\0" + (record.pack() if record else b""))
+        for folder, listing in sorted(state.listing_digests(stem).items()):
+            digest.update(folder.encode() + b"\0" + listing)
+    return digest.hexdigest()
+
+
+def run_line(session: Session, exit_code: int) -> bytes:
+    """Return the line about the run itself, always of the same length."""
+    seconds = time.perf_counter() - session.began
+    started = time.time() - seconds
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(started))
+    text = (
+        f'"started":"{moment}.{int(started % 1 * 1000):03}+00:00",'
+        f'"seconds":{seconds:.6f},"exit_code":{exit_code},'
+    )
+    return f"{text:<{RUN_LINE_BYTES - 1}}\n".encode()
+
+
+def compose(stems: list[str], line: bytes, nodes: list[str], code: Mapping[str, Any]) -> bytes:
+    """Return the whole file."""
+    import re
+    from importlib.metadata import version
+
+    head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
+    manifests = f'"manifests":[{",".join(map(quote, stems))}],\n'
+    body = ",\n".join(nodes)
+    used = set(re.findall(r'"key":\{"encoder":"[^"]*","code":"(\w+)"', body))
+    tables = json.dumps({one: code[one] for one in sorted(used & code.keys())})
+    text = f'{manifests}"nodes":[\n{body}{CODE}{tables}}}\n'
+    return b"".join((head.encode(), line, text.encode()))
+
+
+def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[], bytes]:
+    """Save what a run found out, and return a function that gives the saved bytes."""
+    line = run_line(session, exit_code)
+    # Where nothing may be written a run with nothing to do works all the same.
+    with suppress(OSError):
+        if session.build is None and last.save_idle(session, line):
+            return lambda: read_file(last.path(LAST))
+    lines, code = node_lines(session, last)
+    data = compose(sorted(session.statuses), line, lines, code)
+    with suppress(OSError):
+        last.save(session, data)
+    return lambda: data
+
+
+class KeyTexts:
+    """The parts of the keys of a build's nodes as JSON, to explain a miss on another machine."""
+
+    def __init__(self, session: Session, nodes: NodeTable) -> None:
+        from pipeline.change.evaluate import Evaluator
+        from pipeline.change.key_parts import KeyParts
+
+        build, project = session.build, session.project
+        evaluator = build.evaluator if build else None
+        evaluator = evaluator or Evaluator(project.root, project.code, project.sources.sha)
+        self._parts = KeyParts(nodes, evaluator)
+
+    @property
+    def code(self) -> Mapping[str, Any]:
+        """The code tables that the keys refer to."""
+        return self._parts.code
+
+    def of(self, task: str) -> str:
+        """Return the parts of a node's key; `null` for an asset that could not be planned."""
+        # A file that vanished, or code that cannot be read, is in the error of the node.
+        with suppress(OSError, EncodeError):
+            return json.dumps(self._parts.of(task), separators=(",", ":"))
+        return "null"
+
+
+def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold.
+
+    With them come the code tables that the keys in these lines refer to.
+    """
+    from pipeline.report.node_json import NodeLines, as_unchanged
+    from pipeline.state.node_table import NodeTable
+    from pipeline.state.state import WARNED
+
+    state, build = session.project.state, session.build
+    nodes = build.nodes if build else NodeTable(state)
+    targets = {stem: one.target for stem, one in session.statuses.items()}
+    keys = KeyTexts(session, nodes)
+    writer = NodeLines(session.project, nodes, targets)
+    events: dict[str, Any] = session.log.nodes if session.log else {}
+    standing = state.facts_of_nodes(WARNED)
+    kept = last.kept_lines()
+    found: list[tuple[str, str]] = []
+    writer.add_outputs(events.values())
+    for stem in sorted(targets):
+        tasks = state.tasks(stem)
+        if len(tasks) > len(kept) + len(events):
+            nodes.load_all(stem)
+        for task, is_clean in tasks.items():
+            event = events.get(task)
+            line = None
+            if event is not None and is_clean:
+                line = writer.of_ran(event, keys.of(task))
+            if event is None and is_clean and quote(task) in kept:
+                line = as_unchanged(kept[quote(task)])
+            if line is None:
+                row = nodes.row(task)
+                assert row is not None
+                line = writer.of(row, event, standing.get(task, ()), keys.of(task))
+            found.append((task, line))
+    return [line for _, line in sorted(found)], {**last.kept_code, **keys.code}

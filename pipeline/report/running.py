@@ -1,0 +1,72 @@
+"""The tasks that are running: as many as there are workers, oldest first.
+
+More tasks are submitted than run, so that no worker waits. They are taken to run in the order in
+which they were submitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import islice
+from time import monotonic
+
+SLOW_SECONDS = 5.0
+
+
+class Running:
+    """Tasks that were submitted and are not done."""
+
+    def __init__(self, workers: int | None, clock: Callable[[], float] = monotonic) -> None:
+        """Note the number of workers; None where it is not known."""
+        self._workers, self._clock = workers, clock
+        self._began: dict[str, float] = {}  # a dict, because it keeps the order
+        # How long the tasks that are left will take, where earlier runs tell: set by the driver.
+        self.expected_seconds: Callable[[], float | None] = lambda: None
+
+    def begin(self, name: str) -> None:
+        """Note that a task was submitted."""
+        self._began[name] = self._clock()
+
+    def end(self, name: str) -> None:
+        """Note that a task is done."""
+        self._began.pop(name, None)
+
+    def _oldest(self) -> list[tuple[str, float]]:
+        # A copy in one step: another thread may add or remove tasks meanwhile.
+        items = list(self._began.items())
+        return list(islice(items, self._workers))
+
+    def slow(self) -> list[tuple[str, float]]:
+        """Return the running tasks that take long, with their seconds so far."""
+        now = self._clock()
+        found = [(name, now - began) for name, began in self._oldest()]
+        return [one for one in found if one[1] >= SLOW_SECONDS]
+
+    def names(self) -> list[str]:
+        """Return the names of running tasks; slow ones with their seconds."""
+        slow = dict(self.slow())
+        names = [name for name, _ in self._oldest()]
+        return [f"{name} ({slow[name]:.0f} s)" if name in slow else name for name in names]
+
+    def describe(self) -> str:
+        """Return how many tasks run, and their names."""
+        return describe_running(self.names(), self._workers)
+
+    def time_left(self, left: int) -> str:
+        """Return the time that is left as earlier runs tell, or nothing."""
+        seconds = self.expected_seconds() if left else None
+        return "" if seconds is None else f", {format_seconds(seconds)} left"
+
+
+def describe_running(submitted: Collection[str], workers: int | None) -> str:
+    """Return how many tasks run, at most one for each worker, and their names."""
+    names = list(islice(submitted, workers))
+    return f"{len(names)} running: {', '.join(names)}" if names else ""
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration as people say it: 42 s, 3 min, 1 h 20 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

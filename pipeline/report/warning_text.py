@@ -1,0 +1,46 @@
+"""Warnings for people: those with the same text are one line with their number and some names.
+
+Texts that differ in numbers or quoted names only count as the same; what differs is shown as `…`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+NAMES_SHOWN = 3
+VARYING = re.compile(r'"[^"]*"|\d+(?:\.\d+)?')
+GAP = "…"
+
+
+class Warned(NamedTuple):
+    """A warning and the node that has it; no task where it is about no single node."""
+
+    task: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.text}" if self.task else self.text
+
+
+def group_warnings(warnings: Iterable[Warned]) -> list[str]:
+    """Return a line for each kind of warning, in the order in which they first appear."""
+    groups: dict[tuple[bool, str], list[Warned]] = {}
+    for one in warnings:
+        groups.setdefault((bool(one.task), VARYING.sub(GAP, one.text)), []).append(one)
+    return [
+        line
+        for (is_of_node, shape), found in groups.items()
+        for line in (_group_lines(shape, found) if is_of_node else map(str, found))
+    ]
+
+
+def _group_lines(shape: str, found: list[Warned]) -> list[str]:
+    tasks = list(dict.fromkeys(one.task for one in found))
+    if len(found) == 1:
+        return [str(found[0])]
+    text = found[0].text if len({one.text for one in found}) == 1 else shape
+    count = f"{len(tasks):,} assets" if len(tasks) > 1 else f"{len(found):,} times"
+    such = ", such as " if len(tasks) > NAMES_SHOWN else ": " if len(tasks) > 1 else " in "
+    return [f"{text}: {count}{such}{', '.join(tasks[:NAMES_SHOWN])}"]

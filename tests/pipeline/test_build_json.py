@@ -1,0 +1,193 @@
+"""The machine-readable result: by its schema, true for every node, cheap where nothing is done."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pipeline.report import last_build
+from tests.pipeline.game import ROOT, Game
+
+SCHEMA = json.loads((ROOT / "pipeline/report/build_schema.json").read_text(encoding="utf-8"))
+LAST = ".cartwright/last-build.json"
+VOLATILE = ("seconds", "cpu_seconds", "peak_bytes", "worker", "started")
+
+
+def load(game: Game, name: str = LAST) -> dict[str, Any]:
+    """Read a result, and check it against the schema and against itself."""
+    result: dict[str, Any] = json.loads(game.read(name))
+    jsonschema.Draft202012Validator(SCHEMA).validate(result)
+    tasks = [node["task"] for node in result["nodes"]]
+    assert tasks == sorted(set(tasks))
+    for node in result["nodes"]:
+        for file in (*node["inputs"], *node["outputs"]):
+            data = game.read(file["path"])
+            assert (file["bytes"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    return result
+
+
+def by_task(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {node["task"]: node for node in result["nodes"]}
+
+
+def outcomes(result: dict[str, Any]) -> dict[str, str]:
+    return {task: node["outcome"] for task, node in by_task(result).items()}
+
+
+@pytest.fixture
+def toy(game: Game) -> Game:
+    game.write("assets/a.txt", "ref b.inc\nlossy")
+    game.write("assets/b.inc", "included")
+    game.write("assets/c.bst", "one two")
+    return game
+
+
+def test_every_run_leaves_a_result_that_keeps_the_schema(toy):
+    assert toy.doit().code == 0
+    result = load(toy)
+    assert (result["exit_code"], result["manifests"]) == (0, ["toy"])
+    assert set(outcomes(result).values()) == {"built"}
+    nodes = by_task(result)
+    one = nodes["toy:a"]
+    assert [file["path"] for file in one["inputs"]] == ["assets/a.txt", "assets/b.inc"]
+    assert [file["path"] for file in one["outputs"]] == ["build/toy/a.out"]
+    assert (one["target"], one["warnings"]) == ("toy", ["something was lost"])
+    assert one["reason"] == [{"kind": "new", "detail": ""}]
+    assert one["seconds"] > 0
+    assert one["peak_bytes"] > 1_000_000
+    assert re.fullmatch(r"process \d+", one["worker"])
+    parts = [file["path"] for file in nodes["toy:parts"]["inputs"]]
+    assert parts == ["build/toy/c_0.part", "build/toy/c_1.part"]
+
+
+def test_a_run_with_nothing_to_do_has_every_node_unchanged(toy):
+    toy.doit()
+    first = by_task(load(toy))
+    for _ in range(3):
+        assert "nothing to do" in toy.doit("--json", "out.json").out
+        result = load(toy)
+        assert toy.read("out.json") == toy.read(LAST)
+        assert set(outcomes(result).values()) == {"unchanged"}
+        for task, node in by_task(result).items():
+            same = ("inputs", "outputs", "warnings", "target")
+            assert [node[key] for key in same] == [first[task][key] for key in same]
+            assert (node["seconds"], node["worker"], node["reason"]) == (0, "", [])
+
+
+def test_a_second_run_with_nothing_to_do_writes_the_time_alone(toy, monkeypatch):
+    toy.doit()
+    toy.doit()
+    before = load(toy)
+    monkeypatch.setattr(last_build, "node_lines", None)
+    toy.doit()
+    after = load(toy)
+    assert after["started"] > before["started"]
+    assert after["nodes"] == before["nodes"]
+
+
+def test_a_result_made_of_earlier_lines_is_the_one_made_from_the_state(toy):
+    """Change, fail, restore, remove: reusing lines must not show what was true once."""
+
+    def steps():
+        yield lambda: toy.write("assets/c.bst", "one two three")
+        yield lambda: toy.write("assets/a.txt", "boom")
+        yield lambda: toy.write("assets/a.txt", "ref b.inc\nlossy")
+        yield lambda: toy.path("build/toy/a.out").write_text("altered")
+        yield lambda: toy.path("assets/c.bst").unlink()
+        yield lambda: toy.write("assets/n.lst", "x\ny")
+        yield lambda: None
+
+    toy.doit()
+    for step in steps():
+        step()
+        toy.doit()
+        toy.doit("toy:a")
+        reused = load(toy) | {"started": "", "seconds": 0}
+        toy.remove(".cartwright/report/key")
+        toy.doit("toy:a")
+        made = load(toy) | {"started": "", "seconds": 0}
+        assert without_times(reused) == without_times(made)
+
+
+def without_times(result: dict[str, Any]) -> dict[str, Any]:
+    def strip(one: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in one.items() if key not in VOLATILE}
+
+    return strip(result) | {"nodes": [strip(node) for node in result["nodes"]]}
+
+
+def test_the_number_of_workers_changes_times_and_workers_alone(toy, tmp_path):
+    for number in range(12):
+        toy.write(f"assets/{number}.txt", f"text {number}" if number else "boom")
+    found = []
+    for workers in ("1", "2"):
+        for folder in ("build", "cache", ".cartwright"):
+            if toy.path(folder).exists():
+                toy.remove(folder)
+        assert toy.doit("-n", workers, "--json", f"{workers}.json").code == 1
+        found.append(load(toy, f"{workers}.json"))
+    assert without_times(found[0]) == without_times(found[1])
+    assert found[0]["exit_code"] == 1
+
+
+def test_failures_are_data_and_their_readers_are_not_built(toy):
+    toy.write("assets/a.txt", "boom")
+    assert toy.doit().code == 1
+    nodes = by_task(load(toy))
+    assert nodes["toy:a"]["outcome"] == "failed"
+    assert nodes["toy:a"]["error"] == {
+        "problem": "it went boom",
+        "facts": {"file": "assets/a.txt"},
+        "hint": "Take the boom out.",
+    }
+    assert nodes["toy:pack"]["outcome"] == "not built"
+    assert nodes["toy:pack"]["error"]["facts"] == {"needs": "toy:a"}
+    assert nodes["toy:a"]["outputs"] == nodes["toy:pack"]["outputs"] == []
+    assert [file["path"] for file in nodes["toy:a"]["inputs"]] == ["assets/a.txt"]
+
+
+def test_reasons_and_restored_nodes_are_named(toy):
+    toy.doit()
+    toy.remove("build/toy/a.out")
+    toy.write("assets/c.bst", "other words")
+    toy.doit()
+    nodes = by_task(load(toy))
+    assert nodes["toy:a"]["outcome"] == "restored"
+    assert nodes["toy:a"]["reason"] == [{"kind": "output missing", "detail": "build/toy/a.out"}]
+    assert nodes["toy:c"]["reason"] == [{"kind": "source changed", "detail": "assets/c.bst"}]
+    assert nodes["toy:pack"]["outcome"] == "unchanged"
+
+
+def test_a_strict_run_with_nothing_to_do_has_failed_nodes(toy):
+    toy.doit()
+    for _ in range(2):
+        assert toy.doit("--strict").code == 1
+        node = by_task(load(toy))["toy:a"]
+        assert (node["outcome"], node["warnings"]) == ("failed", ["something was lost"])
+    toy.doit()
+    assert set(outcomes(load(toy)).values()) == {"unchanged"}
+
+
+def test_a_run_for_one_manifest_lists_its_nodes_alone(toy):
+    toy.write("manifests/two.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
+    for names, stems in ((("two",), ["two"]), ((), ["toy", "two"]), (("two",), ["two"])):
+        toy.doit(*names)
+        result = load(toy)
+        assert result["manifests"] == stems
+        assert {task.partition(":")[0] for task in outcomes(result)} == set(stems)
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_the_command_line(toy):
+    ran = toy.doit("--json", "assets")
+    assert (ran.code, "Traceback" in ran.err, "assets: " in ran.err) == (3, False, True)
+
+
+def test_the_schema_is_part_of_the_package():
+    assert SCHEMA["$id"] == last_build.SCHEMA
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert "build_schema.json" in pyproject
