@@ -58,9 +58,12 @@ class Session:
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
-        # How long the nodes that are left will take, by earlier runs; for the time left in reports.
-        self.expected_seconds: Callable[[], float | None] | None = None
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
+
+    def seconds_left(self, workers: int) -> float | None:
+        """Return how long the nodes that are left will take, as far as earlier runs tell."""
+        schedule = self.build.schedule if self.build else None
+        return schedule.seconds_left(workers) if schedule else None
 
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""

@@ -54,6 +54,8 @@ class Schedule:
         self._estimates, self._limit = estimates, memory_limit
         self._seconds = {task: one.seconds for task, one in estimates.items()}
         self._paths = path_seconds(needs, self._seconds)
+        self._left = dict(self._seconds)  # of tasks that have not ended
+        self._left_seconds = sum(self._left.values())
         self._ready: list[tuple[float, str, Any]] = []  # a heap
         self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
         self._used_bytes = 0
@@ -64,6 +66,12 @@ class Schedule:
         total = sum(self._seconds.values())
         longest = max(self._paths.values(), default=0.0)
         return total - max(longest, total / max(workers, 1))
+
+    def seconds_left(self, workers: int) -> float | None:
+        """Return how long so many workers will take for what is left; None if nothing is known."""
+        if not any(self._seconds.values()):
+            return None
+        return max(self._left_seconds, 0.0) / max(workers, 1)
 
     def expected_seconds(self, task: str) -> float:
         """Return how long a task is expected to take."""
@@ -108,6 +116,7 @@ class Schedule:
     def release(self, task: str) -> None:
         """Take note that a task has ended."""
         self._used_bytes -= self._running.pop(task, 0)
+        self._left_seconds -= self._left.pop(task, 0.0)
 
     def _memory(self, task: str) -> int:
         """Return the memory of a task; 0 where it is too little to count."""

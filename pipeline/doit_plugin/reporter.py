@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.event import FAILED, NOT_BUILT, UNCHANGED
@@ -57,7 +58,8 @@ class Reporter:
         from pipeline.report.running import Running
 
         # Without -n, a build may start as many workers as there are cores.
-        self.running = Running(cores() if self.workers == 0 else self.workers)
+        workers = cores() if self.workers == 0 else self.workers
+        self.running = Running(workers)
         if is_terminal:
             from pipeline.report.progress_bar import Bar
 
@@ -69,8 +71,8 @@ class Reporter:
             is_large = len(waiting) > LISTED_NODES
             self.progress = ProgressLog(self._write_now, len(waiting), self.running, is_large)
         self.lists_nodes = not is_terminal and len(waiting) <= LISTED_NODES
-        if self.session is not None and self.session.expected_seconds is not None:
-            self.running.expected_seconds = self.session.expected_seconds
+        if self.session is not None:
+            self.running.expected_seconds = partial(self.session.seconds_left, workers or 1)
         self.progress.start()
 
     def _is_terminal(self) -> bool:

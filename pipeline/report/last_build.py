@@ -15,20 +15,23 @@ This module is imported by runs with nothing to do, so it imports little.
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 
+from encoders.kit.error import EncodeError
 from pipeline.disk.file import read_file, read_if_there, write_whole
 
 if TYPE_CHECKING:
     from pipeline.project import Project
     from pipeline.session import Session
+    from pipeline.state.node_table import NodeTable
 
 SCHEMA = "cartwright.build/1"
 NAME = "last-build.json"
@@ -36,6 +39,7 @@ LAST, WORK, PREVIOUS, KEY = NAME, "report/work.json", "report/previous.json", "r
 NO_KEY = "-"
 # The last run did nothing, or something, or failed for warnings of earlier runs.
 IDLE, WORKED, STRICT = "idle", "worked", "strict"
+CODE = '\n],"code":'
 RUN_LINE_BYTES = 120  # of the line with the time, which is overwritten
 
 
@@ -45,6 +49,7 @@ class LastBuild:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._may_reuse = False
+        self.kept_code: dict[str, Any] = {}  # the tables that kept lines refer to
 
     def path(self, name: str) -> str:
         """Return where a file is."""
@@ -71,12 +76,14 @@ class LastBuild:
     def kept_lines(self) -> dict[str, str]:
         """Return the lines of nodes that hold since an earlier run, by quoted task."""
         data = (read_if_there(self.path(LAST)) or b"") if self._may_reuse else b""
-        head, _, nodes = data.decode().partition('"nodes":[\n')
-        if f'"schema":"{SCHEMA}"' not in head:
+        head, _, rest = data.decode().partition('"nodes":[\n')
+        nodes, found, code = rest.rpartition(CODE)
+        if f'"schema":"{SCHEMA}"' not in head or not found:
             return {}
         from pipeline.report.node_json import task_of
 
-        lines = (line.removesuffix(",") for line in nodes.splitlines()[:-1])
+        self.kept_code = json.loads(code.rstrip()[:-1])
+        lines = (line.removesuffix(",") for line in nodes.splitlines())
         # A node that failed has no outputs in its line; it may be unchanged all the same, where it
         # failed for a warning.
         return {task_of(line): line for line in lines if line.endswith('"error":null}')}
@@ -132,16 +139,18 @@ def run_line(session: Session, exit_code: int) -> bytes:
     return f"{text:<{RUN_LINE_BYTES - 1}}\n".encode()
 
 
-def compose(stems: list[str], line: bytes, nodes: list[str]) -> bytes:
+def compose(stems: list[str], line: bytes, nodes: list[str], code: Mapping[str, Any]) -> bytes:
     """Return the whole file."""
+    import re
     from importlib.metadata import version
 
     head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
     manifests = f'"manifests":[{",".join(map(quote, stems))}],\n'
     body = ",\n".join(nodes)
-    return b"".join(
-        (head.encode(), line, manifests.encode(), b'"nodes":[\n', body.encode(), b"\n]}\n")
-    )
+    used = set(re.findall(r'"key":\{"encoder":"[^"]*","code":"(\w+)"', body))
+    tables = json.dumps({one: code[one] for one in sorted(used & code.keys())})
+    text = f'{manifests}"nodes":[\n{body}{CODE}{tables}}}\n'
+    return b"".join((head.encode(), line, text.encode()))
 
 
 def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[], bytes]:
@@ -151,14 +160,43 @@ def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[
     with suppress(OSError):
         if session.build is None and last.save_idle(session, line):
             return lambda: read_file(last.path(LAST))
-    data = compose(sorted(session.statuses), line, node_lines(session, last))
+    lines, code = node_lines(session, last)
+    data = compose(sorted(session.statuses), line, lines, code)
     with suppress(OSError):
         last.save(session, data)
     return lambda: data
 
 
-def node_lines(session: Session, last: LastBuild) -> list[str]:
-    """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold."""
+class KeyTexts:
+    """The parts of the keys of a build's nodes as JSON, to explain a miss on another machine."""
+
+    def __init__(self, session: Session, nodes: NodeTable) -> None:
+        from pipeline.change.evaluate import Evaluator
+        from pipeline.change.key_parts import KeyParts
+
+        build, project = session.build, session.project
+        evaluator = build.evaluator if build else None
+        evaluator = evaluator or Evaluator(project.root, project.code, project.sources.sha)
+        self._parts = KeyParts(nodes, evaluator)
+
+    @property
+    def code(self) -> Mapping[str, Any]:
+        """The code tables that the keys refer to."""
+        return self._parts.code
+
+    def of(self, task: str) -> str:
+        """Return the parts of a node's key; `null` for an asset that could not be planned."""
+        # A file that vanished, or code that cannot be read, is in the error of the node.
+        with suppress(OSError, EncodeError):
+            return json.dumps(self._parts.of(task), separators=(",", ":"))
+        return "null"
+
+
+def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold.
+
+    With them come the code tables that the keys in these lines refer to.
+    """
     from pipeline.report.node_json import NodeLines, as_unchanged
     from pipeline.state.node_table import NodeTable
     from pipeline.state.state import WARNED
@@ -166,6 +204,7 @@ def node_lines(session: Session, last: LastBuild) -> list[str]:
     state, build = session.project.state, session.build
     nodes = build.nodes if build else NodeTable(state)
     targets = {stem: one.target for stem, one in session.statuses.items()}
+    keys = KeyTexts(session, nodes)
     writer = NodeLines(session.project, nodes, targets)
     events: dict[str, Any] = session.log.nodes if session.log else {}
     standing = state.facts_of_nodes(WARNED)
@@ -178,12 +217,14 @@ def node_lines(session: Session, last: LastBuild) -> list[str]:
             nodes.load_all(stem)
         for task, is_clean in tasks.items():
             event = events.get(task)
-            line = writer.of_ran(event) if event is not None and is_clean else None
+            line = None
+            if event is not None and is_clean:
+                line = writer.of_ran(event, keys.of(task))
             if event is None and is_clean and quote(task) in kept:
                 line = as_unchanged(kept[quote(task)])
             if line is None:
                 row = nodes.row(task)
                 assert row is not None
-                line = writer.of(row, event, standing.get(task, ()))
+                line = writer.of(row, event, standing.get(task, ()), keys.of(task))
             found.append((task, line))
-    return [line for _, line in sorted(found)]
+    return [line for _, line in sorted(found)], {**last.kept_code, **keys.code}

@@ -44,7 +44,7 @@ class NodeLines:
         self._by_role: dict[str, dict[str, Output]] = {}
         self._sizes: dict[str, int] = {}
 
-    def of_ran(self, event: NodeEvent) -> str | None:
+    def of_ran(self, event: NodeEvent, key: str) -> str | None:
         """Return the line of a node that ran, from its event alone; None where it says too little.
 
         All of a large build's nodes come here, so nothing is read from the state.
@@ -65,7 +65,7 @@ class NodeLines:
         inputs = _files(read if len(read) < 2 else sorted(set(read)))
         head = f'{{"task":{quote(task)},"target":{self._targets[stem_of(task)]},"outcome":"'
         tail = (
-            f',"inputs":{inputs},"outputs":[{",".join(files)}],'
+            f',"inputs":{inputs},"outputs":[{",".join(files)}],"key":{key},'
             f'"warnings":{_texts(event.warnings)},"error":null}}'
         )
         return f"{head}{_what_happened(event)}{tail}"
@@ -77,14 +77,17 @@ class NodeLines:
                 if one.path is not None:
                     self._sizes[one.path] = one.size
 
-    def of(self, row: NodeRow, event: NodeEvent | None, standing: Iterable[str]) -> str:
-        """Return the line of a node; `standing` are the warnings of its last build."""
+    def of(self, row: NodeRow, event: NodeEvent | None, standing: Iterable[str], key: str) -> str:
+        """Return the line of a node; `standing` are the warnings of its last build.
+
+        `key` has the parts of its key as JSON.
+        """
         head = f'{{"task":{quote(row.task)},"target":{self._targets[row.stem]},"outcome":"'
         build = self._build(row) if row.clean else None
         inputs = _files(self._inputs_of_build(row, build) if build else self._planned_sources(row))
         files = ((one.path, one.size, one.sha) for one in build.outputs) if build else ()
         outputs = _files([one for one in files if one[0] is not None])  # type: ignore[misc]
-        lists = f',"inputs":{inputs},"outputs":{outputs},"warnings":'
+        lists = f',"inputs":{inputs},"outputs":{outputs},"key":{key},"warnings":'
         event = event or NodeEvent(row.task, UNCHANGED if row.clean else NOT_BUILT)
         warnings = _texts(event.warnings if event.outcome != UNCHANGED else standing)
         return f'{head}{_what_happened(event)}{lists}{warnings},"error":{self._error(event)}}}'

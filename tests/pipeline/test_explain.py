@@ -185,3 +185,11 @@ def test_a_wrong_setting_leaves_no_mark_of_a_running_build(built, monkeypatch, n
     monkeypatch.setattr(Detector, "_plan_again", lambda _, stem: planned.append(stem))
     assert built.doit().built == ["toy:a", "toy:pack"]
     assert planned == []
+
+
+def test_the_result_that_a_build_leaves_explains_a_miss_on_another_machine(built):
+    left = built.read(".cartwright/last-build.json")
+    built.write("other.json", left)
+    assert lines(built, "--against", "other.json") == []
+    built.write("assets/a.txt", "other words")
+    assert lines(built, "--against", "other.json") == ["toy:a  source changed: assets/a.txt"]

@@ -267,3 +267,12 @@ def test_auto_and_a_memory_limit_build_the_same(game):
     game.write("assets/a.txt", "a")
     assert game.doit("-n", "auto", "--memory", "1G").code == 0
     assert game.read("build/toy/a.out") == b"A"
+
+
+def test_the_time_left_shrinks_as_nodes_end_and_is_shared_among_workers():
+    estimates = {name: Estimate(4.0, 0) for name in "abc"}
+    schedule = Schedule(estimates, {"a": (), "b": (), "c": ("a",)})
+    assert schedule.seconds_left(2) == 6.0
+    schedule.release("a")
+    assert schedule.seconds_left(2) == 4.0
+    assert Schedule({}, {"a": ()}).seconds_left(2) is None
