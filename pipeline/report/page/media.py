@@ -121,7 +121,7 @@ def code_digest(project: Project) -> str:
     views = {
         reader.view for _, target in all_targets() for reader in target.readers if reader.view
     }
-    for dotted in sorted({*views, picture.DRAW, picture.GLB, picture.MODEL_VIEW}):
+    for dotted in sorted({*views, *picture.DRAWING, picture.MODEL_VIEW}):
         table = project.code.table(dotted)
         digest.update(json.dumps([dotted, dict(table)], sort_keys=True).encode())
     return digest.hexdigest()

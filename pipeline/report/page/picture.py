@@ -11,7 +11,6 @@ import io
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +19,19 @@ from PIL import Image
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
 from encoders.kit.source.registry import image_suffixes, model_suffixes, sound_suffixes
+from encoders.kit.view.draw import draw_view
+from encoders.kit.view.glb import encode_glb
+from encoders.kit.view.request import ViewRequest
+from encoders.kit.view.scene import View, ViewPicture, ViewSheet, ViewSound
 from pipeline.content.code import load_function
 from pipeline.process.isolate import call
 
 Pixels = npt.NDArray[np.uint8]
 THUMBNAIL = 128  # pixels of the longer side
 SCENE_SIZE = (256, 192)
-DRAW = "encoders.kit.view.draw:draw_view"
-GLB = "encoders.kit.view.glb:encode_glb"
+WAVE_SIZE = (256, 96)
+# The functions that decide what media look like, beside the views of targets.
+DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb")
 MODEL_VIEW = "encoders.kit.view.model_view:view_model"
 # A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
 MODEL_LIMIT_BYTES, SOUND_LIMIT_BYTES = 4_000_000, 1_000_000
@@ -57,22 +61,21 @@ def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings:
     return media_of_source(data, path, {}) if _suffix(path) in image_suffixes() else NOTHING
 
 
-def _media_of_view(view: Any) -> Media:
-    """Draw a view of encoders/kit/view/scene.py."""
-    from encoders.kit.view.scene import ViewPicture, ViewRequest, ViewScene, ViewSound
-
+def _media_of_view(view: View) -> Media:
     if isinstance(view, ViewPicture):
         return Media(thumbnail=shrink(view.pixels))
     if isinstance(view, ViewSound):
-        return sound_media(view.samples, view.rate)
-    still = 0 if isinstance(view, ViewScene) and view.clip is not None else None
-    request = ViewRequest(size=SCENE_SIZE, frame=still)
-    picture = shrink(load_function(DRAW)(view, request), max(SCENE_SIZE))
-    if not isinstance(view, ViewScene):
-        return Media(thumbnail=picture)
+        wav = encode_wav(view.samples, view.rate)
+        picture = _webp(Image.fromarray(draw_view(view, ViewRequest(size=WAVE_SIZE))))
+        return Media(thumbnail=picture, sound=_within(wav, SOUND_LIMIT_BYTES))
+    if isinstance(view, ViewSheet):
+        return Media(thumbnail=shrink(draw_view(view, ViewRequest()), max(SCENE_SIZE)))
+    # Of a clip, a frame in which it has moved.
+    still = None if view.clip is None else view.clip.frame_count // 3
+    picture = shrink(draw_view(view, ViewRequest(size=SCENE_SIZE, frame=still)), max(SCENE_SIZE))
     try:
-        glb = load_function(GLB)(view)
-    except EncodeError:  # nothing but bones
+        glb = encode_glb(view)
+    except (EncodeError, ImportError):  # nothing but bones, or no library to write it
         glb = None
     return Media(picture, _within(glb, MODEL_LIMIT_BYTES))
 
@@ -87,33 +90,13 @@ def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Medi
             )
         if suffix in sound_suffixes():
             sound = call("encoders.kit.source.sound:open_sound", data, path)
-            loudest = np.clip(sound.samples.mean(axis=1) * 32768, -32768, 32767)
-            return sound_media(loudest.astype(np.int16), sound.rate)
+            mono = np.clip(sound.samples.mean(axis=1) * 32768, -32768, 32767)
+            return _media_of_view(ViewSound(mono.astype(np.int16), sound.rate))
         if suffix in model_suffixes():
             return _media_of_view(call(MODEL_VIEW, {**inputs, path: data}, path))
     except UNSEEN:
         return NOTHING
     return NOTHING
-
-
-def sound_media(samples: npt.NDArray[np.int16], rate: int) -> Media:
-    """Return the waveform of mono samples, and the samples as a WAV file."""
-    wav = encode_wav(samples, rate)
-    return Media(thumbnail=draw_wave(samples), sound=_within(wav, SOUND_LIMIT_BYTES))
-
-
-def draw_wave(samples: npt.NDArray[np.int16], size: tuple[int, int] = (256, 96)) -> bytes:
-    """Draw the lowest and the highest sample of each column, on a transparent background."""
-    width, height = size
-    columns = np.array_split(samples.astype(np.int32), width) if len(samples) else []
-    picture = np.zeros((height, width, 4), np.uint8)
-    middle = (height - 1) / 2
-    for x, part in enumerate(columns):
-        low, high = (int(part.min()), int(part.max())) if len(part) else (0, 0)
-        top = round(middle - high / 32768 * middle)
-        bottom = round(middle - low / 32768 * middle)
-        picture[top : bottom + 1, x] = (62, 132, 196, 255)  # visible on light and on dark
-    return _webp(Image.fromarray(picture))
 
 
 def encode_wav(samples: npt.NDArray[np.int16], rate: int) -> bytes:

@@ -1,0 +1,41 @@
+"""Make the page of a project: gather, draw what is new, put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.project import Project
+from pipeline.report.page.chart import draw_charts
+from pipeline.report.page.document import whole_page
+from pipeline.report.page.media import Mapper, PageMedia, draw_all
+from pipeline.report.page.page_data import PageData, gather
+
+
+def load_page(
+    project: Project,
+    result: Mapping[str, Any],
+    built: Mapping[str, Any] | None,
+    in_parallel: Mapper,
+) -> tuple[PageData, PageMedia]:
+    """Return everything that the page of a run shows."""
+    data = gather(project, result, built)
+    draw_charts(project, data)
+    return data, draw_all(project, data, in_parallel)
+
+
+def make_report(
+    project: Project,
+    result: Mapping[str, Any],
+    built: Mapping[str, Any] | None,
+    in_parallel: Mapper,
+) -> bytes:
+    """Return the page of a run as one file."""
+    data, media = load_page(project, result, built, in_parallel)
+    return whole_page(data, media, project_name(project))
+
+
+def project_name(project: Project) -> str:
+    """Return what the page calls the project."""
+    return os.path.basename(project.root) or "project"
