@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from encoders.kit.plan import Params, Product, Source
+from encoders.kit.plan import ASSET, FILE, MANIFEST, Budget, Params, Product, Source
 from encoders.kit.warning import GROUPS, OTHER, group_of
 from pipeline.build.budget import EVERYTHING
 from pipeline.plan.target import all_targets
@@ -170,37 +170,59 @@ def group_nodes(nodes: Iterable[PageNode], assets: Mapping[str, str]) -> list[Pa
 
 def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[str, Any]:
     record = project.state.manifest(stem)
-    own = [node for node in nodes if node.stem == stem]
-    files = [(file["path"], file["bytes"]) for node in own for file in node.result["outputs"]]
     target = record.target if record else stem
     limit = record.budget.limits.get(EVERYTHING) if record and record.budget else None
+    # Of the target: what counts is of interest also where the manifest sets no limit.
+    budget = next((one.budget for name, one in all_targets() if name == target), Budget("files"))
+    own = [node for node in nodes if node.stem == stem]
+    parts = [part for node in own for part in _parts(node, budget)]
     return {
         "stem": stem,
         "target": target,
-        "output": record.output if record else "",
         "nodes": len(own),
-        "bytes": sum(size for _, size in files),
-        "budget": _budget(target, limit, files),
+        "bytes": sum(node.size for node in own),
+        "what": budget.what,
+        "limit": limit,
+        "used": largest_group(parts, budget.per),
+        "isLargest": budget.per != MANIFEST,
+        "parts": _contents(own, budget) if budget.made_of_others else _by_node(parts),
         "warnings": list(record.warnings) if record else [],
     }
 
 
-def _budget(
-    target: str, limit: int | None, files: Iterable[tuple[str, int]]
-) -> dict[str, Any] | None:
-    """Return what counts for a target's budget, also where the manifest sets no limit."""
-    budget = next((one.budget for name, one in all_targets() if name == target), None)
-    if budget is None:
-        return None
+def _parts(node: PageNode, budget: Budget) -> list[tuple[str, str, int]]:
+    """Return what counts of a node: task, file, size."""
+    if budget.roles:
+        made = node.build.outputs if node.build else ()
+        return [(node.task, one.role, one.size) for one in made if one.role in budget.roles]
     suffixes = tuple(budget.suffixes)
-    counted = [(path, size) for path, size in files if not suffixes or path.endswith(suffixes)]
-    return {
-        "what": budget.what,
-        "limit": limit,
-        "used": sum(size for _, size in counted),
-        # A pack repeats the files beside it: the map shows those, and not the pack.
-        "packs": [path for path, _ in counted] if budget.made_of_others else [],
-    }
+    return [
+        (node.task, file["path"], file["bytes"])
+        for file in node.result["outputs"]
+        if not suffixes or file["path"].endswith(suffixes)
+    ]
+
+
+def largest_group(parts: Iterable[tuple[str, str, int]], per: str) -> int:
+    """Return the size of what shares a budget: of all, or of the largest asset or file."""
+    groups: dict[str, int] = {}
+    for task, path, size in parts:
+        asset = TaskName.parse(task).node.partition("/")[0]
+        key = {FILE: f"{task} {path}", ASSET: asset}.get(per, "")
+        groups[key] = groups.get(key, 0) + size
+    return max(groups.values(), default=0)
+
+
+def _by_node(parts: Iterable[tuple[str, str, int]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for task, _, size in parts:
+        sizes[task] = sizes.get(task, 0) + size
+    return sizes
+
+
+def _contents(nodes: Iterable[PageNode], budget: Budget) -> dict[str, int]:
+    """Return the sizes of what a pack is made of, without the pack."""
+    return {node.task: node.size for node in nodes if node.size and not _parts(node, budget)}
 
 
 def grouped_warnings(data: PageData) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 // The page: failures, warnings, sizes, maps, and the list of assets with its filters.
 
 const BATCH = 60; // entries that are added at a time
-const SHOWN_NODES = 6; // of an entry in the list
+const SHOWN_NODES = 5; // of an entry in the list
 
 const page = {
   store: document.getElementById("data-index") ? fileStore() : serverStore(),
@@ -34,7 +34,7 @@ function stateClass(node) {
   return node.outcome === "unchanged" ? "soft" : "state-built";
 }
 
-function nodeTile(number) {
+function nodeTile(number, isOne = false) {
   const node = page.index.nodes[number];
   const files = node.bytes ? formatBytes(node.bytes) : "no file";
   const marks = node.warnings ? `, ${node.warnings} warning${node.warnings > 1 ? "s" : ""}` : "";
@@ -43,6 +43,7 @@ function nodeTile(number) {
     "button", { type: "button", class: "tile", title: node.task, onclick: () => openNode(number) },
     frame(node.picture, node.task, kind),
     make("b", {}, node.stem),
+    isOne ? null : make("span", {}, kind),
     make("span", {}, files),
     make("span", { class: stateClass(node) }, `${node.outcome}${marks}`),
   );
@@ -66,11 +67,17 @@ function entryElement(entry, numbers) {
     make("div", { class: "path" }, entry.path ?? entry.name),
     make(
       "div", { class: "tiles" }, source, source && make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-      ...order.slice(0, SHOWN_NODES).map(nodeTile),
+      ...order.slice(0, SHOWN_NODES).map((number) => nodeTile(number, isOnlyOne(number, numbers))),
     ),
     rest > 0 ? make("p", {}, make("button", { type: "button", onclick: () => openEntry(entry.name) }, `${rest} more`)) : null,
     ...failed.map((one) => make("p", { class: "problem" }, `${one.task}: ${one.error.problem}`)),
   );
+}
+
+// Whether an entry has no other node of the same manifest, so that the manifest's name says enough.
+function isOnlyOne(number, numbers) {
+  const { stem } = page.index.nodes[number];
+  return numbers.every((other) => other === number || page.index.nodes[other].stem !== stem);
 }
 
 function rank(node) {
@@ -147,30 +154,28 @@ function renderWarnings() {
 }
 
 function budgetBox(manifest) {
-  const { budget } = manifest;
-  const packs = new Set(budget?.packs ?? []);
-  const pieces = [];
-  page.index.nodes.forEach((node, number) => {
-    if (node.stem !== manifest.stem || !node.bytes || node.isPack) return;
-    const name = node.task.slice(node.stem.length + 1);
-    pieces.push({ name, group: name.includes("/") ? name.split("/")[0] : "", size: node.bytes, node: number });
+  const numbers = new Map(page.index.nodes.map((one, number) => [one.task, number]));
+  const pieces = Object.entries(manifest.parts).map(([task, size]) => {
+    const name = task.slice(manifest.stem.length + 1);
+    return { name, group: name.includes("/") ? name.split("/")[0] : "", size, node: numbers.get(task) };
   });
-  const shown = packs.size ? pieces.filter((one) => !packs.has(`${manifest.output}/${one.name}`)) : pieces;
-  const isOver = budget?.limit && budget.used > budget.limit;
-  const used = budget ? `${budget.what}: ${formatBytes(budget.used)}` : formatBytes(manifest.bytes);
+  const { limit } = manifest;
+  const used = `${manifest.isLargest ? "most of " : ""}${manifest.what}: ${formatBytes(manifest.used)}`;
   return make(
     "div", { class: "budget" },
     make("h3", {}, manifest.stem),
-    make("p", { class: isOver ? "over" : "soft", style: "margin:0 0 .3rem" }, budget?.limit ? `${used} of ${formatBytes(budget.limit)}` : used),
-    budget?.limit ? make("meter", { value: budget.used, max: budget.limit, high: budget.limit * 0.9, "aria-label": used }) : null,
-    ...treemap(shown, `Sizes of ${manifest.stem}`, openNode),
+    make("p", { class: limit && manifest.used > limit ? "over" : "soft" }, limit ? `${used} of ${formatBytes(limit)}` : `${used}, no budget set`),
+    limit ? make("meter", { value: manifest.used, max: limit, high: limit * 0.9, "aria-label": used }) : null,
+    ...treemap(pieces, `Sizes of ${manifest.stem}`, openNode),
   );
 }
 
+function renderSizes() {
+  byId("budget-list").replaceChildren(...page.index.manifests.map(budgetBox));
+}
+
 async function renderMaps() {
-  const numbers = page.index.charts;
-  byId("maps").hidden = !numbers.length;
-  const boxes = await Promise.all(numbers.map(async (number) => {
+  const boxes = await Promise.all(page.index.charts.map(async (number) => {
     const { task } = page.index.nodes[number];
     const { chart } = await page.store.detail(number, task);
     return make("div", { class: "map" }, make("h3", {}, `${chart.title} (${task.split(":")[0]})`), ...drawChart(chart));
@@ -201,24 +206,25 @@ function renderHead() {
   fillSelect("by-state", [...[...counts.keys()].sort(), ...warned]);
 }
 
-function renderNavigation() {
-  const shown = [...document.querySelectorAll("main > section")].filter((one) => !one.hidden);
-  byId("sections").replaceChildren(...shown.map((one) => make("a", { href: `#${one.id}` }, one.querySelector("h2").textContent)));
+// The three views; only the one that is shown is drawn.
+const VIEWS = { assets: renderEntries, sizes: renderSizes, maps: renderMaps };
+
+async function showView() {
+  const wanted = location.hash.slice(1);
+  page.view = wanted in VIEWS && !(wanted === "maps" && !page.index.charts.length) ? wanted : "assets";
+  for (const name of Object.keys(VIEWS)) byId(name).hidden = name !== page.view;
+  const links = Object.keys(VIEWS).filter((name) => name !== "maps" || page.index.charts.length);
+  byId("sections").replaceChildren(...links.map((name) => make(
+    "a", { href: `#${name}`, "aria-current": name === page.view ? "page" : null }, byId(`${name}-title`).textContent,
+  )));
+  await VIEWS[page.view]();
 }
 
 async function render() {
   renderHead();
   renderFailures();
   renderWarnings();
-  byId("budget-list").replaceChildren(...page.index.manifests.map(budgetBox));
-  renderEntries();
-  if (page.isUpdate) await renderMaps();
-  else afterPaint(renderMaps().then(renderNavigation));
-  renderNavigation();
-}
-
-function afterPaint(promise) {
-  promise.catch((error) => console.error(error));
+  await showView();
 }
 
 // Load again after a build, and leave the reader where they are.
@@ -230,7 +236,7 @@ async function update() {
   await render();
   const after = anchor && page.elements.get(anchor.name)?.element.getBoundingClientRect().top;
   // A failure that appears above pushes everything down: what the reader looks at stays in place.
-  if (after !== undefined && after !== null && scrollY > 0) scrollBy({ top: after - before, behavior: "instant" });
+  if (typeof after === "number" && page.view === "assets" && scrollY > 0) scrollBy({ top: after - before, behavior: "instant" });
   await refreshDetail();
 }
 
@@ -277,6 +283,7 @@ async function start() {
   page.index = await page.store.index();
   await render();
   setUpFilters();
+  addEventListener("hashchange", showView);
   if (page.store.isLive) follow();
   document.documentElement.dataset.ready = "yes";
 }
