@@ -40,7 +40,7 @@ async function openNode(number) {
     Object.keys(more.options).length && heading("Options", tableOf(Object.entries(more.options))),
     more.chart && heading(more.chart.title ?? "Palette", ...drawChart(more.chart)),
     graph(more),
-    heading("Files", tableOf(more.outputs.map(([path, bytes]) => [path, formatBytes(bytes)]))),
+    more.outputs.length && heading("Files", fileTable(more.outputs)),
   );
 }
 
@@ -80,6 +80,17 @@ function listOf(title, texts) {
 function tableOf(rows) {
   const body = rows.map(([name, value]) => make("tr", {}, make("td", { class: "path" }, name), make("td", {}, String(value))));
   return make("table", {}, make("tbody", {}, ...body));
+}
+
+function fileTable(outputs) {
+  const { store } = detail.page;
+  const rows = outputs.slice(0, 200).map(([path, bytes]) => make(
+    "tr", {},
+    make("td", { class: "path" }, store.output ? make("a", { href: store.output(path), download: true }, path) : path),
+    make("td", { class: "number" }, formatBytes(bytes)),
+  ));
+  const rest = outputs.length - rows.length;
+  return make("table", {}, make("tbody", {}, ...rows, rest > 0 ? make("tr", {}, make("td", {}, `${rest} more`)) : null));
 }
 
 function figure(key, text) {

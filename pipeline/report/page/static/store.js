@@ -35,12 +35,13 @@ function serverStore() {
     isLive: true,
     index: async () => (await get("data/index.json")).json(),
     thumbnail: (key) => address(`media/thumbnail/${key}`),
-    detail: async (number) => (await get(`data/node/${number}.json`)).json(),
+    detail: async (number, task) => (await get(`data/node/${encodeURIComponent(task)}`)).json(),
     media: async (kind, key) => {
       const answer = await get(`media/${kind}/${key}`);
       return answer && new Uint8Array(await answer.arrayBuffer());
     },
     viewer: async () => (await get("viewer.html"))?.text() ?? null,
+    output: (path) => address(`output/${path.split("/").map(encodeURIComponent).join("/")}`),
     events: () => new EventSource(address("events")),
   };
 }
