@@ -62,4 +62,7 @@ def tile_chart(title: str, tiles: Iterable[MapTile]) -> Chart:
 
 def palette_chart(colors: Iterable[tuple[int, int, int, int]]) -> Chart:
     """Return a palette of RGBA colours from 0 to 255."""
-    return {"kind": "palette", "colors": [f"#{r:02x}{g:02x}{b:02x}{a:02x}" for r, g, b, a in colors]}
+    return {
+        "kind": "palette",
+        "colors": [f"#{r:02x}{g:02x}{b:02x}{a:02x}" for r, g, b, a in colors],
+    }

@@ -31,9 +31,7 @@ def view_model(inputs: Inputs, source: str) -> ViewScene:
     return ViewScene(meshes, (*materials, PLAIN))
 
 
-def _part(
-    mesh: Mesh, welded: Welded, numbers: npt.NDArray[np.integer], material: int
-) -> ViewMesh:
+def _part(mesh: Mesh, welded: Welded, numbers: npt.NDArray[np.integer], material: int) -> ViewMesh:
     triangles = welded.indices[numbers == material]
     used, rows = np.unique(triangles, return_inverse=True)
     corners = welded.corners[used]
@@ -48,9 +46,7 @@ def _part(
     )
 
 
-def _uv(
-    mesh: Mesh, material: int, corners: npt.NDArray[np.intp]
-) -> npt.NDArray[np.float32] | None:
+def _uv(mesh: Mesh, material: int, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.float32] | None:
     texture = None
     if material < len(mesh.materials):
         texture = mesh.materials[material].textures.get("base_color")

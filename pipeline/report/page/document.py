@@ -21,8 +21,9 @@ from pipeline.report.page.viewer import viewer_page
 
 STATIC = f"{os.path.dirname(__file__)}/static"
 SCRIPTS = ("store.js", "chart.js", "detail.js", "page.js")
-# What a page may hold of models and sounds, before they are packed; the smallest come first.
-MEDIA_LIMIT_BYTES = 7_000_000
+# What a page may hold, in bytes before base64: small thumbnails are taken where large ones are more
+# than the first, and models and sounds, the smallest first, while all is within the last.
+LARGE_LIMIT, THUMBNAIL_LIMIT, MEDIA_LIMIT = 5_000_000, 10_000_000, 12_000_000
 POLICY = (
     "default-src 'none'; img-src 'self' data: blob:; media-src 'self' data: blob:; "
     "style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
@@ -105,16 +106,14 @@ def _detail(node: PageNode, used_by: list[str]) -> dict[str, Any]:
 
 def whole_page(data: PageData, media: PageMedia, project_name: str) -> bytes:
     """Return the page as one file that needs nothing else."""
-    thumbnails = {
-        key: base64.b64encode(one.thumbnail).decode()
-        for key, one in media.by_key.items()
-        if one.thumbnail
-    }
+    thumbnails = choose_thumbnails(media)
+    left = MEDIA_LIMIT - sum(map(len, thumbnails.values()))
+    pictures = {key: base64.b64encode(one).decode() for key, one in thumbnails.items()}
     parts = [
         _script("index", _json(page_index(data, project_name)), "application/json"),
-        _script("thumbnails", _json(thumbnails), "application/json"),
+        _script("thumbnails", _json(pictures), "application/json"),
         _script("details", _packed(_json(page_details(data)).encode())),
-        *(_script(name, _packed(content)) for name, content in _chosen_media(media)),
+        *(_script(name, _packed(content)) for name, content in _choose_media(media, left)),
     ]
     viewer = viewer_page()
     if viewer is not None:
@@ -139,21 +138,32 @@ def fill_page(parts: str) -> bytes:
     return page.encode()
 
 
-def _chosen_media(media: PageMedia) -> Iterable[tuple[str, bytes]]:
-    """Return models and sounds until the page is large enough, the smallest first."""
-    found = [
-        (f"{kind}-{key}", content[0])
-        for key, one in media.by_key.items()
-        for kind in ("glb", "sound")
-        if (content := media_bytes(one, kind)) is not None
-    ]
-    found.sort(key=lambda one: (len(one[1]), one[0]))
+def choose_thumbnails(media: PageMedia) -> dict[str, bytes]:
+    """Return the thumbnails of a page: large ones, or small ones where there are many."""
+    large = {key: one.thumbnail for key, one in media.by_key.items() if one.thumbnail}
+    if sum(map(len, large.values())) <= LARGE_LIMIT:
+        return large
+    small = {key: one.small for key, one in media.by_key.items() if one.small}
+    return dict(within(sorted(small.items(), key=lambda one: len(one[1])), THUMBNAIL_LIMIT))
+
+
+def within(contents: Iterable[tuple[str, bytes]], limit: int) -> Iterable[tuple[str, bytes]]:
+    """Yield the first contents that are not larger than the limit together."""
     total = 0
-    for name, content in found:
+    for name, content in contents:
         total += len(content)
-        if total > MEDIA_LIMIT_BYTES:
+        if total > limit:
             return
         yield name, content
+
+
+def _choose_media(media: PageMedia, limit: int) -> Iterable[tuple[str, bytes]]:
+    """Return models and sounds, the smallest first."""
+    found: list[tuple[str, bytes]] = []
+    for key, one in media.by_key.items():
+        contents = ((kind, media_bytes(one, kind)) for kind in ("glb", "sound"))
+        found += [(f"{kind}-{key}", content[0]) for kind, content in contents if content]
+    return within(sorted(found, key=lambda one: (len(one[1]), one[0])), limit)
 
 
 def _json(value: Mapping[str, Any] | list[Any]) -> str:

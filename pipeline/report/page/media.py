@@ -25,6 +25,7 @@ from pipeline.report.page.picture import NOTHING, Media, media_of_output, media_
 Mapper = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
 IN_PARALLEL_FROM = 48  # drawings; fewer are done before worker processes have started
 STORE = "report/media.db"
+MOST_FILES = 3  # that are tried for the picture of a node
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,18 @@ def draw_all(project: Project, data: PageData, in_parallel: Mapper) -> PageMedia
     for shown, several in wanted:
         for one in several:
             media = known[one] or NOTHING
-            if media is not NOTHING and media != NOTHING:
-                _note(shown, drawings[one][:20], media, found)
+            if media != NOTHING:
+                _note(shown, media_key(media), media, found)
                 break
     return found
+
+
+def media_key(media: Media) -> str:
+    """Return a digest of media: a browser that knows a key need not ask for it again."""
+    digest = hashlib.sha256()
+    for one in (media.thumbnail, media.glb, media.sound):
+        digest.update(b"-" if one is None else hashlib.sha256(one).digest())
+    return digest.hexdigest()[:20]
 
 
 def _note(shown: PageEntry | PageNode, key: str, media: Media, found: PageMedia) -> None:
@@ -109,18 +118,13 @@ def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
     return [Drawing(path, sha, target, node.task) for path, sha in files[:MOST_FILES]]
 
 
-MOST_FILES = 3  # that are tried for the picture of a node
-
-
 def code_digest(project: Project) -> str:
     """Return a digest of the code that draws: this room's, and that of all encoders."""
     # All views import most of the kit, so one digest for all redraws hardly more than one a view.
     from pipeline.plan.target import all_targets
 
     digest = hashlib.sha256(read_file(picture.__file__))
-    views = {
-        reader.view for _, target in all_targets() for reader in target.readers if reader.view
-    }
+    views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
     for dotted in sorted({*views, *picture.DRAWING, picture.MODEL_VIEW}):
         table = project.code.table(dotted)
         digest.update(json.dumps([dotted, dict(table)], sort_keys=True).encode())

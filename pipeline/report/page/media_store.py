@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import astuple
 from types import TracebackType
+from typing import Self
 
 from pipeline.report.page.picture import Media
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS media (
     key TEXT PRIMARY KEY, used INTEGER, files TEXT,
-    thumbnail BLOB, glb BLOB, sound BLOB);
+    thumbnail BLOB, small BLOB, glb BLOB, sound BLOB);
 """
 KEPT_SECONDS = 30 * 86400
 Files = dict[str, str | None]  # digests by path; None for a file that was not there
@@ -46,7 +47,7 @@ class MediaStore:
         self._database.execute("PRAGMA synchronous=OFF")
         self._database.executescript(SCHEMA)
 
-    def __enter__(self) -> MediaStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -60,7 +61,7 @@ class MediaStore:
     def find(self, key: str, digest_of: Callable[[str], str | None]) -> Media | None:
         """Return the media of a key, if the files that were read for them are still the same."""
         row = self._database.execute(
-            "SELECT files, thumbnail, glb, sound FROM media WHERE key=?", (key,)
+            "SELECT files, thumbnail, small, glb, sound FROM media WHERE key=?", (key,)
         ).fetchone()
         if row is None:
             return None
@@ -72,7 +73,7 @@ class MediaStore:
     def keep(self, key: str, files: Files, media: Media) -> None:
         """Keep the media of a key."""
         self._database.execute(
-            "INSERT OR REPLACE INTO media VALUES (?,?,?,?,?,?)",
+            "INSERT OR REPLACE INTO media VALUES (?,?,?,?,?,?,?)",
             (key, self._now, json.dumps(files), *astuple(media)),
         )
 

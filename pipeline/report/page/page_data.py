@@ -242,4 +242,6 @@ def grouped_warnings(data: PageData) -> list[dict[str, Any]]:
         }
         for group, texts in groups.items()
     ]
-    return sorted(found, key=lambda one: (-sum(len(i["tasks"]) for i in one["items"]), one["group"]))
+    return sorted(
+        found, key=lambda one: (-sum(len(i["tasks"]) for i in one["items"]), one["group"])
+    )

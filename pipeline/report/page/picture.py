@@ -27,8 +27,8 @@ from pipeline.content.code import load_function
 from pipeline.process.isolate import call
 
 Pixels = npt.NDArray[np.uint8]
-THUMBNAIL = 128  # pixels of the longer side
 SCENE_SIZE = (256, 192)
+SMALL, SMALL_QUALITY = 64, 50  # pixels of the longer side, quality of WebP
 WAVE_SIZE = (256, 96)
 # The functions that decide what media look like, beside the views of targets.
 DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb")
@@ -41,14 +41,30 @@ UNSEEN = (EncodeError, ValueError, OSError, KeyError, MemoryError)
 
 @dataclass(frozen=True)
 class Media:
-    """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none."""
+    """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none.
+
+    `small` is the thumbnail for pages with thousands of them.
+    """
 
     thumbnail: bytes | None = None
+    small: bytes | None = None
     glb: bytes | None = None
     sound: bytes | None = None
 
 
 NOTHING = Media()
+
+
+def picture_media(
+    picture: Image.Image, glb: bytes | None = None, sound: bytes | None = None
+) -> Media:
+    """Return media with a picture, which is at most as large as a thumbnail of a scene."""
+    return Media(
+        _webp(fit(picture, max(SCENE_SIZE))),
+        _webp(fit(picture, SMALL), SMALL_QUALITY),
+        _within(glb, MODEL_LIMIT_BYTES),
+        _within(sound, SOUND_LIMIT_BYTES),
+    )
 
 
 def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings: Siblings) -> Media:
@@ -63,21 +79,20 @@ def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings:
 
 def _media_of_view(view: View) -> Media:
     if isinstance(view, ViewPicture):
-        return Media(thumbnail=shrink(view.pixels))
+        return picture_media(Image.fromarray(view.pixels))
     if isinstance(view, ViewSound):
-        wav = encode_wav(view.samples, view.rate)
-        picture = _webp(Image.fromarray(draw_view(view, ViewRequest(size=WAVE_SIZE))))
-        return Media(thumbnail=picture, sound=_within(wav, SOUND_LIMIT_BYTES))
+        wave = draw_view(view, ViewRequest(size=WAVE_SIZE))
+        return picture_media(Image.fromarray(wave), sound=encode_wav(view.samples, view.rate))
     if isinstance(view, ViewSheet):
-        return Media(thumbnail=shrink(draw_view(view, ViewRequest()), max(SCENE_SIZE)))
+        return picture_media(Image.fromarray(draw_view(view, ViewRequest())))
     # Of a clip, a frame in which it has moved.
     still = None if view.clip is None else view.clip.frame_count // 3
-    picture = shrink(draw_view(view, ViewRequest(size=SCENE_SIZE, frame=still)), max(SCENE_SIZE))
+    pixels = draw_view(view, ViewRequest(size=SCENE_SIZE, frame=still))
     try:
         glb = encode_glb(view)
     except (EncodeError, ImportError):  # nothing but bones, or no library to write it
         glb = None
-    return Media(picture, _within(glb, MODEL_LIMIT_BYTES))
+    return picture_media(Image.fromarray(pixels), glb)
 
 
 def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Media:
@@ -85,9 +100,8 @@ def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Medi
     suffix = _suffix(path)
     try:
         if suffix in image_suffixes():
-            return Media(
-                thumbnail=shrink(call("encoders.kit.source.image:open_image", data, path))
-            )
+            pixels: Pixels = call("encoders.kit.source.image:open_image", data, path)
+            return picture_media(Image.fromarray(pixels))
         if suffix in sound_suffixes():
             sound = call("encoders.kit.source.sound:open_sound", data, path)
             mono = np.clip(sound.samples.mean(axis=1) * 32768, -32768, 32767)
@@ -107,22 +121,21 @@ def encode_wav(samples: npt.NDArray[np.int16], rate: int) -> bytes:
     return struct.pack("<4sI", b"RIFF", len(body)) + body
 
 
-def shrink(pixels: Pixels, side: int = THUMBNAIL) -> bytes:
-    """Return a picture as WebP, at most `side` pixels wide and high."""
-    picture = Image.fromarray(pixels)
-    if max(picture.size) > side:
-        # Without the weights of alpha, the colours of invisible pixels would show at edges.
-        premultiplied = picture.convert("RGBa") if picture.mode == "RGBA" else picture
-        premultiplied.thumbnail((side, side), Image.Resampling.BOX)
-        picture = premultiplied.convert(picture.mode)
-    return _webp(picture)
+def fit(picture: Image.Image, side: int) -> Image.Image:
+    """Return a picture at most `side` pixels wide and high."""
+    if max(picture.size) <= side:
+        return picture
+    # Without the weights of alpha, the colours of invisible pixels would show at edges.
+    scaled = picture.convert("RGBa") if picture.mode == "RGBA" else picture.copy()
+    scaled.thumbnail((side, side), Image.Resampling.BOX)
+    return scaled.convert(picture.mode)
 
 
-def _webp(picture: Image.Image) -> bytes:
+def _webp(picture: Image.Image, quality: int = 72) -> bytes:
     stream = io.BytesIO()
     # Small pictures are pixel art, which lossy compression smears.
-    is_small = max(picture.size) <= 32
-    picture.save(stream, "WEBP", quality=72, lossless=is_small, method=2)
+    is_tiny = max(picture.size) <= 32
+    picture.save(stream, "WEBP", quality=quality, lossless=is_tiny, method=2)
     return stream.getvalue()
 
 

@@ -9,7 +9,8 @@ function fileStore() {
   return {
     isLive: false,
     index: async () => JSON.parse(text("index")),
-    thumbnail: (key) => `data:image/webp;base64,${thumbnails()[key]}`,
+    // A page with very many pictures may lack some: an empty one keeps the place.
+    thumbnail: (key) => (key in thumbnails() ? `data:image/webp;base64,${thumbnails()[key]}` : "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="),
     detail: async (number) => (await details())[number],
     media: async (kind, key) => {
       const packed = text(`${kind}-${key}`);

@@ -1,0 +1,240 @@
+"""`doit report`: a page about everything, made again only where something changed."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pytest
+from PIL import Image
+
+from pipeline.report.page import media
+from pipeline.report.page.document import fill_page, whole_page
+from pipeline.report.page.media import PageMedia
+from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
+from pipeline.report.page.page_data import PageData, PageEntry, PageNode
+from pipeline.report.page.picture import Media, picture_media
+from tests.pipeline.game import Game
+from tests.report.conftest import is_webp, make_game, paint
+from tests.report.part import Page, parts, unpack
+
+
+@pytest.fixture(scope="module")
+def page(built: Game) -> Page:
+    return Page(built)
+
+
+def test_every_source_and_every_pack_has_an_entry(page):
+    names = {one["name"] for one in page.index["entries"]}
+    sources = {f"assets/{name}" for name in ("box.obj", "wood.png", "leaf.png", "tone.wav")}
+    assert names == {*sources, "emberware:game.ewz", "rp2350:mod.rs"}
+
+
+def test_every_node_of_the_build_is_in_one_entry(built, page):
+    result = json.loads(built.read(".cartwright/last-build.json"))
+    numbers = sorted(number for one in page.index["entries"] for number in one["nodes"])
+    assert numbers == list(range(len(result["nodes"])))
+    assert {one["task"] for one in page.index["nodes"]} == {one["task"] for one in result["nodes"]}
+
+
+@pytest.mark.parametrize("task", ["kac:box", "rp2350:leaf", "emberware:tone", "emberware:wood"])
+def test_a_node_shows_a_picture_beside_that_of_its_source(page, task):
+    number = page.number(task)
+    entry = next(one for one in page.index["entries"] if number in one["nodes"])
+    assert is_webp(page.picture(entry["picture"]))
+    assert is_webp(page.picture(page.node(task)["picture"]))
+
+
+def test_the_picture_of_a_texture_has_its_colour(page):
+    picture = Image.open(io.BytesIO(page.picture(page.node("rp2350:leaf")["picture"])))
+    red, green, blue = picture.convert("RGB").getpixel((30, 30))
+    assert (abs(red - 40) < 20, abs(green - 140) < 20, abs(blue - 50) < 20) == (True, True, True)
+
+
+def test_models_and_sounds_can_be_opened(page):
+    assert unpack(page.parts[f"glb-{page.detail('kac:box')['glb']}"]).startswith(b"glTF")
+    assert unpack(page.parts[f"sound-{page.detail('emberware:tone')['sound']}"])[8:12] == b"WAVE"
+    assert b"THREE.GLTFLoader" in unpack(page.parts["viewer"])
+
+
+def test_a_node_tells_options_reason_files_and_neighbours(page):
+    more = page.detail("kac:box")
+    assert (more["reason"], more["options"]["shading"]) == ("new", "auto")
+    assert [path for path, _ in more["inputs"]] == [
+        "assets/box.mtl",
+        "assets/box.obj",
+        "assets/wood.png",
+    ]
+    assert [path for path, *_ in more["outputs"]] == ["build/kac/box.kac"]
+    assert "emberware:game.ewz" in page.detail("emberware:wood")["used_by"]
+    assert "emberware:wood" in page.detail("emberware:game.ewz")["needs"]
+
+
+def test_the_map_of_vram_names_textures_that_do_not_overlap(page):
+    chart = page.detail("splashpack:yard/layout")["chart"]
+    textures = [one for one in chart["areas"] if one["kind"] == "texture"]
+    assert any(one["name"].startswith("assets/wood.png, 64 x 64") for one in textures)
+    taken = set()
+    for one in chart["areas"]:
+        if one["kind"] != "reserved":
+            cells = {
+                (x, y)
+                for x in range(one["x"], one["x"] + one["width"])
+                for y in range(one["y"], one["y"] + one["height"])
+            }
+            assert not taken & cells
+            taken |= cells
+
+
+def test_the_map_of_tiles_has_the_triangles_of_every_file(built, page):
+    chart = page.detail("untold:yard")["chart"]
+    assert len(chart["tiles"]) > 1
+    for tile in chart["tiles"]:
+        shown = json.loads(
+            built.doit("inspect", "--json", f"build/untold/yard/{tile['name']}.untold").out
+        )
+        assert tile["levels"][0]["triangles"] == shown["triangles"]
+
+
+def test_the_palette_of_a_texture_has_its_colour(page):
+    colors = page.detail("splashpack:yard/texture/wood")["chart"]["colors"]
+    assert colors[0] == "#9c6b39ff"  # (160, 110, 60) in 5 bits a channel
+
+
+def test_sizes_count_what_the_platform_runs_out_of(page):
+    manifests = {one["stem"]: one for one in page.index["manifests"]}
+    rom = manifests["emberware"]
+    assert (rom["what"], rom["used"]) == ("ROM", page.node("emberware:game.ewz")["bytes"])
+    assert set(rom["parts"]) == {
+        "emberware:tone",
+        "emberware:wood",
+    }  # not the ROM, which repeats them
+
+
+def test_a_page_asks_no_other_host(page):
+    shell = fill_page("").decode()
+    assert set(re.findall(r"https?://[^\s\"'`]+", shell)) == {"http://www.w3.org/2000/svg"}
+    assert "default-src 'none'" in page.text
+
+
+def test_a_name_cannot_end_the_element_that_holds_it():
+    name = "</script><script>alert(1)</script>"
+    data = PageData(result(), [], [PageEntry(name, name, [])])
+    text = whole_page(data, PageMedia({}), name).decode()
+    assert "alert(1)</script>" not in text
+    assert json.loads(parts(text)["index"])["entries"][0]["name"] == name
+
+
+def result(nodes=()):
+    times = {"started": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "exit_code": 0}
+    return {**times, "cartwright": "1", "manifests": [], "nodes": list(nodes)}
+
+
+def test_a_page_of_5000_nodes_stays_below_20_megabytes(tmp_path):
+    text = large_page()
+    assert len(text) < 20_000_000
+    assert len(json.loads(parts(text.decode())["index"])["nodes"]) == 5000
+
+
+def large_page() -> bytes:
+    """Return a page with 5,000 nodes, each with a source, and pictures of a real size."""
+    import numpy as np
+
+    random = np.random.default_rng(1)
+    noise = [random.integers(0, 255, (16, 16, 3)) for _ in range(20)]
+    pictures = [
+        picture_media(Image.fromarray(np.kron(one, np.ones((8, 8, 1))).astype(np.uint8)))
+        for one in noise
+    ]
+    entries, found = [], {}
+    for number in range(5000):
+        task = f"kac:props/thing_{number:04}"
+        file = {"path": f"build/kac/props/thing_{number}.kac", "bytes": 900, "sha256": "0" * 64}
+        node = {"task": task, "outcome": "built", "warnings": [], "error": None, "reason": []}
+        node |= {"inputs": [], "outputs": [file], "peak_bytes": 0, "seconds": 0.01}
+        keys = f"s{number:019}", f"n{number:019}"
+        one = PageNode(
+            task, "kac", node, None, 0.01, "new", {"shading": "auto"}, [], picture=keys[1]
+        )
+        path = f"assets/props/thing_{number:04}.obj"
+        entries.append(PageEntry(path, path, [one], 500, picture=keys[0]))
+        found |= dict.fromkeys(keys, pictures[number % 20])
+    return whole_page(PageData(result(), [], entries), PageMedia(found), "large")
+
+
+def test_a_second_report_draws_only_what_changed(tmp_path, monkeypatch):
+    game = make_game(tmp_path / "village")
+    for name in ("kac", "splashpack", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    assert game.doit().code == 0
+    drawn: list[str] = []
+    draw = media.draw
+    monkeypatch.setattr(media, "draw", lambda root, one: drawn.append(one.path) or draw(root, one))
+    assert game.doit("report").code == 0
+    assert "assets/leaf.png" in drawn
+    before = Page(game)
+    drawn.clear()
+    assert game.doit("report").code == 0
+    assert drawn == []
+    paint(game, "assets/leaf.png", (200, 0, 0))
+    assert game.doit().code == 0
+    assert game.doit("report", "--out", "build/again.html").code == 0
+    assert drawn
+    assert all("leaf" in path or path == "build/rp2350/mod.rs" for path in drawn)
+    after = Page(game, "build/again.html")
+    assert after.node("rp2350:leaf")["picture"] != before.node("rp2350:leaf")["picture"]
+    assert after.node("rp2350:wood")["picture"] == before.node("rp2350:wood")["picture"]
+
+
+def test_a_failure_comes_with_facts_and_hint_and_leaves_the_rest(tmp_path):
+    game = make_game(tmp_path / "village")
+    for name in ("kac", "splashpack", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    game.write("assets/leaf.png", b"no picture at all")
+    assert game.doit().code == 1
+    assert game.doit("report").code == 0
+    page = Page(game)
+    error = page.node("rp2350:leaf")["error"]
+    assert error["problem"]
+    assert "assets/leaf.png" in error["facts"].values()
+    assert page.node("rp2350:wood")["picture"]
+    assert "picture" not in page.node("rp2350:leaf")
+
+
+def test_a_report_among_outputs_is_refused(built):
+    ran = built.doit("report", "--out", "build/kac/report.html")
+    assert (ran.code, "output folder of kac" in ran.err) == (3, True)
+
+
+def test_a_report_before_the_first_build_says_what_to_do(game):
+    ran = game.doit("report")
+    assert (ran.code, "run `doit` first" in ran.err) == (3, True)
+
+
+class TestMediaStore:
+    MEDIA = Media(thumbnail=b"picture")
+
+    def test_media_hold_while_the_files_read_for_them_are_the_same(self, tmp_path):
+        with MediaStore(str(tmp_path / "media.db")) as store:
+            store.keep("key", {"a.bin": "1"}, self.MEDIA)
+            assert store.find("key", {"a.bin": "1"}.get) == self.MEDIA
+            assert store.find("key", {"a.bin": "2"}.get) is None
+            assert store.find("key", {}.get) is None
+
+    def test_a_damaged_store_is_made_anew(self, tmp_path):
+        place = tmp_path / "media.db"
+        place.write_bytes(b"no database" * 1000)
+        with MediaStore(str(place)) as store:
+            store.keep("key", {}, self.MEDIA)
+            assert store.find("key", {}.get) == self.MEDIA
+
+    def test_what_no_report_asked_for_in_a_month_is_removed(self, tmp_path):
+        place = str(tmp_path / "media.db")
+        with MediaStore(place, lambda: 1e9) as store:
+            store.keep("old", {}, self.MEDIA)
+            store.keep("used", {}, self.MEDIA)
+        with MediaStore(place, lambda: 1e9 + KEPT_SECONDS + 1) as store:
+            store.note_use(["used"])
+            assert store.find("used", {}.get) == self.MEDIA
+            assert store.find("old", {}.get) is None
