@@ -1,0 +1,245 @@
+"""The report and the live page in a real browser."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.pipeline.game import Game
+from tests.report.browser import Watched, missing, running
+from tests.report.conftest import make_game, paint
+from tests.report.part import REPORT
+from tests.report.test_report_page import large_page
+
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.timeout(240)]
+SCHEMES = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with running() as one:
+        yield one
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    one = Watched(browser)
+    yield one
+    one.context.close()
+    assert one.problems == []
+
+
+@pytest.fixture
+def report(built: Game, watched: Watched) -> Any:
+    tab = watched.open(built.path(REPORT).as_uri())
+    yield tab
+    assert watched.others("file:") == []
+
+
+def names(tab: Any) -> list[str]:
+    found: list[str] = tab.eval_on_selector_all(
+        ".entry", "all => all.map((one) => one.dataset.name)"
+    )
+    return found
+
+
+def test_the_page_has_every_asset_with_its_pictures(report):
+    assert len(names(report)) == 6
+    report.wait_for_function(
+        "[...document.images].every((one) => one.complete && one.naturalWidth)"
+    )
+    assert report.locator(".entry img").count() >= 8
+
+
+def test_filters_leave_what_they_name(report):
+    report.fill("#search", "leaf")
+    assert names(report) == ["assets/leaf.png"]
+    report.fill("#search", "")
+    report.select_option("#by-target", "kac")
+    assert names(report) == ["assets/box.obj"]
+    assert report.locator(".entry .tile b").all_inner_texts() == ["source", "kac"]
+    report.select_option("#by-target", "")
+    report.select_option("#by-state", "built")
+    assert len(names(report)) == 6
+    report.select_option("#sort", "bytes")
+    assert names(report) != sorted(names(report))
+
+
+def test_a_3d_view_draws_the_model(report):
+    report.locator('.tile[title="kac:box"]').click()
+    report.get_by_role("button", name="Open the 3D view").click()
+    frame = report.frame_locator("iframe")
+    frame.locator("html[data-drawn]").wait_for()
+    picture = Image.open(io.BytesIO(report.locator("iframe").screenshot())).convert("RGB")
+    colors = picture.getcolors(1 << 20)
+    assert colors is not None
+    brown = sum(count for count, (red, _, blue) in colors if red > blue + 40)
+    assert brown > 0.02 * picture.width * picture.height
+
+
+def test_maps_name_what_is_under_the_pointer(report):
+    report.get_by_role("link", name="Maps").click()
+    report.locator("rect.area-texture").first.hover()
+    line = report.locator(".map", has_text="VRAM").locator(".readout")
+    assert line.inner_text().startswith("texture assets/wood.png, 64 x 64")
+    report.get_by_role("link", name="Sizes").click()
+    report.locator('.budget rect[aria-label^="leaf"]').first.wait_for()
+
+
+def test_a_sound_plays(report):
+    report.locator('.tile[title="emberware:tone"]').click()
+    report.wait_for_function("document.querySelector('audio')?.src.startsWith('blob:')")
+    played = report.evaluate(
+        "async () => { const one = document.querySelector('audio'); one.muted = true;"
+        " await one.play(); return one.duration; }"
+    )
+    assert 0.05 < played < 0.15
+
+
+def test_the_keyboard_is_enough(report):
+    report.keyboard.press("/")
+    report.keyboard.type("leaf")
+    assert names(report) == ["assets/leaf.png"]
+    for _ in range(5):  # target, state, sort, source, node
+        report.keyboard.press("Tab")
+    report.keyboard.press("Enter")
+    report.wait_for_selector("dialog[open]")
+    assert report.locator("#detail-title").inner_text() == "rp2350:leaf"
+    report.keyboard.press("Escape")
+    report.wait_for_selector("dialog:not([open])", state="attached")
+    unnamed = report.eval_on_selector_all(
+        "button, a, input, select, [role=button]",
+        "all => all.filter((one) => !(one.innerText || one.ariaLabel || one.labels?.length ||"
+        " one.getAttribute('aria-label'))).length",
+    )
+    assert unnamed == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_text_has_the_contrast_that_accessibility_asks(browser, built, scheme):
+    one = Watched(browser, color_scheme=scheme)
+    tab = one.open(built.path(REPORT).as_uri())
+    style = "getComputedStyle(document.documentElement).getPropertyValue"
+    colors = {
+        name: tab.evaluate(f"{style}('--{name}')").strip()
+        for name in ("back", "card", "text", "soft", "accent", "bad", "bad-back", "warn", "good")
+    }
+    one.context.close()
+    for text in ("text", "soft", "accent", "bad", "warn", "good"):
+        for ground in ("back", "card"):
+            assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+    assert contrast(colors["bad"], colors["bad-back"]) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG 2 defines it."""
+    lights = sorted((luminance(one), luminance(other)))
+    return (lights[1] + 0.05) / (lights[0] + 0.05)
+
+
+def luminance(color: str) -> float:
+    levels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in levels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_phone_need_not_scroll_sideways(browser, built):
+    one = Watched(browser, viewport={"width": 360, "height": 700})
+    tab = one.open(built.path(REPORT).as_uri())
+    for view in ("assets", "sizes", "maps"):
+        tab.evaluate(f"location.hash = '{view}'")
+        tab.wait_for_selector(f"#{view}:not([hidden])")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view
+    one.context.close()
+
+
+def test_5000_nodes_are_listed_as_the_reader_scrolls(watched, tmp_path):
+    (tmp_path / "large.html").write_bytes(large_page())
+    tab = watched.open((tmp_path / "large.html").as_uri())
+    # Measured in the browser: what a busy machine adds before it starts does not count.
+    spent = tab.evaluate(
+        "performance.now() - performance.timing.domLoading + performance.timeOrigin"
+    )
+    assert spent < 60_000
+    assert len(names(tab)) < 200
+    assert "5,000 of 5,000 assets" in tab.locator("#count").inner_text()
+    tab.fill("#search", "thing_4999")
+    assert names(tab) == ["assets/props/thing_4999.obj"]
+
+
+class Server:
+    """`doit serve` in a process of its own."""
+
+    def __init__(self, game: Game) -> None:
+        command = [sys.executable, "-m", "doit", "serve", "--port", "0"]
+        self.process = subprocess.Popen(
+            command, cwd=game.root, env=game.environment(), stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        found = re.search(r"http://\S+", self.process.stdout.readline())
+        assert found is not None
+        self.address = found[0]
+        os.set_blocking(self.process.stdout.fileno(), False)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def served(tmp_path) -> Iterator[tuple[Game, Server]]:
+    game = make_game(tmp_path / "village")
+    for name in ("kac", "splashpack", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    assert game.doit().code == 0
+    server = Server(game)
+    yield game, server
+    server.stop()
+
+
+def picture_of(tab: Any, task: str) -> str:
+    found: str = tab.locator(f'.tile[title="{task}"] img').get_attribute("src")
+    return found
+
+
+def test_the_live_page_shows_what_is_saved_broken_and_mended(served, watched):
+    game, server = served
+    watched.tab.set_viewport_size({"width": 400, "height": 300})
+    tab = watched.open(server.address)
+    tab.locator("#live", has_text="Watching").wait_for()
+    tab.evaluate("scrollTo(0, 200)")
+    place = tab.evaluate("scrollY")
+    assert place > 0
+    before, other = picture_of(tab, "rp2350:leaf"), picture_of(tab, "rp2350:wood")
+    started = time.monotonic()
+    paint(game, "assets/leaf.png", (200, 30, 30))
+    tab.wait_for_function(
+        "(old) => { const one = document.querySelector('.tile[title=\"rp2350:leaf\"] img');"
+        " return one && one.getAttribute('src') !== old && one.complete; }",
+        arg=before,
+        timeout=60_000,
+    )
+    print(f"shown after {time.monotonic() - started:.2f} s")
+    assert picture_of(tab, "rp2350:wood") == other
+    assert tab.evaluate("scrollY") == place
+    game.write("assets/leaf.png", b"no picture at all")
+    entry = tab.locator('.entry[data-name="assets/leaf.png"]')
+    entry.locator(".problem").wait_for(timeout=60_000)
+    assert "assets/leaf.png" in tab.locator("#failure-list").inner_text()
+    paint(game, "assets/leaf.png", (30, 30, 200))
+    entry.locator(".problem").wait_for(state="detached", timeout=60_000)
+    tab.locator("#failures").wait_for(state="hidden")
+    game.write("manifests/rp2350.toml", "target = 'rp2350'\nnonsense = 1\n")
+    tab.locator("#live.bad", has_text="nonsense").wait_for(timeout=60_000)
+    assert watched.others(server.address) == []
