@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import subprocess
 import sys
@@ -43,6 +42,14 @@ def report(built: Game, watched: Watched) -> Any:
     tab = watched.open(built.path(REPORT).as_uri())
     yield tab
     assert watched.others("file:") == []
+
+
+def until(tab: Any, expression: str, within_s: float = 60) -> None:
+    """Wait until an expression is true; playwright's own wait is stopped by the page's policy."""
+    end = time.monotonic() + within_s
+    while not tab.evaluate(expression):
+        assert time.monotonic() < end, expression
+        tab.wait_for_timeout(20)
 
 
 def names(tab: Any) -> list[str]:
@@ -97,7 +104,7 @@ def test_maps_name_what_is_under_the_pointer(report):
 
 def test_a_sound_plays(report):
     report.locator('.tile[title="emberware:tone"]').click()
-    report.wait_for_function("document.querySelector('audio')?.src.startsWith('blob:')")
+    until(report, "document.querySelector('audio')?.src.startsWith('blob:')")
     played = report.evaluate(
         "async () => { const one = document.querySelector('audio'); one.muted = true;"
         " await one.play(); return one.duration; }"
@@ -188,7 +195,8 @@ class Server:
         found = re.search(r"http://\S+", self.process.stdout.readline())
         assert found is not None
         self.address = found[0]
-        os.set_blocking(self.process.stdout.fileno(), False)
+        while "Watching" not in self.process.stdout.readline():  # the first build has ended
+            assert self.process.poll() is None
 
     def stop(self) -> None:
         self.process.terminate()
@@ -209,7 +217,7 @@ def served(tmp_path) -> Iterator[tuple[Game, Server]]:
 
 
 def picture_of(tab: Any, task: str) -> str:
-    found: str = tab.locator(f'.tile[title="{task}"] img').get_attribute("src")
+    found: str = tab.locator(f'.tile[title="{task}"] img').evaluate("one => one.src")
     return found
 
 
@@ -218,18 +226,15 @@ def test_the_live_page_shows_what_is_saved_broken_and_mended(served, watched):
     watched.tab.set_viewport_size({"width": 400, "height": 300})
     tab = watched.open(server.address)
     tab.locator("#live", has_text="Watching").wait_for()
+    until(tab, "document.querySelectorAll('.entry').length === 3")
     tab.evaluate("scrollTo(0, 200)")
     place = tab.evaluate("scrollY")
-    assert place > 0
+    assert place == 200
     before, other = picture_of(tab, "rp2350:leaf"), picture_of(tab, "rp2350:wood")
     started = time.monotonic()
     paint(game, "assets/leaf.png", (200, 30, 30))
-    tab.wait_for_function(
-        "(old) => { const one = document.querySelector('.tile[title=\"rp2350:leaf\"] img');"
-        " return one && one.getAttribute('src') !== old && one.complete; }",
-        arg=before,
-        timeout=60_000,
-    )
+    image = """document.querySelector('.tile[title="rp2350:leaf"] img')"""
+    until(tab, f"{image}.src !== '{before}' && {image}.complete")
     print(f"shown after {time.monotonic() - started:.2f} s")
     assert picture_of(tab, "rp2350:wood") == other
     assert tab.evaluate("scrollY") == place

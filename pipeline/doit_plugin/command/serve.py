@@ -147,7 +147,8 @@ class LiveBuild:
     def _watch(self) -> None:
         from watchfiles import watch
 
-        self._fill()
+        if not self._fill():
+            self.page.tell("built", problem="")
         watcher: Watcher | None = None
         root = self.page.root
         for changes in watch(

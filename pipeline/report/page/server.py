@@ -80,12 +80,18 @@ class Guard:
         await self.app(scope, receive, send)
 
 
+# A page that is opened before the first build was read.
+EMPTY = PageData(
+    {"started": "", "seconds": 0, "exit_code": 0, "cartwright": "", "nodes": []}, [], []
+)
+
+
 @dataclass
 class LivePage:
     """What is served at the moment, and the browsers that follow; filled by another thread."""
 
     root: str
-    index: bytes = b"{}"
+    index: bytes = json.dumps(page_index(EMPTY, "Cartwright")).encode()
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     media: PageMedia = field(default_factory=lambda: PageMedia({}))
     outputs: frozenset[str] = frozenset()

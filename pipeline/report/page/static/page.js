@@ -198,8 +198,8 @@ function renderHead() {
   const counts = new Map();
   for (const node of index.nodes) counts.set(node.outcome, (counts.get(node.outcome) ?? 0) + 1);
   const states = [...counts].map(([name, count]) => `${count.toLocaleString("en")} ${name}`).join(", ");
-  const when = new Date(index.started).toLocaleString();
-  byId("summary").textContent = `${states}. Built ${when} in ${formatSeconds(index.seconds)}, Cartwright ${index.version}.`;
+  const when = index.started && `Built ${new Date(index.started).toLocaleString()} in ${formatSeconds(index.seconds)}, Cartwright ${index.version}.`;
+  byId("summary").textContent = when ? `${states}. ${when}` : "There is no build yet.";
   page.targets = new Map(index.manifests.map((one) => [one.stem, one.target]));
   fillSelect("by-target", [...new Set([...page.targets.values(), ...page.targets.keys()])].sort());
   const warned = index.nodes.some((one) => one.warnings) ? ["with warnings"] : [];
