@@ -108,7 +108,7 @@ function pictures(entry, node) {
 function factTable(node, more) {
   const rows = [["state", node.outcome]];
   if (more.reason) rows.push(["why it was built", more.reason]);
-  rows.push(["time", formatSeconds(node.seconds ?? 0)], ["size", formatBytes(node.bytes ?? 0)]);
+  rows.push(["time", formatSeconds(node.seconds ?? 0)], ["size", node.bytes ? formatBytes(node.bytes) : "no file"]);
   if (more.peak) rows.push(["memory", formatBytes(more.peak)]);
   return make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 }

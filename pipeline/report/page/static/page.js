@@ -2,7 +2,9 @@
 // The page: failures, warnings, sizes, maps, and the list of assets with its filters.
 
 const BATCH = 60; // entries that are added at a time
-const SHOWN_NODES = 5; // of an entry in the list
+const SHOWN_NODES = 7; // of an entry in the list
+
+const SHOWN_FAILURES = 6; // at once; the rest unfolds
 
 const page = {
   store: document.getElementById("data-index") ? fileStore() : serverStore(),
@@ -34,6 +36,11 @@ function stateClass(node) {
   return node.outcome === "unchanged" ? "soft" : "state-built";
 }
 
+// Let a name be broken after a dot or an underscore, and not in the middle of a word.
+function breakable(name) {
+  return name.replace(/[._]/g, "$&\u200b");
+}
+
 function nodeTile(number, isOne = false) {
   const node = page.index.nodes[number];
   const files = node.bytes ? formatBytes(node.bytes) : "no file";
@@ -42,8 +49,8 @@ function nodeTile(number, isOne = false) {
   return make(
     "button", { type: "button", class: "tile", title: node.task, onclick: () => openNode(number) },
     frame(node.picture, node.task, kind),
-    make("b", {}, node.stem),
-    isOne ? null : make("span", {}, kind),
+    make("b", {}, breakable(node.stem)),
+    isOne ? null : make("span", {}, breakable(kind)),
     make("span", {}, files),
     make("span", { class: stateClass(node) }, `${node.outcome}${marks}`),
   );
@@ -54,7 +61,7 @@ function entryElement(entry, numbers) {
   const failed = nodes.filter((one) => one.error);
   const name = entry.name.split("/").pop();
   const source = entry.path && make(
-    "button", { type: "button", class: "tile", title: entry.path, onclick: () => openEntry(entry.name) },
+    "button", { type: "button", class: "tile source", title: entry.path, onclick: () => openEntry(entry.name) },
     frame(entry.picture, entry.path, name.split(".").pop()),
     make("b", {}, "source"), make("span", {}, formatBytes(entry.bytes)),
   );
@@ -66,7 +73,7 @@ function entryElement(entry, numbers) {
     make("h3", {}, name),
     make("div", { class: "path" }, entry.path ?? entry.name),
     make(
-      "div", { class: "tiles" }, source, source && make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+      "div", { class: "tiles" }, source,
       ...order.slice(0, SHOWN_NODES).map((number) => nodeTile(number, isOnlyOne(number, numbers))),
     ),
     rest > 0 ? make("p", {}, make("button", { type: "button", onclick: () => openEntry(entry.name) }, `${rest} more`)) : null,
@@ -138,7 +145,11 @@ function renderFailures() {
   const failed = nodes.filter((one) => one.error);
   byId("failures").hidden = !failed.length;
   byId("failures-title").textContent = `Failures (${failed.length})`;
-  byId("failure-list").replaceChildren(...failed.slice(0, 200).map((one) => failureBox(one.task, one.error)));
+  const boxes = failed.map((one) => failureBox(one.task, one.error));
+  const rest = boxes.splice(SHOWN_FAILURES);
+  const isOpen = byId("failure-list").querySelector("details")?.open;
+  if (rest.length) boxes.push(make("details", { open: Boolean(isOpen) }, make("summary", {}, `${rest.length} more`), ...rest));
+  byId("failure-list").replaceChildren(...boxes);
 }
 
 function renderWarnings() {
