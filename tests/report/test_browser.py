@@ -172,11 +172,10 @@ def test_a_phone_need_not_scroll_sideways(browser, built):
 def test_5000_nodes_are_listed_as_the_reader_scrolls(watched, tmp_path):
     (tmp_path / "large.html").write_bytes(large_page())
     tab = watched.open((tmp_path / "large.html").as_uri())
-    # Measured in the browser: what a busy machine adds before it starts does not count.
-    spent = tab.evaluate(
-        "performance.now() - performance.timing.domLoading + performance.timeOrigin"
-    )
-    assert spent < 60_000
+    # Compared within the browser, because a busy machine makes everything slower.
+    ready = float(tab.locator("html").get_attribute("data-ready"))
+    read = tab.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
+    assert ready < read, "the list waits for the pictures"
     assert len(names(tab)) < 200
     assert "5,000 of 5,000 assets" in tab.locator("#count").inner_text()
     tab.fill("#search", "thing_4999")

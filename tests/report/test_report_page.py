@@ -113,7 +113,7 @@ def test_sizes_count_what_the_platform_runs_out_of(page):
 
 
 def test_a_page_asks_no_other_host(page):
-    shell = fill_page("").decode()
+    shell = fill_page().decode()
     assert set(re.findall(r"https?://[^\s\"'`]+", shell)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in page.text
 

@@ -109,8 +109,8 @@ def whole_page(data: PageData, media: PageMedia, project_name: str) -> bytes:
     thumbnails = choose_thumbnails(media)
     left = MEDIA_LIMIT - sum(map(len, thumbnails.values()))
     pictures = {key: base64.b64encode(one).decode() for key, one in thumbnails.items()}
+    index = _script("index", _json(page_index(data, project_name)), "application/json")
     parts = [
-        _script("index", _json(page_index(data, project_name)), "application/json"),
         _script("thumbnails", _json(pictures), "application/json"),
         _script("details", _packed(_json(page_details(data)).encode())),
         *(_script(name, _packed(content)) for name, content in _choose_media(media, left)),
@@ -118,24 +118,30 @@ def whole_page(data: PageData, media: PageMedia, project_name: str) -> bytes:
     viewer = viewer_page()
     if viewer is not None:
         parts.append(_script("viewer", _packed(viewer)))
-    return fill_page("\n".join(parts))
+    return fill_page(index, "\n".join(parts))
 
 
-def fill_page(parts: str) -> bytes:
-    """Return the HTML of the page around its data."""
+def fill_page(index: str = "", parts: str = "") -> bytes:
+    """Return the HTML of the page around its data.
+
+    The index stands before the scripts and the rest behind them, so that a browser shows the list
+    while it still reads megabytes of pictures.
+    """
     texts = {name: read_file(f"{STATIC}/{name}").decode() for name in ("page.html", "page.css")}
     scripts = "\n".join(read_file(f"{STATIC}/{name}").decode() for name in SCRIPTS)
     page = texts["page.html"]
-    # Data last: it may contain the name of another place.
+    found = []
+    # In the order of the places, so that none is looked for in what was put in.
     for place, text in (
         ("@policy@", POLICY),
         ("/*@style@*/", texts["page.css"]),
+        ("<!--@index@-->", index),
         ("/*@script@*/", scripts),
         ("<!--@data@-->", parts),
     ):
-        head, _, tail = page.partition(place)
-        page = f"{head}{text}{tail}"
-    return page.encode()
+        head, _, page = page.partition(place)
+        found += [head, text]
+    return "".join([*found, page]).encode()
 
 
 def choose_thumbnails(media: PageMedia) -> dict[str, bytes]:

@@ -160,7 +160,7 @@ class _Answers:
 
     async def page(self, request: Request) -> Response:
         del request
-        return _answer(fill_page(""), "text/html; charset=utf-8")
+        return _answer(fill_page(), "text/html; charset=utf-8")
 
     async def viewer(self, request: Request) -> Response:
         del request

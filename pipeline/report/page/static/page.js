@@ -19,7 +19,7 @@ const byId = (id) => document.getElementById(id);
 function image(key, text) {
   const found = make("img", { alt: text, loading: "lazy", decoding: "async" });
   found.addEventListener("load", () => found.classList.toggle("small", Math.max(found.naturalWidth, found.naturalHeight) <= 48));
-  found.src = page.store.thumbnail(key);
+  page.store.thumbnail(key).then((address) => { found.src = address; });
   return found;
 }
 
@@ -296,7 +296,7 @@ async function start() {
   setUpFilters();
   addEventListener("hashchange", showView);
   if (page.store.isLive) follow();
-  document.documentElement.dataset.ready = "yes";
+  document.documentElement.dataset.ready = performance.now().toFixed();
 }
 
 start();

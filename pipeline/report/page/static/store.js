@@ -4,20 +4,27 @@
 
 function fileStore() {
   const text = (name) => document.getElementById(`data-${name}`)?.textContent ?? null;
-  const thumbnails = once(() => JSON.parse(text("thumbnails")));
-  const details = once(async () => JSON.parse(new TextDecoder().decode(await unpack(text("details")))));
+  // The scripts run while the browser still reads the large parts behind them.
+  const whole = document.readyState === "loading"
+    ? new Promise((done) => { document.addEventListener("DOMContentLoaded", done); }) : Promise.resolve();
+  const late = async (name) => { await whole; return text(name); };
+  const thumbnails = once(async () => JSON.parse(await late("thumbnails")));
+  const details = once(async () => JSON.parse(new TextDecoder().decode(await unpack(await late("details")))));
   return {
     isLive: false,
     index: async () => JSON.parse(text("index")),
     // A page with very many pictures may lack some: an empty one keeps the place.
-    thumbnail: (key) => (key in thumbnails() ? `data:image/webp;base64,${thumbnails()[key]}` : "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="),
+    thumbnail: async (key) => {
+      const found = (await thumbnails())[key];
+      return found ? `data:image/webp;base64,${found}` : "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
+    },
     detail: async (number) => (await details())[number],
     media: async (kind, key) => {
-      const packed = text(`${kind}-${key}`);
+      const packed = await late(`${kind}-${key}`);
       return packed === null ? null : unpack(packed);
     },
     viewer: async () => {
-      const packed = text("viewer");
+      const packed = await late("viewer");
       return packed === null ? null : new TextDecoder().decode(await unpack(packed));
     },
   };
@@ -35,7 +42,7 @@ function serverStore() {
   return {
     isLive: true,
     index: async () => (await get("data/index.json")).json(),
-    thumbnail: (key) => address(`media/thumbnail/${key}`),
+    thumbnail: async (key) => address(`media/thumbnail/${key}`),
     detail: async (number, task) => (await get(`data/node/${encodeURIComponent(task)}`)).json(),
     media: async (kind, key) => {
       const answer = await get(`media/${kind}/${key}`);
