@@ -187,6 +187,23 @@ def test_a_second_report_draws_only_what_changed(tmp_path, monkeypatch):
     assert after.node("rp2350:wood")["picture"] == before.node("rp2350:wood")["picture"]
 
 
+def test_a_report_after_a_build_of_one_target_still_has_the_others(tmp_path):
+    game = make_game(tmp_path / "village")
+    for name in ("splashpack", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    assert game.doit().code == 0
+    paint(game, "assets/leaf.png", (200, 0, 0))
+    assert game.doit("rp2350").code == 0
+    assert game.doit("report").code == 0
+    page = Page(game)
+    assert [one["stem"] for one in page.index["manifests"]] == ["kac", "rp2350"]
+    assert (page.node("kac:box")["outcome"], page.node("rp2350:leaf")["outcome"]) == (
+        "unchanged",
+        "built",
+    )
+    assert page.node("kac:box")["picture"]
+
+
 def test_a_failure_comes_with_facts_and_hint_and_leaves_the_rest(tmp_path):
     game = make_game(tmp_path / "village")
     for name in ("kac", "splashpack", "untold", "emberware"):

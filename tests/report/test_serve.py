@@ -13,6 +13,7 @@ pytest.importorskip("starlette", reason="starlette is not installed")
 from pipeline.doit_plugin.command.serve import LiveBuild, grant_access, listen
 from pipeline.report.page.server import Access, LivePage, make_app
 from tests.pipeline.game import Game
+from tests.report.conftest import make_game, paint
 
 HOST = "127.0.0.1:8000"
 
@@ -143,6 +144,22 @@ def test_a_port_in_use_is_named_in_one_sentence(game):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = game.doit("serve", "--port", str(taken.getsockname()[1]))
     assert (ran.code, "try --port 0" in ran.err) == (3, True)
+
+
+def test_a_build_of_one_manifest_keeps_the_failures_of_others(tmp_path):
+    game = make_game(tmp_path / "village")
+    for name in ("splashpack", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    game.remove("assets/wood.png")
+    assert game.doit().code == 1
+    build = LiveBuild(LivePage(str(game.root)), [])
+    assert build._fill() == ""
+    paint(game, "assets/leaf.png", (200, 0, 0))
+    assert game.doit("rp2350").code == 0
+    assert build._fill() == ""
+    nodes = {one["task"]: one for one in json.loads(build.page.index)["nodes"]}
+    assert nodes["rp2350:leaf"]["outcome"] == "built"
+    assert nodes["kac:box"]["error"]["problem"] == "texture not found"
 
 
 def test_a_browser_that_comes_late_is_told_the_last_event():

@@ -129,6 +129,7 @@ class LiveBuild:
         self._ended = threading.Event()
         self._filling = threading.Lock()
         self._build: BuildProcess | None = None
+        self._result: Mapping[str, Any] | None = None
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
@@ -177,12 +178,14 @@ class LiveBuild:
     def _fill(self) -> str:
         """Fill the page with the last build; return what keeps it from that."""
         from pipeline.report.page.make_page import load_page, project_name
+        from pipeline.report.page.whole_result import complete_result
 
         try:
             with self._filling, closing(Project(self.page.root, report_waiting)) as project:
                 result, built = read_last(project), last_built(project)
+                self._result = complete_result(project, result, self._result)
                 in_parallel = survey_in_parallel(project.root)
-                data, media = load_page(project, result, built, in_parallel)
+                data, media = load_page(project, self._result, built, in_parallel)
                 self.page.fill(data, media, project_name(project))
         except NOT_READY as error:
             return str(error)

@@ -11,6 +11,7 @@ from pipeline.report.page.chart import draw_charts
 from pipeline.report.page.document import whole_page
 from pipeline.report.page.media import Mapper, PageMedia, draw_all
 from pipeline.report.page.page_data import PageData, gather
+from pipeline.report.page.whole_result import complete_result
 
 
 def load_page(
@@ -32,6 +33,7 @@ def make_report(
     in_parallel: Mapper,
 ) -> bytes:
     """Return the page of a run as one file."""
+    result = complete_result(project, result)
     data, media = load_page(project, result, built, in_parallel)
     return whole_page(data, media, project_name(project))
 

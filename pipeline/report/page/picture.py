@@ -35,8 +35,8 @@ DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb
 MODEL_VIEW = "encoders.kit.view.model_view:view_model"
 # A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
 MODEL_LIMIT_BYTES, SOUND_LIMIT_BYTES = 4_000_000, 1_000_000
-# What a reader raises for a file that it cannot read; the build has told why.
-UNSEEN = (EncodeError, ValueError, OSError, KeyError, MemoryError)
+# One picture is not worth a report: what a reader cannot read, the build has told of.
+UNSEEN = (Exception,)
 
 
 @dataclass(frozen=True)
