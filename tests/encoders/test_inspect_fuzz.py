@@ -15,6 +15,10 @@ from encoders.emberware.ember_manifest import convert_ember
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
 from encoders.kit.source.registry import load
+from encoders.kit.view.draw import render_png
+from encoders.kit.view.glb import encode_glb
+from encoders.kit.view.request import ViewRequest
+from encoders.kit.view.scene import ViewScene
 from pipeline.doit_plugin.command.inspect import siblings_of
 from pipeline.plan.target import load_target
 from tests.fuzz.damage import damage
@@ -73,7 +77,19 @@ def readable(target: str, files: Mapping[str, bytes]) -> list[tuple[Reader, str]
 
 
 def functions_of(reader: Reader) -> list[str]:
-    return [reader.decode, *reader.exports.values()]
+    return [reader.decode, *reader.exports.values(), *([reader.view] if reader.view else [])]
+
+
+def run_function(function: str, reader: Reader, found: tuple[object, ...]) -> None:
+    """Call a reader's function, and draw and export what can be seen."""
+    if function != reader.view:
+        load(function)(*found)
+        return
+    beside = found[2] if len(found) > 2 else lambda _: None
+    view = load(function)(*found[:2], beside)
+    render_png(view, ViewRequest(size=(40, 30)))
+    if isinstance(view, ViewScene):
+        encode_glb(view)
 
 
 @pytest.mark.parametrize("target", sorted(MANIFESTS))
@@ -91,7 +107,8 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
             data = data[: HASH.start] + bytes(32) + data[HASH.stop :]
         function = functions_of(reader)[number // len(kinds) % len(functions_of(reader))]
         try:
-            load(function)(*arguments_of(reader, data, path, {**files, path: data}))
+            found = arguments_of(reader, data, path, {**files, path: data})
+            run_function(function, reader, found)
         except EncodeError:
             refused += 1
     assert refused > MUTATIONS // 10
@@ -175,8 +192,8 @@ def test_sibling_that_no_file_can_be_called_is_missing(tmp_path: Path, name: str
     assert siblings_of(str(tmp_path / "scene.json"))(name) is None
 
 
-@pytest.mark.parametrize("function", ["decode_rust", "render_texture"])
+@pytest.mark.parametrize("function", ["view:decode_rust", "scene_view:view_rust"])
 def test_missing_texture_data_is_called_missing(function: str) -> None:
     files = outputs_of("rp2350")
     with pytest.raises(EncodeError, match="missing"):
-        load(f"encoders.rp2350.view:{function}")(files["p.rs"], "p.rs", lambda _: None)
+        load(f"encoders.rp2350.{function}")(files["p.rs"], "p.rs", lambda _: None)
