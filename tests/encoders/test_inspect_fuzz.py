@@ -6,6 +6,7 @@ import json
 import random
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -80,13 +81,15 @@ def functions_of(reader: Reader) -> list[str]:
     return [reader.decode, *reader.exports.values(), *([reader.view] if reader.view else [])]
 
 
-def run_function(function: str, reader: Reader, found: tuple[object, ...]) -> None:
+def run_function(
+    function: str, reader: Reader, file: tuple[bytes, str], files: Mapping[str, bytes]
+) -> None:
     """Call a reader's function, and draw and export what can be seen."""
     if function != reader.view:
-        load(function)(*found)
+        load(function)(*arguments_of(reader, *file, files))
         return
-    beside = found[2] if len(found) > 2 else lambda _: None
-    view = load(function)(*found[:2], beside)
+    # Every view may look at the files beside its own.
+    view = load(function)(*arguments_of(replace(reader, needs_siblings=True), *file, files))
     render_png(view, ViewRequest(size=(40, 30)))
     if isinstance(view, ViewScene):
         encode_glb(view)
@@ -107,8 +110,7 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
             data = data[: HASH.start] + bytes(32) + data[HASH.stop :]
         function = functions_of(reader)[number // len(kinds) % len(functions_of(reader))]
         try:
-            found = arguments_of(reader, data, path, {**files, path: data})
-            run_function(function, reader, found)
+            run_function(function, reader, (data, path), {**files, path: data})
         except EncodeError:
             refused += 1
     assert refused > MUTATIONS // 10
@@ -117,15 +119,22 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
 @pytest.mark.parametrize("target", sorted(MANIFESTS))
 def test_damaged_file_beside_an_output_is_shown_or_refused_and_nothing_else(target: str) -> None:
     files = outputs_of(target)
-    kinds = [(reader, path) for reader, path in readable(target, files) if reader.needs_siblings]
+    kinds = [
+        (reader, path, function)
+        for reader, path in readable(target, files)
+        for function in [
+            *[reader.decode] * reader.needs_siblings,
+            *[reader.view] * bool(reader.view),
+        ]
+    ]
     chance, refused = random.Random(target), 0
     for number in range(MUTATIONS // 3 if kinds else 0):
-        reader, path = kinds[number % len(kinds)]
+        reader, path, function = kinds[number % len(kinds)]
         beside = chance.choice(sorted(files))
         data = damage(files[beside], beside, sorted(files.values()), chance)
         project = {**files, beside: data}
         try:
-            load(reader.decode)(*arguments_of(reader, project[path], path, project))
+            run_function(function, reader, (project[path], path), project)
         except EncodeError:
             refused += 1
     assert refused > 0 or not kinds
