@@ -87,13 +87,17 @@ GAME = {
 PREFIXES = (".ewz", ".ewzx", ".nczx")
 # Sources that are already in the console's format.
 MADE = {kind: tuple(f"{prefix}{kind}" for prefix in PREFIXES) for kind in ("mesh", "skel", "anim")}
-# The decoder and the exports of each loose file, functions of view.py.
-LOOSE: dict[str, tuple[str, dict[str, str]]] = {
-    "anim": ("decode_clip_file", {}),
-    "skel": ("decode_skeleton_file", {}),
-    "mesh": ("decode_mesh_file", {"obj": "encoders.emberware.view:export_obj"}),
-    "tex": ("decode_texture_file", {"render": "encoders.emberware.view:render_texture_file"}),
-    "snd": ("decode_sound_file", {"extract": "encoders.emberware.view:extract_sound_file"}),
+# The decoder and the exports of each loose file (functions of view.py), and its view.
+LOOSE: dict[str, tuple[str, dict[str, str], str]] = {
+    "anim": ("decode_clip_file", {}, "view_clip"),
+    "skel": ("decode_skeleton_file", {}, "view_skeleton"),
+    "mesh": ("decode_mesh_file", {"obj": "encoders.emberware.view:export_obj"}, "view_mesh"),
+    "tex": ("decode_texture_file", {}, "view_texture"),
+    "snd": (
+        "decode_sound_file",
+        {"extract": "encoders.emberware.view:extract_sound_file"},
+        "view_sound",
+    ),
 }
 ROM_READERS = tuple(
     Reader(
@@ -101,13 +105,20 @@ ROM_READERS = tuple(
         magic,
         "encoders.emberware.view:decode_rom_file",
         exports={"extract": "encoders.emberware.view:extract_rom_file"},
+        view="encoders.emberware.scene_view:view_rom",
     )
     for magic, suffix in ((b"EWZ\0", ".ewz"), (b"EWZX", ".ewzx"), (b"NCZX", ".nczx"))
 )
 LOOSE_READERS = tuple(
-    Reader(f"{prefix}{kind}", b"", f"encoders.emberware.view:{decode}", exports=exports)
+    Reader(
+        f"{prefix}{kind}",
+        b"",
+        f"encoders.emberware.view:{decode}",
+        exports=exports,
+        view=f"encoders.emberware.scene_view:{view}",
+    )
     for prefix in PREFIXES
-    for kind, (decode, exports) in LOOSE.items()
+    for kind, (decode, exports, view) in LOOSE.items()
 )
 TARGET = Target(
     kinds={

@@ -26,7 +26,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
 from encoders.emberware.format.song import is_whole_module, unpack_song
 from encoders.emberware.format.sound import RATE, unpack_sound
-from encoders.emberware.format.texture import BC7, pack_texture, unpack_texture
+from encoders.emberware.format.texture import pack_texture, unpack_texture
 from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
 from encoders.kit.error import EncodeError
 
@@ -93,15 +93,6 @@ def decode_texture_file(data: bytes, name: str) -> Fields:
     """Return the size, the format and the number of bytes of the pixels."""
     texture = unpack_texture(data, name)
     return {**texture, "pixels": len(texture["pixels"])}
-
-
-def render_texture_file(data: bytes, name: str) -> dict[str, bytes]:
-    """Export a texture as PNG."""
-    texture = unpack_texture(data, name)
-    pixels, width, height = texture["pixels"], texture["width"], texture["height"]
-    if texture["format"] == BC7:
-        pixels = decode_bc7(pixels, width, height, name).tobytes()
-    return {"texture.png": draw_png(pixels, width, height, name)}
 
 
 def draw_png(pixels: bytes, width: int, height: int, name: str) -> bytes:

@@ -97,6 +97,7 @@ TARGET = Target(
                 "obj": "encoders.kac.view:export_obj",
                 "extract": "encoders.kac.view:extract_textures",
             },
+            view="encoders.kac.scene_view:view_kac",
         ),
     ),
 )

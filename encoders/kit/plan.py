@@ -159,8 +159,9 @@ class Reader:
     `decode` names a function `(data, name) -> Mapping` that raises EncodeError for a file that
     the platform's loader would refuse; where `needs_siblings` is set it also gets a function that
     gives the bytes of a file beside it. `exports` names functions of the same arguments that give
-    files by name, under the option of `doit inspect` that asks for them: `render`, `obj` or
-    `extract`.
+    files by name, under the option of `doit inspect` that asks for them: `obj` or `extract`.
+    `view` names a function `(data, name, siblings)` that gives what can be seen of the file, a
+    `View` of encoders/kit/view/scene.py, for pictures and GLBs.
     """
 
     suffix: str
@@ -169,6 +170,7 @@ class Reader:
     decode: str
     needs_siblings: bool = False
     exports: Mapping[str, str] = field(default_factory=dict)
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,18 +157,30 @@ TARGET = Target(
     budget=Budget("flash", (".bin",)),
     readers=(
         # The longer suffixes first: a `.bin` without one of them is a patch.
-        Reader("_rgba4444.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
-        Reader("_bc1.bin", b"", "encoders.rp2350.view:decode_texture", needs_siblings=True),
-        Reader(".bin", b"", "encoders.rp2350.view:decode_patch", needs_siblings=True),
+        *(
+            Reader(
+                f"_{form}.bin",
+                b"",
+                "encoders.rp2350.view:decode_texture",
+                needs_siblings=True,
+                view="encoders.rp2350.scene_view:view_texture",
+            )
+            for form in ("rgba4444", "bc1")
+        ),
+        Reader(
+            ".bin",
+            b"",
+            "encoders.rp2350.view:decode_patch",
+            needs_siblings=True,
+            view="encoders.rp2350.scene_view:view_patch",
+        ),
         Reader(
             ".rs",
             b"",
             "encoders.rp2350.view:decode_rust",
             needs_siblings=True,
-            exports={
-                "render": "encoders.rp2350.view:render_texture",
-                "obj": "encoders.rp2350.view:export_obj",
-            },
+            exports={"obj": "encoders.rp2350.view:export_obj"},
+            view="encoders.rp2350.scene_view:view_rust",
         ),
     ),
 )

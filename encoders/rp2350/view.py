@@ -1,11 +1,10 @@
-"""What `doit inspect` shows of a generated file, and the exports: textures as PNG, meshes as OBJ.
+"""What `doit inspect` shows of a generated file, and the export of meshes as OBJ.
 
 Decoding is also validation. Exports show what the graphics processor shows, after all rounding.
 """
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 from itertools import accumulate
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import Siblings
 from encoders.rp2350.identifier import MODULE_FILE
 from encoders.rp2350.patch_data import PatchData, unpack_patch
@@ -129,31 +127,6 @@ def _show_mesh(wrapper: MeshDescriptor, name: str, siblings: Siblings) -> Fields
         "aabb_min": list(wrapper.low),
         "aabb_max": list(wrapper.high),
     }
-
-
-def render_texture(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
-    """Draw the base level, with the smaller levels in a column on its right."""
-    from PIL import Image
-
-    wrapper = parse_wrapper(data, name)
-    if not isinstance(wrapper, TextureWrapper):
-        raise EncodeError("only textures can be drawn", {"file": name})
-    levels = unpack_levels(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
-    # The second level is the widest of the column.
-    side = levels[1].shape[1] if len(levels) > 1 else 0
-    sheet = np.zeros((_sheet_height(levels), wrapper.width + side, 4), np.uint8)
-    sheet[: wrapper.height, : wrapper.width] = levels[0]
-    top = 0
-    for level in levels[1:]:
-        sheet[top : top + level.shape[0], wrapper.width : wrapper.width + level.shape[1]] = level
-        top += level.shape[0]
-    stream = io.BytesIO()
-    Image.fromarray(sheet).save(stream, "PNG")
-    return {"texture.png": stream.getvalue()}
-
-
-def _sheet_height(levels: list[Rgba8]) -> int:
-    return max(len(levels[0]), sum(len(level) for level in levels[1:]))
 
 
 def export_obj(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """A software renderer that follows the console's rules: 320 x 240, no filtering, no depth buffer.
 
-Triangles are sorted by their mean depth and painted from back to front, and textures are mapped
+Triangles are sorted by one depth each and painted from back to front, and textures are mapped
 without perspective. Triangles that the runtime or the graphics processor drops are not drawn.
 """
 
@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.image.pixel import expand_bits
-from encoders.kit.image.png_writer import encode_png
+from encoders.kit.view.camera import START, choose_camera
+from encoders.kit.view.draw import fit_picture
+from encoders.kit.view.request import ViewRequest
 from encoders.splashpack.format import COLORS, Splashpack, Words
-from encoders.splashpack.reader import unpack_splashpack
-from encoders.splashpack.view import place_vertices, read_page
+from encoders.splashpack.view import ONE, SOURCE_AXES, place_vertices, read_page
 from encoders.splashpack.vram.image import build_vram
 
 WIDTH, HEIGHT = 320, 240
@@ -28,6 +29,11 @@ STEEPEST = 0x1FFFF / 0x10000
 SCREEN_LEAST, SCREEN_GREATEST = -1024, 1023
 WIDEST, TALLEST = 1023, 511
 FAR = 6144
+HALF = 0.5 + 1e-6
+# What the runtime clears the screen to.
+BACKGROUND = (63, 63, 100)
+# A camera sees right, up and the depth; the console has y down.
+SCREEN_AXES = (1, -1, 1)
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -43,24 +49,22 @@ class ScreenTriangle:
     page: Words
 
 
-def render_scene(data: bytes, name: str) -> dict[str, bytes]:
-    """Draw the scene from the origin; if nothing is visible, from where all of it is in view."""
-    pack = unpack_splashpack(data, name)
+def render_scene(pack: Splashpack, request: ViewRequest) -> Bytes:
+    """Draw a scene at 320 x 240 from the camera that is asked for, else with all of it in view."""
     world = place_vertices(pack)
-    view = world
-    if not find_visible(*project(view)).any() and len(world):
-        view = world - step_back(world)
-    return {"scene.png": encode_png(draw(pack, view))}
+    if request.camera == START or not len(world):
+        return fit_picture(draw(pack, world), request.size)
+    # From far enough to see all of a large scene, the runtime would drop most of it.
+    far = FAR if request.eye is not None else None
+    return fit_picture(draw(pack, look_at(world, request), far), request.size)
 
 
-def step_back(world: Ints) -> Ints:
-    """Return a position in front of the scene from which all of it is in view."""
-    low, high = world.min(axis=(0, 1)), world.max(axis=(0, 1))
-    middle = (low + high) // 2
-    # The depth at which half the extent reaches the edge of the screen: x * 120 / depth = 160,
-    # y * 120 / depth = 120.
-    reach = max(int(high[0] - low[0]) * 3 // 8, int(high[1] - low[1]) // 2, DISTANCE // 2)
-    return np.array([middle[0], middle[1], low[2] - reach - 1])
+def look_at(world: Ints, request: ViewRequest) -> Ints:
+    """Return vertices in the console's axes of the camera that is asked for."""
+    source = world / ONE * SOURCE_AXES
+    # In the source's axes corners go the other way round.
+    camera = choose_camera(request, source[:, [0, 2, 1]], (WIDTH, HEIGHT), DISTANCE / HEIGHT)
+    return np.rint(camera.see(source) * SCREEN_AXES * ONE).astype(np.int64)
 
 
 def project(view: Ints) -> tuple[Ints, Ints]:
@@ -71,30 +75,46 @@ def project(view: Ints) -> tuple[Ints, Ints]:
     return np.clip(screen, SCREEN_LEAST, SCREEN_GREATEST), depth
 
 
-def find_visible(screen: Ints, depth: Ints) -> npt.NDArray[np.bool_]:
-    """Tell which triangles are drawn: clockwise, within range, not too large, on the screen."""
+def sort_depths(depth: Ints) -> Ints:
+    """Return the depth by which the runtime sorts each triangle: the largest of three.
+
+    It reads the queue of depths one slot early, and so takes the last corner of the triangle before
+    and the first two corners of this one. Before the first triangle comes the last of the frame
+    before, which shows the same.
+    """
+    previous = np.roll(depth[:, 2], 1)
+    largest: Ints = np.maximum(previous, depth[:, :2].max(axis=1))
+    return largest
+
+
+def find_visible(screen: Ints, depth: Ints, far: int | None = FAR) -> npt.NDArray[np.bool_]:
+    """Tell which triangles are drawn: clockwise, not too far, not too large, on the screen.
+
+    A corner behind the camera does not matter: its depth is 0, and it is drawn at the edge.
+    """
     first, second = screen[:, 1] - screen[:, 0], screen[:, 2] - screen[:, 0]
     is_front = first[:, 0] * second[:, 1] - second[:, 0] * first[:, 1] > 0
     low, high = screen.min(axis=1), screen.max(axis=1)
     extent = high - low
     is_small = (extent[:, 0] <= WIDEST) & (extent[:, 1] <= TALLEST)
     is_on = (high > 0).all(axis=1) & (low[:, 0] < WIDTH) & (low[:, 1] < HEIGHT)
-    is_between = (depth < FAR).all(axis=1) & (depth > 0).all(axis=1)
-    return np.asarray(is_front & is_small & is_on & is_between)
+    is_near = np.ones(len(depth), np.bool_) if far is None else sort_depths(depth) < far
+    return np.asarray(is_front & is_small & is_on & is_near)
 
 
-def draw(pack: Splashpack, view: Ints) -> Bytes:
+def draw(pack: Splashpack, view: Ints, far: int | None = FAR) -> Bytes:
     """Paint all visible triangles, the furthest first; of equally far ones the first is on top."""
-    pixels = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    pixels = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+    pixels[:] = BACKGROUND
     screen, depth = project(view)
-    rows = np.flatnonzero(find_visible(screen, depth))
-    mean = depth[rows].sum(axis=1) // 3
+    rows = np.flatnonzero(find_visible(screen, depth, far))
+    order = sort_depths(depth)[rows] if len(rows) else rows
     columns = {key: np.asarray(column).astype(np.int64) for key, column in pack.triangles.items()}
     colors = np.stack([columns[key] for key in COLORS], axis=1)
     vram = build_vram(pack)
     pages: dict[tuple[int, ...], Words] = {}
     # The runtime draws a bucket of equal depth from the last triangle to the first.
-    for row in rows[np.lexsort((-rows, -mean))].tolist():
+    for row in rows[np.lexsort((-rows, -order))].tolist():
         page = tuple(int(columns[key][row]) for key in ("page_x", "page_y", "depth"))
         clut = (int(columns["clut_x"][row]), int(columns["clut_y"][row]))
         if (*page, *clut) not in pages:
@@ -110,10 +130,10 @@ def paint(pixels: Bytes, triangle: ScreenTriangle) -> None:
     if covered is None:
         return
     rows, columns, share = covered
-    # A little more, so that rounding does not turn a whole coordinate into its neighbour.
-    u, v = (np.floor(share.T @ triangle.uv[:, axis] + 1e-6).astype(np.int64) for axis in range(2))
+    # The graphics processor rounds to the nearest; a little more keeps exact halves above.
+    u, v = (np.floor(share.T @ triangle.uv[:, axis] + HALF).astype(np.int64) for axis in range(2))
     words = triangle.page[v, np.minimum(u, triangle.page.shape[1] - 1)]
-    tint = np.floor(share.T @ triangle.color + 1e-6).astype(np.int64)
+    tint = np.floor(share.T @ triangle.color + HALF).astype(np.int64)
     levels = np.stack([words >> shift & 31 for shift in (0, 5, 10)], axis=1).astype(np.int64)
     # A tint of 128 leaves the texel as it is; the result saturates.
     lit = np.minimum(levels * tint // 128, 31).astype(np.uint8)

@@ -206,10 +206,10 @@ TARGET = Target(
             b"SP\x01\x00",
             "encoders.splashpack.view:decode_splashpack",
             exports={
-                "render": "encoders.splashpack.render:render_scene",
                 "obj": "encoders.splashpack.view:export_obj",
                 "extract": "encoders.splashpack.view:extract_pictures",
             },
+            view="encoders.splashpack.scene_view:view_splashpack",
         ),
         Reader(
             ".splashpack",
@@ -217,22 +217,23 @@ TARGET = Target(
             "encoders.splashpack.v20.view:decode_scene",
             needs_siblings=True,
             exports={
-                "render": "encoders.splashpack.v20.render:render_scene",
                 "obj": "encoders.splashpack.v20.view:export_obj",
                 "extract": "encoders.splashpack.v20.view:extract_scene",
             },
+            view="encoders.splashpack.scene_view:view_scene20",
         ),
         Reader(
             ".vram",
             b"VR",
             "encoders.splashpack.v20.view:decode_vram",
-            exports={"render": "encoders.splashpack.v20.view:render_vram"},
+            view="encoders.splashpack.scene_view:view_vram",
         ),
         Reader(
             ".spu",
             b"SA",
             "encoders.splashpack.v20.view:decode_spu",
             exports={"extract": "encoders.splashpack.v20.view:extract_spu"},
+            view="encoders.splashpack.scene_view:view_spu",
         ),
     ),
 )

@@ -30,6 +30,8 @@ from encoders.splashpack.vram.image import build_vram, draw_vram
 FRAMEBUFFERS: tuple[Area, ...] = ((0, 0, 320, 240), (0, 256, 320, 496))
 FONT: Area = (960, 464, 1024, 512)
 ONE = 4096
+# From the file's axes to the source's.
+SOURCE_AXES = (-1, -1, 1)
 
 
 def decode_splashpack(data: bytes, name: str) -> dict[str, Any]:
@@ -139,7 +141,7 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
 
 def write_obj(pack: PlacedObjects, labels: Sequence[str], tints: npt.NDArray[np.float64]) -> bytes:
     """Return objects as an OBJ file; `tints` are the colours of all corners, 1.0 is neutral."""
-    world = place_vertices(pack) / ONE * (-1, -1, 1)
+    world = place_vertices(pack) / ONE * SOURCE_AXES
     # Texels of a page of 256; OBJ has v upwards.
     uv = np.asarray(pack.triangles["uv"]).astype(np.float64).reshape(-1, 2) / 255
     points = np.concatenate([world.reshape(-1, 3), tints.reshape(-1, 3)], axis=1)

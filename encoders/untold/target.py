@@ -88,8 +88,20 @@ TARGET = Target(
             b"UNTOLD\0\0",
             "encoders.untold.view:decode_untold",
             exports={"obj": "encoders.untold.view:export_obj"},
+            view="encoders.untold.scene_view:view_untold",
         ),
-        Reader(".utex", b"UTEX\0\0\0\0", "encoders.untold.utex:decode_utex"),
-        Reader(".json", b"", "encoders.untold.view:decode_scene", needs_siblings=True),
+        Reader(
+            ".utex",
+            b"UTEX\0\0\0\0",
+            "encoders.untold.utex:decode_utex",
+            view="encoders.untold.scene_view:view_utex",
+        ),
+        Reader(
+            ".json",
+            b"",
+            "encoders.untold.view:decode_scene",
+            needs_siblings=True,
+            view="encoders.untold.scene_view:view_scene",
+        ),
     ),
 )

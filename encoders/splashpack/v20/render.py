@@ -1,4 +1,4 @@
-"""A picture of a version 20 scene by the runtime's rules, from where its camera starts.
+"""A picture of a version 20 scene by the runtime's rules.
 
 Triangles that cross the near plane are split as the runtime does, and large ones survive. Fog is
 not drawn, but what lies behind its wall is left out.
@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.image.pixel import expand_bits
-from encoders.kit.image.png_writer import encode_png
-from encoders.kit.plan import Siblings
+from encoders.kit.view.camera import START
+from encoders.kit.view.draw import fit_picture
+from encoders.kit.view.request import ViewRequest
 from encoders.splashpack.format import COLORS, Words
 from encoders.splashpack.render import (
     CENTRE,
     DISTANCE,
+    HALF,
     HEIGHT,
     SCREEN_GREATEST,
     SCREEN_LEAST,
@@ -26,13 +28,11 @@ from encoders.splashpack.render import (
     Ints,
     ScreenTriangle,
     cover,
+    look_at,
     paint,
-    step_back,
 )
 from encoders.splashpack.v20.camera import view_matrix
 from encoders.splashpack.v20.format import Scene20, is_untextured
-from encoders.splashpack.v20.reader import unpack_scene
-from encoders.splashpack.v20.view import open_uploads
 from encoders.splashpack.v20.vram_file import VramFile
 from encoders.splashpack.view import place_vertices, read_page
 from encoders.splashpack.vram.image import build_vram
@@ -59,15 +59,15 @@ class _Corners:
         return _Corners(self.view[chosen], self.uv[chosen], self.color[chosen], self.row[chosen])
 
 
-def render_scene(data: bytes, name: str, siblings: Siblings) -> dict[str, bytes]:
-    """Draw the scene from its start; if nothing is visible, from where all of it is in view."""
-    scene = unpack_scene(data, name)
-    vram = open_uploads(scene, name, siblings)
+def render_scene(scene: Scene20, uploads: VramFile, request: ViewRequest) -> Bytes:
+    """Draw a scene at 320 x 240 from the camera that is asked for, else with all of it in view."""
     world = place_vertices(scene)
-    view = _look(scene, world)
-    if len(world) and not len(find_drawn(scene, view).row):
-        view = (world - step_back(world)).astype(np.float64)
-    return {"scene.png": encode_png(draw(scene, vram, view))}
+    if request.camera == START or not len(world):
+        return fit_picture(draw(scene, uploads, _look(scene, world)), request.size)
+    view = look_at(world, request).astype(np.float64)
+    # Cameras that the user places obey the console's limits of distance; fitted ones see all.
+    far = FAR if request.eye is not None else None
+    return fit_picture(draw(scene, uploads, view, far), request.size)
 
 
 def _look(scene: Scene20, world: Ints) -> Floats:
@@ -79,7 +79,7 @@ def _look(scene: Scene20, world: Ints) -> Floats:
     return np.asarray(moved @ view_matrix(scene.player.rotation).T)
 
 
-def find_drawn(scene: Scene20, view: Floats) -> _Corners:
+def find_drawn(scene: Scene20, view: Floats, far: int | None = FAR) -> _Corners:
     """Return the triangles that are drawn, split where they cross the near plane."""
     uv = np.asarray(scene.triangles["uv"]).astype(np.float64)
     color = np.stack([scene.triangles[key] for key in COLORS], axis=1).astype(np.float64)
@@ -89,8 +89,8 @@ def find_drawn(scene: Scene20, view: Floats) -> _Corners:
         crosses = np.asarray(is_near.any(axis=1) & ~is_near.all(axis=1))
         corners = _join([corners.take(~crosses), *_split(corners.take(crosses))])
     depth = corners.view[..., 2]
-    wall = FOG_WALL / scene.fog.density if scene.fog.enabled else np.inf
-    is_between = (depth >= NEAR).all(axis=1) & (depth < FAR).all(axis=1)
+    wall = FOG_WALL / scene.fog.density if scene.fog.enabled and far else np.inf
+    is_between = (depth >= NEAR).all(axis=1) & (depth < (far or np.inf)).all(axis=1)
     return _on_screen(corners.take(np.asarray(is_between & (depth < wall).any(axis=1))))
 
 
@@ -132,11 +132,11 @@ def project(view: Floats) -> Ints:
     return np.asarray(np.clip(screen, SCREEN_LEAST, SCREEN_GREATEST))
 
 
-def draw(scene: Scene20, uploads: VramFile, view: Floats) -> Bytes:
+def draw(scene: Scene20, uploads: VramFile, view: Floats, far: int | None = FAR) -> Bytes:
     """Paint all visible triangles over the clear colour, the furthest first."""
     clear = expand_bits(np.array(scene.fog.color, np.uint8) >> np.uint8(3), 5)
     pixels = np.broadcast_to(clear, (HEIGHT, WIDTH, 3)).copy()
-    corners = find_drawn(scene, view)
+    corners = find_drawn(scene, view, far)
     screen = project(corners.view)
     plain, vram = is_untextured(scene.triangles), build_vram(uploads)
     columns = {key: np.asarray(scene.triangles[key]).astype(np.int64) for key in PAGE_KEYS}
@@ -161,5 +161,5 @@ def paint_plain(pixels: Bytes, screen: Ints, color: Floats) -> None:
     if covered is None:
         return
     rows, columns, share = covered
-    mixed = np.floor(share.T @ color + 1e-6).astype(np.uint8)
+    mixed = np.floor(share.T @ color + HALF).astype(np.uint8)
     pixels[rows, columns] = expand_bits(mixed >> np.uint8(3), 5)

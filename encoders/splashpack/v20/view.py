@@ -146,11 +146,6 @@ def _cluts(file: VramFile) -> Iterable[tuple[Any, Any]]:
     return zip(file.clut_records(), file.cluts, strict=True)
 
 
-def render_vram(data: bytes, name: str) -> dict[str, bytes]:
-    """Draw VRAM with the uploads of the file."""
-    return {"vram.png": draw_vram(unpack_vram_file(data, name), [*FRAMEBUFFERS, FONT])}
-
-
 def decode_spu(data: bytes, name: str) -> dict[str, Any]:
     """Describe a `.spu`."""
     clips = unpack_spu(data, name)

@@ -12,16 +12,20 @@ from typing import Any, TypeVar
 from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import Reader, Siblings
+from encoders.kit.plan import Reader
 from encoders.kit.source.registry import is_composed
+from encoders.kit.view.request import ViewRequest
 from pipeline.content.code import add_project_encoders, load_function
 from pipeline.content.source import refuse_pointer
-from pipeline.disk.file import leads_out, read_file, read_if_there
+from pipeline.disk.file import leads_out, read_file
 from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.view_option import opt_view, parse_request
+from pipeline.plan.file_view import load_view, siblings_of
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
 from pipeline.plan.survey import read_layers
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
+from pipeline.size import format_bytes
 
 One = TypeVar("One")
 Found = TypeVar("Found")
@@ -30,6 +34,7 @@ Found = TypeVar("Found")
 TEXT_LIMIT = 64
 EXPORTS = {
     "render": "draw it to this PNG file",
+    "glb": "write it to this GLB file, with textures, skin and clip",
     "obj": "write its geometry to this OBJ file",
     "extract": "write its parts into this folder",
 }
@@ -53,7 +58,7 @@ class Inspect(PlainCommand):
     doc_purpose = "decode and validate a file that a target writes, or a source"
     doc_usage = "FILE"
     doc_description = "Exits with 1, and the reason, when the file is invalid."
-    cmd_options = (opt_json, *opt_exports)
+    cmd_options = (opt_json, *opt_exports, *opt_view)
     needs_project = False  # a file can be inspected anywhere
 
     def execute(self, opt_values: Mapping[str, Any], pos_args: list[str]) -> int:
@@ -63,9 +68,12 @@ class Inspect(PlainCommand):
         path = pos_args[0]
         if not os.path.isfile(path):
             raise InvalidCommand(f"inspect: there is no file {path}")
+        request = parse_request(opt_values)
         add_project_encoders(os.getcwd())
+        written: list[str] = []
         try:
-            found = inspect_file(path, {name: opt_values[name] for name in EXPORTS})
+            exports = {name: opt_values[name] for name in EXPORTS}
+            found = inspect_file(path, exports, request, written.append)
         except EncodeError as error:
             # The message begins with the path, so a fact need not repeat it.
             facts = {label: value for label, value in error.facts.items() if value != path}
@@ -79,11 +87,19 @@ class Inspect(PlainCommand):
             print(json.dumps(found, indent=1, default=str))
         else:
             print("\n".join(_lines(found)))
+        # Not among JSON, which programs read.
+        stream = sys.stderr if opt_values["json"] else sys.stdout
+        stream.writelines(f"wrote {line}\n" for line in written)
         return 0
 
 
-def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
-    """Decode a file with the first reader that accepts it, and write the exports asked for."""
+def inspect_file(
+    path: str,
+    exports: Mapping[str, str],
+    request: ViewRequest,
+    tell: Callable[[str], object],
+) -> Mapping[str, Any]:
+    """Decode a file with the first reader that accepts it; write and tell the exports asked for."""
     data = read_file(path)
     refuse_pointer(data, path)
     origin = find_origin(os.getcwd(), path)
@@ -100,7 +116,8 @@ def inspect_file(path: str, exports: Mapping[str, str]) -> Mapping[str, Any]:
 
     reader, found = first_accepting(decode, readers)
     for name in asked:
-        write_export(reader, name, exports[name], arguments_of(reader, data, path))
+        files = export_files(reader, name, data, path, request)
+        write_export(name, exports[name], files, tell)
     return found
 
 
@@ -147,26 +164,29 @@ def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
     return found
 
 
-def siblings_of(path: str) -> Siblings:
-    """Return a function that reads files in the folder of a file, and no others."""
-    folder = os.path.realpath(os.path.dirname(path) or ".")
+def export_files(
+    reader: Reader, option: str, data: bytes, path: str, request: ViewRequest
+) -> Mapping[str, bytes]:
+    """Return the files that an option asks for, by name."""
+    if option in ("render", "glb"):
+        view = load_view(reader, data, path, option)
+        # Here, because only these two need numpy and Pillow.
+        from encoders.kit.view.draw import render_png
+        from encoders.kit.view.glb import encode_glb
 
-    def read(name: str) -> bytes | None:
-        # The name comes from the file that is inspected, and may be anything.
-        place = os.path.join(folder, name)
-        try:
-            return None if leads_out(place, folder) else read_if_there(place)
-        except (OSError, ValueError):  # a damaged file may name what no file can be called
-            return None
-
-    return read
-
-
-def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, ...]) -> None:
-    """Write what a reader exports: one file at `place`, or several below that folder."""
+        return {option: render_png(view, request) if option == "render" else encode_glb(view)}
     if option not in reader.exports:
-        raise EncodeError(f"this kind of file has no --{option}", {"file": arguments[1]})
-    files: Mapping[str, bytes] = load_function(reader.exports[option])(*arguments)
+        raise EncodeError(f"this kind of file has no --{option}", {"file": path})
+    files: Mapping[str, bytes] = load_function(reader.exports[option])(
+        *arguments_of(reader, data, path)
+    )
+    return files
+
+
+def write_export(
+    option: str, place: str, files: Mapping[str, bytes], tell: Callable[[str], object]
+) -> None:
+    """Write one file at `place`, or several below that folder, and tell of it."""
     for name, content in files.items():
         target = place if option != "extract" else os.path.join(place, name)
         # Names inside a ROM may be anything as well, such as `../../x`.
@@ -175,6 +195,8 @@ def write_export(reader: Reader, option: str, place: str, arguments: tuple[Any, 
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         with open(target, "wb") as file:
             file.write(content)
+    size = format_bytes(sum(map(len, files.values())))
+    tell(f"{place} ({size})" if option != "extract" else f"{len(files)} files in {place} ({size})")
 
 
 def _lines(found: Any, indent: str = "") -> list[str]:
