@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source import image_limit
 from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.image import open_image
 from encoders.kit.source.image_survey import survey_image
 from encoders.kit.source.model import open_model
 from encoders.kit.source.outline import outline_model
+from encoders.kit.source.shared import image_limit
 from tests.kit.glb_builder import quad
 
 KINDS = [
