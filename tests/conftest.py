@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from encoders.kit.isolate import use_runner
+
 # The same examples in every run: a commit is judged by what it changed, not by luck. New examples
 # are looked for by tests/fuzz, or with `--hypothesis-profile=default`.
 settings.register_profile("same", derandomize=True)
@@ -29,3 +31,13 @@ def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # Tests that install packages would fetch them again without the real folder.
         patch.setenv("PIP_CACHE_DIR", os.environ.get("PIP_CACHE_DIR") or f"{real}/pip")
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def functions_run_here() -> Iterator[None]:
+    """Forget the runner of isolated functions that a build in this process has installed.
+
+    Later tests would start a decoder process for every call, which no monkeypatch reaches.
+    """
+    yield
+    use_runner(None)

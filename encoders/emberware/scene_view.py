@@ -58,10 +58,12 @@ Matrices = npt.NDArray[np.floating[Any]]
 def view_mesh(data: bytes, name: str, siblings: Siblings) -> ViewScene:
     """Return a mesh, with the texture and the skeleton of its name if they lie beside it."""
     identifier, prefix = _split(name, "mesh")
-    texture = siblings(f"{identifier}{prefix}tex")
-    skeleton = siblings(f"{identifier}{prefix}skel")
-    picture = None if texture is None else _picture(unpack_texture(texture, name), name)
-    binds = None if skeleton is None else _binds(unpack_skeleton(skeleton, name))
+    texture_file, skeleton_file = (f"{identifier}{prefix}{kind}" for kind in ("tex", "skel"))
+    texture, skeleton = siblings(texture_file), siblings(skeleton_file)
+    picture = None
+    if texture is not None:
+        picture = _picture(unpack_texture(texture, texture_file), texture_file)
+    binds = None if skeleton is None else _binds(unpack_skeleton(skeleton, skeleton_file))
     return _mesh_scene(unpack_mesh(data, name), name, picture, binds)
 
 

@@ -31,7 +31,7 @@ from encoders.kit.source.png.chunk import (
     walk_chunks,
 )
 from encoders.kit.source.reference import texture_not_found
-from encoders.kit.source.tag_directory import UPRIGHT
+from encoders.kit.source.shared.tag_directory import UPRIGHT
 from encoders.kit.warning import grouped
 from encoders.untold.format.layout import (
     ASTC_4X4,

@@ -21,16 +21,17 @@ from encoders.emberware.format.sound import unpack_sound
 from encoders.emberware.format.texture import unpack_texture
 from encoders.emberware.node_sound import encode_sound
 from encoders.emberware.node_texture import encode_texture
+from encoders.emberware.scene_view import view_texture
 from encoders.emberware.view import (
     decode_sound_file,
     decode_texture_file,
     extract_sound_file,
-    render_texture_file,
     write_wav,
 )
 from encoders.kit.error import EncodeError
 from encoders.kit.native import kernel
 from encoders.kit.source.wav.decode import decode_wav
+from encoders.kit.view.draw import render_png
 from pipeline.build.purity import pure
 
 DATA = Path(__file__).parent / "data/emberware/export"
@@ -84,7 +85,7 @@ def test_a_texture_is_its_size_and_its_rows_from_the_top() -> None:
 def test_a_rendered_texture_is_the_picture_that_went_in() -> None:
     image = np.random.default_rng(1).integers(0, 256, (5, 7, 4), np.uint8)
     made = encode_picture(image)["file"]
-    shown = np.array(Image.open(io.BytesIO(render_texture_file(made, "a")["texture.png"])))
+    shown = np.array(Image.open(io.BytesIO(render_png(view_texture(made, "a", {}.get)))))
     assert (shown == image).all()
     assert decode_texture_file(made, "a")["format"] == "rgba8"
 

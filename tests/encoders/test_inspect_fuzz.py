@@ -6,6 +6,7 @@ import json
 import random
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from encoders.emberware.ember_manifest import convert_ember
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
 from encoders.kit.source.registry import load
+from encoders.kit.view.draw import render_png
+from encoders.kit.view.glb import encode_glb
+from encoders.kit.view.request import ViewRequest
+from encoders.kit.view.scene import ViewScene
 from pipeline.doit_plugin.command.inspect import siblings_of
 from pipeline.plan.target import load_target
 from tests.fuzz.damage import damage
@@ -73,7 +78,21 @@ def readable(target: str, files: Mapping[str, bytes]) -> list[tuple[Reader, str]
 
 
 def functions_of(reader: Reader) -> list[str]:
-    return [reader.decode, *reader.exports.values()]
+    return [reader.decode, *reader.exports.values(), *([reader.view] if reader.view else [])]
+
+
+def run_function(
+    function: str, reader: Reader, file: tuple[bytes, str], files: Mapping[str, bytes]
+) -> None:
+    """Call a reader's function, and draw and export what can be seen."""
+    if function != reader.view:
+        load(function)(*arguments_of(reader, *file, files))
+        return
+    # Every view may look at the files beside its own.
+    view = load(function)(*arguments_of(replace(reader, needs_siblings=True), *file, files))
+    render_png(view, ViewRequest(size=(40, 30)))
+    if isinstance(view, ViewScene):
+        encode_glb(view)
 
 
 @pytest.mark.parametrize("target", sorted(MANIFESTS))
@@ -91,7 +110,7 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
             data = data[: HASH.start] + bytes(32) + data[HASH.stop :]
         function = functions_of(reader)[number // len(kinds) % len(functions_of(reader))]
         try:
-            load(function)(*arguments_of(reader, data, path, {**files, path: data}))
+            run_function(function, reader, (data, path), {**files, path: data})
         except EncodeError:
             refused += 1
     assert refused > MUTATIONS // 10
@@ -100,15 +119,22 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
 @pytest.mark.parametrize("target", sorted(MANIFESTS))
 def test_damaged_file_beside_an_output_is_shown_or_refused_and_nothing_else(target: str) -> None:
     files = outputs_of(target)
-    kinds = [(reader, path) for reader, path in readable(target, files) if reader.needs_siblings]
+    kinds = [
+        (reader, path, function)
+        for reader, path in readable(target, files)
+        for function in [
+            *[reader.decode] * reader.needs_siblings,
+            *[reader.view] * bool(reader.view),
+        ]
+    ]
     chance, refused = random.Random(target), 0
     for number in range(MUTATIONS // 3 if kinds else 0):
-        reader, path = kinds[number % len(kinds)]
+        reader, path, function = kinds[number % len(kinds)]
         beside = chance.choice(sorted(files))
         data = damage(files[beside], beside, sorted(files.values()), chance)
         project = {**files, beside: data}
         try:
-            load(reader.decode)(*arguments_of(reader, project[path], path, project))
+            run_function(function, reader, (project[path], path), project)
         except EncodeError:
             refused += 1
     assert refused > 0 or not kinds
@@ -175,8 +201,8 @@ def test_sibling_that_no_file_can_be_called_is_missing(tmp_path: Path, name: str
     assert siblings_of(str(tmp_path / "scene.json"))(name) is None
 
 
-@pytest.mark.parametrize("function", ["decode_rust", "render_texture"])
+@pytest.mark.parametrize("function", ["view:decode_rust", "scene_view:view_rust"])
 def test_missing_texture_data_is_called_missing(function: str) -> None:
     files = outputs_of("rp2350")
     with pytest.raises(EncodeError, match="missing"):
-        load(f"encoders.rp2350.view:{function}")(files["p.rs"], "p.rs", lambda _: None)
+        load(f"encoders.rp2350.{function}")(files["p.rs"], "p.rs", lambda _: None)

@@ -178,9 +178,10 @@ def test_inspect_reads_every_file_and_exports_pictures_and_geometry(game):
     game.doit("inspect", f"{OUT}/meshes_ball.rs", "--obj", "ball.obj")
     lines = game.read("ball.obj").decode().splitlines()
     assert len([line for line in lines if line.startswith("f ")]) == 144
-    ran = game.doit("inspect", f"{OUT}/meshes_ball.rs", "--render", "no.png")
-    assert ran.code == 1
-    assert "only textures" in ran.err
+    ran = game.doit("inspect", f"{OUT}/meshes_ball.rs", "--render", "ball.png", "--size", "99x77")
+    assert "wrote ball.png (" in ran.out
+    with Image.open(game.path("ball.png")) as picture:
+        assert picture.size == (99, 77)
 
 
 def test_inspect_refuses_a_file_that_was_cut_or_lost_its_wrapper(game):

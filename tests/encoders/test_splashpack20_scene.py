@@ -11,11 +11,13 @@ from PIL import Image
 from encoders.kit.audio.adpcm import decode_adpcm
 from encoders.kit.audio.wav_writer import encode_wav
 from encoders.kit.error import EncodeError
+from encoders.kit.view.draw import render_png
+from encoders.kit.view.request import ViewRequest
 from encoders.splashpack.node_layout import encode_layout
 from encoders.splashpack.node_link20 import encode_scene20, trim_atlas
 from encoders.splashpack.node_sound import encode_sound
+from encoders.splashpack.scene_view import view_scene20
 from encoders.splashpack.v20.budget import SceneCost, warn_of_cost
-from encoders.splashpack.v20.render import render_scene
 from encoders.splashpack.v20.view import decode_scene, export_obj, extract_scene, extract_spu
 from pipeline.build.purity import pure
 from tests.encoders.splashpack20_reader import drawn, read20, read_spu20, read_vram20
@@ -174,11 +176,16 @@ def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
         textured(camera={**camera, "position": None}, scale=0.01)
 
 
+def draw_start(outputs):
+    scene = view_scene20(outputs["pack"], "a.splashpack", beside(outputs))
+    return render_png(scene, ViewRequest(camera="start"))
+
+
 def test_the_camera_sees_what_lies_before_it():
     # The square spans 0 to 1 in x and y at z = 0, and is seen from +z.
     camera = {**NO_CAMERA, "position": [0.5, 0.5, 2], "rotation": [0, 180, 0]}
     outputs = textured(plain(8, 8, (255, 0, 0)), camera=camera, clear_color=[0, 0, 255])
-    picture = render_scene(outputs["pack"], "a.splashpack", beside(outputs))["scene.png"]
+    picture = draw_start(outputs)
     pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"))
     assert pixels[120, 160].tolist() == [255, 0, 0]
     assert pixels[5, 5].tolist() == [0, 0, 255]
@@ -189,7 +196,7 @@ def test_the_camera_sees_what_lies_before_it():
 def test_a_triangle_through_the_camera_is_split_and_drawn():
     obj = "v -9 -1 -5\nv 9 -1 -5\nv 0 -1 10\nf 1 3 2\nf 1 2 3\n"
     outputs = link20({}, [square("Kd 1 1 1", obj, scale=20)], scale=20)
-    picture = render_scene(outputs["pack"], "a.splashpack", beside(outputs))["scene.png"]
+    picture = draw_start(outputs)
     pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"))
     assert (pixels[200, 150:170] == 255).all()
 
@@ -202,7 +209,7 @@ def test_exports_have_names_pages_and_the_script():
     obj = export_obj(outputs["pack"], "a.splashpack", beside(outputs))["mesh.obj"].decode()
     assert obj.count("\nf ") == 2
     with pytest.raises(EncodeError, match="textures are missing"):
-        render_scene(outputs["pack"], "a.splashpack", {}.get)
+        view_scene20(outputs["pack"], "a.splashpack", {}.get)
 
 
 def test_a_sound_is_heard_as_it_was_and_ends_on_silence():

@@ -10,7 +10,9 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.splashpack.render import render_scene
+from encoders.kit.view.draw import render_png
+from encoders.kit.view.request import ViewRequest
+from encoders.splashpack.scene_view import view_splashpack
 from encoders.splashpack.target import CAMERA, SCENE, SOUND, TEXTURE
 from encoders.splashpack.target import VRAM as VRAM_TABLE
 from encoders.splashpack.view import export_obj, extract_pictures
@@ -172,12 +174,18 @@ def test_more_triangles_than_a_frame_holds_are_a_warning():
     ]
 
 
-def test_drawn_scene_steps_back_when_nothing_is_in_view():
-    picture = np.array(Image.open(io.BytesIO(render_scene(minimum_bytes(), "a")["scene.png"])))
+def drawn(data, camera=None):
+    png = render_png(view_splashpack(data, "a", {}.get), ViewRequest(camera=camera))
+    return np.array(Image.open(io.BytesIO(png)))
+
+
+def test_drawn_scene_shows_fronts_unless_the_start_camera_is_asked_for():
+    picture = drawn(minimum_bytes())
     assert picture.shape == (240, 320, 3)
-    assert picture[119, 159].any()
-    shown = np.array(Image.open(io.BytesIO(render_scene(linked()["pack"], "a")["scene.png"])))
-    assert not shown.any()  # both squares turn their backs on who looks along +z
+    assert picture[119, 159].tolist() != [63, 63, 100]
+    assert (drawn(linked()["pack"]) != [63, 63, 100]).any()
+    # Both squares turn their backs on who looks along +z.
+    assert (drawn(linked()["pack"], "start") == [63, 63, 100]).all()
 
 
 def test_extracted_pages_show_the_textures():

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source import sound_limit
 from encoders.kit.source.registry import load, survey_functions
+from encoders.kit.source.shared import sound_limit
 from encoders.kit.source.sound import open_sound
 from tests.kit.mutation import mutated
 

@@ -33,15 +33,20 @@ def test_chain_is_surveyed_whole():
     assert json.loads(json.dumps(survey)) == survey
 
 
+def without_size(survey: dict) -> dict:
+    return {key: value for key, value in survey.items() if key != "stored_bytes"}
+
+
 def test_only_the_json_is_looked_at():
     builder = quad()
     with_data, without = builder.glb(), glb(builder.document())
-    assert survey_gltf(with_data, "a") == survey_gltf(without, "a")
+    assert without_size(survey_gltf(with_data, "a")) == without_size(survey_gltf(without, "a"))
 
 
 def test_text_and_binary_form_give_the_same_survey():
     builder = quad()
-    assert survey_gltf(builder.glb(), "a") == survey_gltf(builder.gltf(), "a")
+    binary, text = survey_gltf(builder.glb(), "a"), survey_gltf(builder.gltf(), "a")
+    assert without_size(binary) == without_size(text)
 
 
 def test_refs_are_external_uris_as_written_once_and_sorted():

@@ -18,10 +18,10 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.image import open_image
-from encoders.kit.source.image_limit import MAX_PIXELS
 from encoders.kit.source.image_survey import survey_image
 from encoders.kit.source.jpeg.decode import MAX_SCANS
 from encoders.kit.source.png.decode import to_eight_bits
+from encoders.kit.source.shared.image_limit import MAX_PIXELS
 from tests.kit.mutation import mutated
 from tests.kit.png_maker import CHANNELS, chunk, header, make_png
 

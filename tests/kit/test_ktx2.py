@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source import image_limit, registry
+from encoders.kit.source import registry
 from encoders.kit.source.image import open_image
 from encoders.kit.source.image_survey import survey_image
 from encoders.kit.source.model import open_model
+from encoders.kit.source.shared import image_limit
 from tests.kit.glb_builder import quad
 
 DATA = Path(__file__).parent / "data/ktx2"

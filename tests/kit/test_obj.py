@@ -15,7 +15,7 @@ from encoders.kit.source.material import Material
 from encoders.kit.source.obj import block as obj_block
 from encoders.kit.source.obj.block import sort_lines
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
-from encoders.kit.source.wavefront import normalise
+from encoders.kit.source.shared.wavefront import normalise
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from PIL import Image, ImageOps, TiffImagePlugin
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source import image_limit
 from encoders.kit.source.content import find_image_format
 from encoders.kit.source.image import open_image
 from encoders.kit.source.image_survey import survey_image
 from encoders.kit.source.model import open_model
-from encoders.kit.source.tag_directory import exif_orientation
+from encoders.kit.source.shared import image_limit
+from encoders.kit.source.shared.tag_directory import exif_orientation
 from tests.kit.glb_builder import quad
 from tests.kit.mutation import mutated
 from tests.kit.png_maker import chunk, make_png

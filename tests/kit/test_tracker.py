@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.cursor import Cursor
 from encoders.kit.source.it.compression import decompress
 from encoders.kit.source.it.module import ItCell
+from encoders.kit.source.shared.cursor import Cursor
 from encoders.kit.source.tracker import open_tracker
 from encoders.kit.source.tracker_survey import survey_tracker
 from encoders.kit.source.xm.decode import sample_rate

@@ -178,7 +178,8 @@ def test_moving_mesh_stands_where_it_starts_with_a_warning() -> None:
 def test_survey_without_data_says_what_the_whole_says(name: str) -> None:
     whole = survey_gltf(compose({NAME: SCENES[name]}, NAME)[0], NAME)
     light = survey_gltf(compose({NAME: SCENES[name]}, NAME, with_data=False)[0], NAME)
-    assert light == whole
+    # How large the file is says the caller, because the GLB without data is smaller.
+    assert light | {"stored_bytes": 0} == whole | {"stored_bytes": 0}
 
 
 def test_instances_share_their_mesh() -> None:

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source import image_limit
 from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.image import open_image
 from encoders.kit.source.image_survey import survey_image
 from encoders.kit.source.model import open_model
 from encoders.kit.source.outline import outline_model
+from encoders.kit.source.shared import image_limit
 from tests.kit.glb_builder import quad
 
 KINDS = [
@@ -25,7 +25,6 @@ KINDS = [
     ("AVIF", "RGB", {}),
     ("AVIF", "RGBA", {}),
 ]
-DDS = b"DDS |\0\0\0" + bytes(120)
 
 
 def picture(form: str, mode: str, options: dict) -> bytes:
@@ -112,15 +111,6 @@ def test_model_shows_an_image_that_an_extension_names(extension, kind):
     survey = survey_gltf(textured(data, extension), "a.glb")
     (image,) = outline_model("a.glb", {"a.glb": survey}).images(("base_color",))
     assert image.number == 0
-
-
-def test_dds_image_is_refused_where_it_is_shown_and_nowhere_else():
-    data = textured(DDS, "MSFT_texture_dds")
-    model = open_model({"a.glb": data}, "a.glb", with_materials=False)
-    assert model.mesh.triangle_count == 2
-    with pytest.raises(EncodeError, match="DDS") as error:
-        model.image_data(model.mesh.materials[0], "base_color")
-    assert "Export the model with" in error.value.hint
 
 
 def test_image_without_a_type_is_no_reason_to_warn():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from raster import Picture, Soup, draw, look_around, on_checks
+from raster import Picture, draw, on_checks
 
-from encoders.rp2350.reader import unpack_mesh
+from encoders.kit.view.scene import ViewMaterial, ViewScene
 from encoders.rp2350.rust_reader import parse_wrapper
-from encoders.rp2350.rust_writer import MeshDescriptor, TextureWrapper
+from encoders.rp2350.rust_writer import TextureWrapper
+from encoders.rp2350.scene_view import view_rust
 from encoders.rp2350.texture_data import unpack_levels
 
 
@@ -21,21 +22,13 @@ def read_texture(build: Path, name: str) -> Picture:
     return unpack_levels(wrapper, (build / wrapper.data_file).read_bytes(), name)[0]
 
 
-def read_soup(build: Path, name: str, texture: Picture) -> Soup:
-    """Return a mesh's triangles from all its patches."""
-    wrapper = parse_wrapper((build / f"{name}.rs").read_bytes(), name)
-    if not isinstance(wrapper, MeshDescriptor):
+def read_mesh(build: Path, name: str, texture: Picture) -> ViewScene:
+    """Return a mesh with the texture that the firmware would bind."""
+    file = f"{name}.rs"
+    scene = view_rust((build / file).read_bytes(), file, lambda one: (build / one).read_bytes())
+    if not isinstance(scene, ViewScene):
         raise TypeError(f"{name} is no mesh")
-    patches = unpack_mesh(wrapper, f"{name}.rs", lambda file: (build / file).read_bytes())
-    # Positions are fractions of the bounding box in 16 bits, normals have 15 bits after the sign,
-    # UVs 13 bits after the point.
-    low = np.array(wrapper.low)
-    step = (np.array(wrapper.high) - low) / 65535
-    points = [low + one.columns["pos"][one.triangles] * step for one in patches]
-    normals = [one.columns["norm"][one.triangles] / 32767 for one in patches]
-    uvs = [one.columns["uv"][one.triangles] / 8192 for one in patches]
-    points, normals, uvs = (np.concatenate(one) for one in (points, normals, uvs))
-    return Soup(points, normals, uvs, np.zeros(len(points), int), [texture])
+    return replace(scene, materials=(ViewMaterial(texture=texture),))
 
 
 def show(build: Path) -> list[tuple[str, Picture]]:
@@ -44,5 +37,5 @@ def show(build: Path) -> list[tuple[str, Picture]]:
     pictures = [(f"rp2350: {name}", on_checks(read_texture(build, name), 160)) for name in names]
     sheets = ("textures_building", "textures_flora", "textures_hero")
     pictures += [(f"rp2350: {name}", on_checks(read_texture(build, name), 256)) for name in sheets]
-    soup = read_soup(build, "props_well", read_texture(build, "textures_prop"))
-    return [*pictures, ("rp2350: props_well", draw(soup, look_around(soup), (240, 240)))]
+    well = read_mesh(build, "props_well", read_texture(build, "textures_prop"))
+    return [*pictures, ("rp2350: props_well", draw(well, None, (240, 240)))]

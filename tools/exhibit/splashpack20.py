@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
 from raster import Picture
 
-from encoders.splashpack.v20.render import render_scene
-from encoders.splashpack.v20.view import render_vram
+from encoders.kit.view.camera import START
+from encoders.kit.view.draw import draw_view
+from encoders.kit.view.request import ViewRequest
+from encoders.splashpack.scene_view import view_scene20, view_vram
 
 
 def show(build: Path) -> list[tuple[str, Picture]]:
     """Return the view and VRAM."""
     files = {path.name: path.read_bytes() for path in build.iterdir()}
-    scene = render_scene(files["scene_0.splashpack"], "scene_0.splashpack", files.get)
-    vram = render_vram(files["scene_0.vram"], "scene_0.vram")
+    scene = view_scene20(files["scene_0.splashpack"], "scene_0.splashpack", files.get)
+    vram = view_vram(files["scene_0.vram"], "scene_0.vram", files.get)
     return [
-        ("splashpack 20: 320 x 240", _pixels(scene["scene.png"])),
-        ("splashpack 20: VRAM", _pixels(vram["vram.png"])),
+        ("splashpack 20: 320 x 240", draw_view(scene, ViewRequest(camera=START))),
+        ("splashpack 20: VRAM", vram.pixels[..., :3]),
     ]
-
-
-def _pixels(png: bytes) -> Picture:
-    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))

@@ -14,7 +14,6 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U8, U16
-from encoders.kit.source.cursor import Cursor
 from encoders.kit.source.it.module import (
     NOTES,
     ItCell,
@@ -24,6 +23,7 @@ from encoders.kit.source.it.module import (
     ItPattern,
     ItSample,
 )
+from encoders.kit.source.shared.cursor import Cursor
 
 PATTERN_LIMIT = 65535
 MOST_CHANNELS, MOST_POINTS, MOST_ROWS = 64, 25, 200

@@ -11,7 +11,7 @@ from typing import Any
 
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import I8, U8, U16, U32
-from encoders.kit.source.cursor import Cursor
+from encoders.kit.source.shared.cursor import Cursor
 from encoders.kit.source.xm.module import CELL_BYTES, XmEnvelope, XmInstrument, XmModule, XmSample
 
 MOST_CHANNELS, MOST_POINTS, MOST_ROWS = 32, 12, 256

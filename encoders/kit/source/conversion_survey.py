@@ -19,7 +19,7 @@ def survey_converted(data: bytes, name: str) -> dict[str, Any]:
     from encoders.kit.source.conversion import convert
     from encoders.kit.source.gltf.survey import survey_gltf
 
-    return survey_gltf(convert(data, name), name)
+    return {**survey_gltf(convert(data, name), name), "stored_bytes": len(data)}
 
 
 def load_for_survey(data: bytes, name: str, *layers: Mapping[str, bytes]) -> None:
@@ -37,8 +37,9 @@ def survey_composed(data: bytes, name: str, layers: Mapping[str, bytes]) -> dict
     from encoders.kit.source.conversion import compose
     from encoders.kit.source.gltf.survey import survey_gltf
 
-    glb, _ = compose({**layers, name: data}, name, with_data=False)
-    return survey_gltf(glb, name)
+    files = {**layers, name: data}
+    glb, _ = compose(files, name, with_data=False)
+    return {**survey_gltf(glb, name), "stored_bytes": sum(map(len, files.values()))}
 
 
 @prepared_by(load_for_survey)

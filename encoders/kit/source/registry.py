@@ -21,6 +21,7 @@ from encoders.kit.source.format import SourceFormat
 Capability = Literal["model", "image", "sound", "tracker", "convert", "layers", "survey"]
 
 PACKAGE = "encoders.kit.source"
+SHARED = "shared"  # the folder of what several formats use
 REGISTRY = f"{PACKAGE}.registry"
 # What every format that is converted becomes.
 GLB_SUFFIX = ".glb"
@@ -48,7 +49,8 @@ LAYER_SURVEY = f"{PACKAGE}.conversion_survey:survey_layers"
 def find_formats(package: str = PACKAGE) -> dict[str, SourceFormat]:
     """Import the declaration in every folder of a package; return formats by module name."""
     # Sorted, because the order of a folder depends on the file system.
-    folders = sorted(one.name for one in iter_modules(import_module(package).__path__) if one.ispkg)
+    found = iter_modules(import_module(package).__path__)
+    folders = sorted(one.name for one in found if one.ispkg and one.name != SHARED)
     modules = [f"{package}.{folder}.format" for folder in folders]
     return {module: import_module(module).FORMAT for module in modules}
 

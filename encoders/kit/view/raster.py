@@ -36,24 +36,15 @@ class Pieces:
     """Triangles on the screen: the soup's triangle, and what is linear over the screen.
 
     `weight` (n, 3, 3) gives a corner's weight as `a x + b y + c`. `inverse` (n, 3) is one over the
-    depth of each corner, and `share` (n, 3, 3) each corner's weights in the soup's triangle.
+    depth of each corner, and `share` (n, 3, 3) each corner's weights in the soup's triangle, None
+    where no triangle was cut.
     """
 
     owner: Ints
     screen: Array
     weight: Array
     inverse: Array
-    share: Array
-
-    def select(self, rows: Ints | Mask) -> Pieces:
-        """Return some of the pieces."""
-        return Pieces(
-            self.owner[rows],
-            self.screen[rows],
-            self.weight[rows],
-            self.inverse[rows],
-            self.share[rows],
-        )
+    share: Array | None
 
 
 def draw_soup(
@@ -88,7 +79,9 @@ def project(
     is_shown &= (high > 0).all(axis=1) & (low < size).all(axis=1) & np.isfinite(area)
     rows = np.flatnonzero(is_shown)
     weight = _weights(screen[rows], area[rows])
-    return Pieces(owner[rows], screen[rows], weight, 1 / seen[rows, :, 2], share[rows])
+    is_cut = bool((share[rows] != np.eye(3)).any())
+    kept = share[rows] if is_cut else None
+    return Pieces(owner[rows], screen[rows], weight, 1 / seen[rows, :, 2], kept)
 
 
 def _weights(screen: Array, area: Array) -> Array:
@@ -220,7 +213,7 @@ def _owner_shares(pieces: Pieces, piece: Ints, x: Ints, y: Ints) -> Array:
     """Return the weights of the corners of the soup's triangle, right in perspective."""
     weights = _corner_weights(pieces, piece, x, y) * pieces.inverse[piece]
     weights /= weights.sum(axis=1, keepdims=True)
-    return _mixed(weights, pieces.share[piece])
+    return weights if pieces.share is None else _mixed(weights, pieces.share[piece])
 
 
 def _has_holes(material: ViewMaterial) -> bool:
@@ -281,7 +274,8 @@ def shade(
             rows = np.flatnonzero(used == number)
             texels = sample(texture, uv[rows], clamps=materials[number].clamps_uv)
             color[rows] *= texels.astype(np.float32) / 255
-    light = brightness(_mixed(shares, soup.normals[owner]), camera)
+    # The light at the corners is enough: it changes slowly, and one number costs less than three.
+    light = (shares * brightness(soup.normals, camera)[owner]).sum(axis=1)
     lit = np.clip(color[:, :3] * light[:, None], 0, 1) * 255 + 0.5
     opaque = np.full((len(lit), 1), 255.0)
     return np.concatenate([lit, opaque], axis=1).astype(np.uint8)

@@ -30,15 +30,14 @@ def make_soup(scene: ViewScene, frame: int | None = None) -> Soup:
         empty = np.zeros((0, 3, 3))
         return Soup(empty, empty, empty[..., :2], np.zeros((0, 3, 4)), np.zeros(0, np.intp))
     columns = ("points", "normals", "uvs", "colors", "material")
-    soup = Soup(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
-    # A damaged file may hold numbers that are no places.
-    is_finite = np.isfinite(soup.points).all(axis=(1, 2))
-    return Soup(*(getattr(soup, name)[is_finite] for name in columns))
+    return Soup(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
 
 def _mesh_soup(scene: ViewScene, mesh: ViewMesh, frame: int | None) -> Soup:
-    corners = mesh.triangles.astype(np.intp)
     points, normals = place_mesh(scene, mesh, frame)
+    corners = mesh.triangles.astype(np.intp)
+    # A damaged file may hold numbers that are no places.
+    corners = corners[np.isfinite(points[corners]).all(axis=(1, 2))]
     shown = points[corners]
     facets = normals[corners] if normals is not None else _facet_normals(shown)
     count = len(corners)

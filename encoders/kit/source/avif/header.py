@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import ImageHeader
-from encoders.kit.source.image_limit import check_image_size
-from encoders.kit.source.tag_directory import UPRIGHT
+from encoders.kit.source.shared.image_header import ImageHeader
+from encoders.kit.source.shared.image_limit import check_image_size
+from encoders.kit.source.shared.tag_directory import UPRIGHT
 
 FULL_BOX_BYTES = 4  # version and flags before the body of some boxes
 _LARGE_INDEX = 0x01

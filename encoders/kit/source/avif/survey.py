@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.kit.source.avif.header import avif_header
-from encoders.kit.source.image_header import survey_header
+from encoders.kit.source.shared.image_header import survey_header
 
 
 def survey_avif(data: bytes, name: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.bmp.header import bmp_header
-from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.source.shared.pillow import decode_with_pillow
 
 
 def decode_bmp(data: bytes, name: str) -> npt.NDArray[np.uint8]:

@@ -10,7 +10,7 @@ import math
 import re
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.trimesh_scene import UPRIGHT, Matrix, convert_with_trimesh
+from encoders.kit.source.shared.trimesh_scene import UPRIGHT, Matrix, convert_with_trimesh
 
 _AXIS = re.compile(rb"<up_axis>\s*([XYZ])_UP\s*</up_axis>")
 _UNIT = re.compile(rb"<unit\b[^>]*?\bmeter\s*=\s*[\"']\s*([^\"']+?)\s*[\"']")

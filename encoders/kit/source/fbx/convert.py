@@ -42,11 +42,16 @@ def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
             geometry_transform_handling=ufbx.GeometryTransformHandling.MODIFY_GEOMETRY,
             normalize_normals=True,
         )
-        return _convert(scene, name, lambda text: warn(f"{name}: {text}"))
+        return _convert(scene, name, lambda text: warn(_named(name, text)))
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
         facts["looks like"] = describe_content(data)
         raise EncodeError("the FBX is damaged or of an unknown kind", facts) from error
+
+
+def _named(name: str, warning: str) -> str:
+    """Put the file's name in front of a warning, which ends with its group."""
+    return f"{name}: {warning}"
 
 
 def _convert(scene: Any, name: str, warn: Warn) -> bytes:

@@ -18,7 +18,7 @@ from encoders.kit.source.fbx.library import items, kept, matrix
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
-from encoders.kit.source.upward_transform import texture_transform
+from encoders.kit.source.shared.upward_transform import texture_transform
 
 # As OpenGL numbers them, which glTF adopts.
 CLAMP_TO_EDGE, REPEAT = 33071, 10497

@@ -16,7 +16,7 @@ from encoders.kit.source.fbx.material import Materials
 from encoders.kit.source.fbx.skin import Skins
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
-from encoders.kit.source.polygon_mesh import (
+from encoders.kit.source.shared.polygon_mesh import (
     NO_MATERIAL,
     Geometry,
     Integers,

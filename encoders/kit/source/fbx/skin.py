@@ -12,7 +12,7 @@ from encoders.kit.source.fbx.library import Doubles, items, matrix, mesh_name
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, multiply
-from encoders.kit.source.polygon_mesh import Weights
+from encoders.kit.source.shared.polygon_mesh import Weights
 from encoders.kit.warning import grouped
 
 # Weights of a vertex that glTF's two sets of joints hold; lighter ones are left out.

@@ -6,7 +6,7 @@ FORMAT = SourceFormat(
     name="FLAC",
     suffixes=(".flac",),
     survey="encoders.kit.source.flac.header:survey_flac",
-    sound="encoders.kit.source.libsndfile:decode_flac",
+    sound="encoders.kit.source.shared.libsndfile:decode_flac",
     package="soundfile",
     extra="audio",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.sound_header import no_sound, skip_tag, sound_survey
+from encoders.kit.source.shared.sound_header import no_sound, skip_tag, sound_survey
 
 # Magic, the head of the block STREAMINFO, then its body.
 _BODY, _BODY_BYTES = 8, 34

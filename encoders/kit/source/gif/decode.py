@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gif.header import gif_header
-from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.source.shared.pillow import decode_with_pillow
 from encoders.kit.warning import Warn, ignore
 
 

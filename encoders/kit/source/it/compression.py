@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from encoders.kit.source.cursor import Cursor
+from encoders.kit.source.shared.cursor import Cursor
 
 BLOCK_BYTES = 0x8000
 

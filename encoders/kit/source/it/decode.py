@@ -12,7 +12,6 @@ import numpy as np
 
 from encoders.kit.audio.resample import Samples
 from encoders.kit.audio.sound import Sound
-from encoders.kit.source.cursor import Cursor, decode_text
 from encoders.kit.source.it.compression import decompress
 from encoders.kit.source.it.header import CHANNELS, USES_INSTRUMENTS, ItHeader, decode_header
 from encoders.kit.source.it.module import (
@@ -24,6 +23,7 @@ from encoders.kit.source.it.module import (
     ItSample,
 )
 from encoders.kit.source.it.pattern import decode_patterns
+from encoders.kit.source.shared.cursor import Cursor, decode_text
 from encoders.kit.warning import grouped
 
 MOST_POINTS, ENVELOPE = 25, 82

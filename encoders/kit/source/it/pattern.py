@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from encoders.kit.source.cursor import Cursor
 from encoders.kit.source.it.header import CHANNELS
 from encoders.kit.source.it.module import ItCell, ItPattern
+from encoders.kit.source.shared.cursor import Cursor
 
 MOST_ROWS, EMPTY_ROWS = 200, 64
 HAS_MASK, MARKER = 0x80, 0x7F

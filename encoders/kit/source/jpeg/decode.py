@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.jpeg.frame import jpeg_frame
-from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.source.shared.pillow import decode_with_pillow
 from encoders.kit.warning import Warn, grouped, ignore
 
 # Progressive encoders write about ten scans; each costs a pass over the whole picture.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import ImageHeader
-from encoders.kit.source.image_limit import check_image_size
-from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
+from encoders.kit.source.shared.image_header import ImageHeader
+from encoders.kit.source.shared.image_limit import check_image_size
+from encoders.kit.source.shared.tag_directory import UPRIGHT, exif_orientation
 
 # Start-of-frame markers of the JPEGs that exist outside of laboratories: Huffman-coded,
 # baseline, extended and progressive. The rest (lossless, arithmetic, hierarchical) is refused.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.image_header import survey_header
 from encoders.kit.source.jpeg.frame import jpeg_frame
+from encoders.kit.source.shared.image_header import survey_header
 
 
 def survey_jpeg(data: bytes, name: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ import struct
 from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_limit import check_image_size
+from encoders.kit.source.shared.image_limit import check_image_size
 
 # After the identifier: vkFormat, typeSize, width, height, depth, layers, faces, levels, scheme,
 # then offset and length of the data format descriptor and of the key/value data.

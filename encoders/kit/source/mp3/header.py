@@ -5,7 +5,7 @@ How long it is shows only when all frames are walked, which the decoder does.
 
 from __future__ import annotations
 
-from encoders.kit.source.sound_header import no_sound, skip_tag, sound_survey
+from encoders.kit.source.shared.sound_header import no_sound, skip_tag, sound_survey
 
 # Rates by version (2 bits of the header) and by index.
 _RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}

@@ -13,7 +13,13 @@ from types import MappingProxyType
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.material import AlphaMode, Color, Material, Sampler, Slot, Texture
-from encoders.kit.source.wavefront import Statement, decode_name, normalise, quote, statements
+from encoders.kit.source.shared.wavefront import (
+    Statement,
+    decode_name,
+    normalise,
+    quote,
+    statements,
+)
 
 # In lower case, because exporters differ. `norm`, `map_Pr` and `map_Pm` are extensions that
 # exporters of physically based materials agree on.

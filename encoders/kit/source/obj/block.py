@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Corners
-from encoders.kit.source.wavefront import Statement, quote, statement
+from encoders.kit.source.shared.wavefront import Statement, quote, statement
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

@@ -28,7 +28,7 @@ from encoders.kit.source.obj.block import (
     resolve,
     sort_lines,
 )
-from encoders.kit.source.wavefront import Statement, decode_libraries, decode_name, normalise
+from encoders.kit.source.shared.wavefront import Statement, decode_libraries, decode_name, normalise
 from encoders.kit.warning import grouped
 
 # Numbers of a `v`: position, position with w, position with colour, the same with alpha.

@@ -10,7 +10,7 @@ from encoders.kit.source.model import IDENTITY, Model, ModelObject, Split
 from encoders.kit.source.mtl.decode import decode_mtl
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.wavefront import decode_libraries, normalise, statements
+from encoders.kit.source.shared.wavefront import decode_libraries, normalise, statements
 from encoders.kit.warning import grouped
 
 

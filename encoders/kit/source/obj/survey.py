@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.wavefront import (
+from encoders.kit.source.shared.wavefront import (
     decode_libraries,
     decode_name,
     normalise,

@@ -6,7 +6,7 @@ FORMAT = SourceFormat(
     name="OGG",
     suffixes=(".oga", ".ogg", ".opus"),
     survey="encoders.kit.source.ogg.header:survey_ogg",
-    sound="encoders.kit.source.libsndfile:decode_ogg",
+    sound="encoders.kit.source.shared.libsndfile:decode_ogg",
     package="soundfile",
     extra="audio",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from encoders.kit.source.sound_header import no_sound, sound_survey
+from encoders.kit.source.shared.sound_header import no_sound, sound_survey
 
 _PAGE = struct.Struct("<4sBBqIIIB")
 _MAGIC = b"OggS"

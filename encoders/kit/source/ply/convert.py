@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.trimesh_scene import convert_with_trimesh
+from encoders.kit.source.shared.trimesh_scene import convert_with_trimesh
 
 
 def convert_ply(data: bytes, name: str) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
+from encoders.kit.source.shared.tag_directory import UPRIGHT, exif_orientation
 from encoders.kit.warning import grouped, ignore
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"

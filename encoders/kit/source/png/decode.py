@@ -16,8 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import apply_orientation
-from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     CHANNELS,
     GREY,
@@ -30,6 +28,8 @@ from encoders.kit.source.png.chunk import (
     png_orientation,
     walk_chunks,
 )
+from encoders.kit.source.shared.image_header import apply_orientation
+from encoders.kit.source.shared.image_limit import check_image_size
 from encoders.kit.warning import Warn, grouped, ignore
 
 # Deflate cannot shrink more than this, so a header that promises more is a lie.

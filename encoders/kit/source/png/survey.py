@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.image_header import ImageHeader, survey_header
-from encoders.kit.source.image_limit import check_image_size
 from encoders.kit.source.png.chunk import (
     GREY_ALPHA,
     RGBA,
@@ -12,6 +10,8 @@ from encoders.kit.source.png.chunk import (
     png_orientation,
     walk_chunks,
 )
+from encoders.kit.source.shared.image_header import ImageHeader, survey_header
+from encoders.kit.source.shared.image_limit import check_image_size
 
 
 def survey_png(data: bytes, name: str) -> dict[str, object]:

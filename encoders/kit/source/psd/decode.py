@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.source.pillow import decode_with_pillow
 from encoders.kit.source.psd.header import psd_header
+from encoders.kit.source.shared.pillow import decode_with_pillow
 
 
 def decode_psd(data: bytes, name: str) -> npt.NDArray[np.uint8]:

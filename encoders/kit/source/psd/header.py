@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import (
+from encoders.kit.source.shared.image_header import (
     ImageHeader,
     checked_header,
     damaged_header,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.source.shared.pillow import decode_with_pillow
 from encoders.kit.source.tga.header import tga_header
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from encoders.kit.source.image_header import (
+from encoders.kit.source.shared.image_header import (
     ImageHeader,
     checked_header,
     damaged_header,

@@ -8,8 +8,8 @@ import zipfile
 import zlib
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.shared.trimesh_scene import UPRIGHT, convert_with_trimesh
 from encoders.kit.source.signature import describe_content
-from encoders.kit.source.trimesh_scene import UPRIGHT, convert_with_trimesh
 
 _MODEL = "3d/3dmodel.model"
 # The units of the specification in metres; millimetres where the file does not say.

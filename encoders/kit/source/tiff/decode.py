@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.isolate import isolated
-from encoders.kit.source.image_header import shown_header
-from encoders.kit.source.pillow import decode_with_pillow
+from encoders.kit.source.shared.image_header import shown_header
+from encoders.kit.source.shared.pillow import decode_with_pillow
 from encoders.kit.source.tiff.header import tiff_header
 from encoders.kit.warning import Warn, ignore
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import (
+from encoders.kit.source.shared.image_header import (
     ImageHeader,
     checked_header,
     damaged_header,
     survey_header,
 )
-from encoders.kit.source.tag_directory import (
+from encoders.kit.source.shared.tag_directory import (
     ORIENTATION,
     UPRIGHT,
     TagDirectory,

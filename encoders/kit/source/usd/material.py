@@ -17,7 +17,7 @@ from encoders.kit.source.conversion_survey import relative_reference
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
-from encoders.kit.source.upward_transform import texture_transform
+from encoders.kit.source.shared.upward_transform import texture_transform
 from encoders.kit.source.usd.layer import leads_out, package_file
 from encoders.kit.source.usd.shader import TextureNode, Value, numbers_of, read_input, surface_of
 from encoders.kit.source.usd.stage import Opened, layer_folder

@@ -18,7 +18,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, transform
-from encoders.kit.source.polygon_mesh import (
+from encoders.kit.source.shared.polygon_mesh import (
     Attributes,
     Floats,
     Geometry,

@@ -16,7 +16,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import decompose, invert, multiply
-from encoders.kit.source.polygon_mesh import Weights
+from encoders.kit.source.shared.polygon_mesh import Weights
 from encoders.kit.source.usd.frame import Doubles, Frame
 from encoders.kit.source.usd.part import Part
 from encoders.kit.source.usd.stage import Opened

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.shared.sound_limit import check_length
 from encoders.kit.source.signature import describe_beginning
-from encoders.kit.source.sound_limit import check_length
 from encoders.kit.source.wav.coding import WavFormat, decode_format
 from encoders.kit.warning import Warn, grouped, ignore
 

@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, replace
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.sound_limit import check_channels
+from encoders.kit.source.shared.sound_limit import check_channels
 from encoders.kit.warning import Warn, grouped, ignore
 
 PCM, MS_ADPCM, FLOAT, A_LAW, MU_LAW, IMA_ADPCM = 0x0001, 0x0002, 0x0003, 0x0006, 0x0007, 0x0011

@@ -6,9 +6,9 @@ It needs the standard library only, because surveys use it where nothing heavy m
 from __future__ import annotations
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import ImageHeader
-from encoders.kit.source.image_limit import check_image_size
-from encoders.kit.source.tag_directory import UPRIGHT, exif_orientation
+from encoders.kit.source.shared.image_header import ImageHeader
+from encoders.kit.source.shared.image_limit import check_image_size
+from encoders.kit.source.shared.tag_directory import UPRIGHT, exif_orientation
 
 # RIFF, size, WEBP; then the first chunk's tag and size.
 _CHUNK, _BODY = 12, 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.image_header import survey_header
+from encoders.kit.source.shared.image_header import survey_header
 from encoders.kit.source.webp.header import webp_header
 
 

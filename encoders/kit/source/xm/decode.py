@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.kit.audio.resample import Samples
 from encoders.kit.audio.sound import Sound
-from encoders.kit.source.cursor import Cursor, decode_text
+from encoders.kit.source.shared.cursor import Cursor, decode_text
 from encoders.kit.source.xm.header import decode_header
 from encoders.kit.source.xm.module import (
     CELL_BYTES,

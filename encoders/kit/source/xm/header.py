@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from encoders.kit.source.cursor import Cursor, decode_text
+from encoders.kit.source.shared.cursor import Cursor, decode_text
 
 MAGIC = b"Extended Module: "
 VERSION = 0x0104

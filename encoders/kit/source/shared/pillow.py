@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_header import ImageHeader, apply_orientation
+from encoders.kit.source.shared.image_header import ImageHeader, apply_orientation
 
 # What converts to RGBA by arithmetic alone; CIE L*a*b* would need a colour profile, and numbers
 # of 32 bits have no agreed full scale.

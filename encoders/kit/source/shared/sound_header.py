@@ -8,8 +8,8 @@ from __future__ import annotations
 import posixpath
 
 from encoders.kit.error import EncodeError
+from encoders.kit.source.shared.sound_limit import check_channels, check_length
 from encoders.kit.source.signature import describe_beginning
-from encoders.kit.source.sound_limit import check_channels, check_length
 
 
 def sound_survey(form: str, name: str, rate: int, channels: int, frames: int) -> dict[str, object]:

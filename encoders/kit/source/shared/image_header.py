@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from encoders.kit.error import EncodeError
-from encoders.kit.source.image_limit import check_image_size
-from encoders.kit.source.tag_directory import UPRIGHT
+from encoders.kit.source.shared.image_limit import check_image_size
+from encoders.kit.source.shared.tag_directory import UPRIGHT
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,8 +16,8 @@ from encoders.kit.audio.resample import Samples
 from encoders.kit.audio.sound import Sound, refuse_wild_samples
 from encoders.kit.error import EncodeError
 from encoders.kit.isolate import isolated
+from encoders.kit.source.shared.sound_limit import MAX_SECONDS, check_channels, check_length
 from encoders.kit.source.signature import describe_beginning
-from encoders.kit.source.sound_limit import MAX_SECONDS, check_channels, check_length
 from encoders.kit.warning import Warn, grouped, ignore
 
 try:
