@@ -1,4 +1,4 @@
-"""A small game with something to see for every target, built once for all tests of a file."""
+"""A small game with something to see for every target, built once for all tests."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def paint(game: Game, name: str, color: tuple[int, int, int]) -> None:
     Image.new("RGB", (64, 64), color).save(game.path(name))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Game:
     """A game that was built and has a report; tests leave it as it is."""
     game = make_game(tmp_path_factory.mktemp("report") / "village")
