@@ -161,7 +161,7 @@ def simplify(random: np.random.Generator) -> Call:
 
 def nearest_blocks(random: np.random.Generator) -> Call:
     # Seldom so many blocks that the kernel sorts the entries.
-    count = int(random.integers(1, 40) if random.integers(0, 8) else random.integers(1024, 1100))
+    count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(256, 400))
     entries, levels = (int(n) for n in random.integers(1, (257, 257)))
     arguments = {
         "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),

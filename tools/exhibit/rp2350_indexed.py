@@ -6,11 +6,11 @@ import io
 from pathlib import Path
 
 import numpy as np
-from exhibit.rp2350 import read_soup
 from PIL import Image
 from raster import Picture, draw, look_around, on_checks
 
 from encoders.rp2350.view import render_texture
+from exhibit.rp2350 import read_soup
 
 
 def read_picture(build: Path, name: str) -> Picture:

@@ -25,8 +25,8 @@ ENTRIES = 256
 TEXELS, CHANNELS = 4, 4
 BLOCK_BYTES = TEXELS * CHANNELS
 # Rounds in which entries may move elsewhere, and rounds in all. More gain less than 0.1 dB.
-MOVING_ROUNDS = 12
-ROUNDS = 18
+MOVING_ROUNDS = 8
+ROUNDS = 12
 # Without moves, a round that gains less than this part of the error is the last.
 LEAST_GAIN = 1 / 1024
 # The second distance where there is no second entry; larger than any distance.

@@ -11,7 +11,7 @@
 
 enum { BLOCK_BYTES = 16, ENTRIES = 256, RADIX = 256 };
 /* For fewer blocks, comparing each with every entry is faster than sorting the entries. */
-enum { MANY_BLOCKS = 1024 };
+enum { MANY_BLOCKS = 256 };
 
 /* For each entry all entries sorted by their distance from it: distance * 256 + entry. The
  * greatest distance is 16 * 255^2 < 2^20, so that a key has 28 bits. */
@@ -58,14 +58,14 @@ static void open_codebook(codebook *book, const uint8_t *centers, int is_sorted)
     for (int k = 0; k < book->count; k++)
         for (int i = 0; i < BLOCK_BYTES; i++)
             book->entries[k][i] = centers[k * BLOCK_BYTES + i];
-    for (int k = 0; k < book->count; k++) {
-        for (int j = 0; j < book->count; j++) {
+    for (int k = 0; k < book->count; k++)
+        for (int j = 0; j <= k; j++) {
             int32_t apart = is_sorted ? distance(book->entries[k], book->entries[j]) : 0;
             book->keys[k][j] = (uint32_t)apart * ENTRIES + (uint32_t)j;
+            book->keys[j][k] = (uint32_t)apart * ENTRIES + (uint32_t)k;
         }
-        if (is_sorted)
-            sort_keys(book->keys[k], book->count);
-    }
+    for (int k = 0; is_sorted && k < book->count; k++)
+        sort_keys(book->keys[k], book->count);
 }
 
 /* Find the nearest entry, the lowest of equal ones, and the distance of the next one; begin at
