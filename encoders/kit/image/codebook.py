@@ -65,18 +65,18 @@ def match_quads(quads: Bytes, entries: Bytes) -> Bytes:
     found = _search(premultiply(used), premultiply(entries), guess)
     # Blocks that differ in colours of low alpha alone are equal after multiplication.
     doubtful = (found.nearest == 0) & (used[:, 3::CHANNELS] < 255).any(axis=1)
-    for row in np.flatnonzero(doubtful).tolist():
-        found.label[row] = _equal_entry(used[row], entries, int(found.label[row]))
+    found.label[doubtful] = _equal_entries(used[doubtful], entries, found.label[doubtful])
     return found.label.astype(np.uint8)[number]
 
 
-def _equal_entry(quad: Bytes, entries: Bytes, nearest: int) -> int:
-    """Return the entry that equals a block, also without its hidden colours, or the nearest."""
-    for wanted in (quad, clear_hidden(quad)):
-        equal = np.flatnonzero((entries == wanted).all(axis=1))
-        if len(equal):
-            return int(equal[0])
-    return nearest
+def _equal_entries(quads: Bytes, entries: Bytes, nearest: Ints) -> list[int]:
+    """Return the entry that equals each block, also without hidden colours, or the nearest."""
+    number = {entry.tobytes(): index for index, entry in enumerate(entries)}
+    rows = zip(quads, clear_hidden(quads), nearest.tolist(), strict=True)
+    return [
+        number.get(quad.tobytes(), number.get(cleared.tobytes(), other))
+        for quad, cleared, other in rows
+    ]
 
 
 def count_quads(quads: Bytes) -> tuple[Bytes, Longs]:
