@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from exhibit import emberware, kac, rp2350, splashpack, splashpack20, untold
+from exhibit import emberware, kac, rp2350, rp2350_indexed, splashpack, splashpack20, untold
 from PIL import Image, ImageDraw
 from raster import Camera, Picture, on_checks
 
@@ -19,6 +19,7 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 EXHIBITS = {
     "kac": kac.show,
     "rp2350": rp2350.show,
+    "rp2350_indexed": rp2350_indexed.show,
     "emberware": emberware.show,
     "splashpack": splashpack.show,
     "splashpack20": splashpack20.show,
