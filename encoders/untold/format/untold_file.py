@@ -19,6 +19,7 @@ from encoders.untold.format.layout import (
     UINT32,
     VERTEX_SIZE,
 )
+from encoders.untold.format.rig_record import ClipRecord, SkeletonRecord, SkinRecord
 
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.uint32]
@@ -107,6 +108,9 @@ class UntoldFile:
     materials: tuple[MaterialRecord, ...] = ()
     textures: tuple[TextureReference, ...] = ()
     version: int = 1
+    skeletons: tuple[SkeletonRecord, ...] = ()
+    skins: tuple[SkinRecord, ...] = ()
+    clips: tuple[ClipRecord, ...] = ()
 
     @property
     def world_bounds(self) -> Floats:

@@ -1,0 +1,154 @@
+"""Node encoder of a model: an `.untold` file with skeletons, skins and all materials.
+
+An object keeps an entity of its own. Skeletons have entities too, and the objects that follow
+their joints are children of these. All transforms are the identity: everything is baked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.kit.mesh.import_mesh import flip_v
+from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.source.model import Model
+from encoders.untold.format.chunk import LZ4_COMPRESSOR
+from encoders.untold.format.layout import NONE, TILE
+from encoders.untold.format.reader import unpack_untold
+from encoders.untold.format.rig_record import ClipRecord
+from encoders.untold.format.untold_file import EntityRecord, MeshRecord, UntoldFile, union_box
+from encoders.untold.format.writer import pack_untold
+from encoders.untold.mesh.material import describe_losses, describe_material
+from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
+from encoders.untold.mesh.object_mesh import ObjectMesh, build_object_meshes
+from encoders.untold.rig.model_mesh import PackedMesh, pack_model_mesh, skin_record
+from encoders.untold.rig.pose_bounds import Poses
+from encoders.untold.rig.rigged_model import RiggedModel, open_rigged
+
+TEXTURE, CLIP = "texture:", "clip:"
+
+
+def encode_model(inputs: Inputs, params: Params) -> Outputs:
+    """Encode a model; clips widen the bounds of what they move."""
+    known: Any = params
+    rigged = open_rigged(inputs, known["source"])
+    if known.get("flip_v"):
+        model = replace(rigged.model, mesh=flip_v(rigged.model.mesh))
+        rigged = replace(rigged, model=model)
+    objects, warnings = build_object_meshes(rigged.model, known["shading"])
+    table = TextureTable(texture_facts(inputs, TEXTURE), known["folder"])
+    file = _build_file(rigged, _by_object(objects), table, _clips(inputs), known)
+    compressor = LZ4_COMPRESSOR if known["compression"] == "lz4" else None
+    data = pack_untold(file, f"{known['name']}.untold", compressor)
+    warnings += _losses(rigged.model, known)
+    return {"file": data, **({WARNINGS: "\n".join(warnings).encode()} if warnings else {})}
+
+
+def _clips(inputs: Inputs) -> list[ClipRecord]:
+    return [
+        clip
+        for name in sorted(inputs)
+        if name.startswith(CLIP)
+        for clip in unpack_untold(inputs[name], name).clips
+    ]
+
+
+def _by_object(objects: Sequence[ObjectMesh]) -> list[ObjectMesh]:
+    """Put the meshes of an object together: an entity's meshes must be consecutive."""
+    order = {key: number for number, key in enumerate(dict.fromkeys(one.key for one in objects))}
+    return sorted(objects, key=lambda one: order[one.key])
+
+
+def _build_file(
+    rigged: RiggedModel,
+    objects: Sequence[ObjectMesh],
+    table: TextureTable,
+    clips: Sequence[ClipRecord],
+    known: Any,
+) -> UntoldFile:
+    skeletons = rigged.records()
+    poses = [Poses(one, clips) for one in skeletons]
+    keys = list(dict.fromkeys(one.key for one in objects))
+    used = sorted({one.material for one in objects} - {-1})
+    materials = [_material(rigged.model, number, table, known) for number in used]
+    meshes: list[MeshRecord] = []
+    skins = []
+    for one in objects:
+        material = NONE if one.material < 0 else used.index(one.material)
+        skeleton = rigged.skeleton_of.get(one.key)
+        number = None if skeleton is None else rigged.skeletons.index(skeleton)
+        packed = pack_model_mesh(one, known["name"], has_backs=known["double_sided"] is True)
+        entity = len(skeletons) + keys.index(one.key)
+        label = None if material == NONE else materials[material].name
+        record = _mesh_record(packed, one, entity, material, label or "")
+        if number is not None:
+            record = replace(record, bounds=packed.posed_bounds(poses[number]))
+            skins.append(skin_record(packed, entity, len(meshes), number))
+        meshes.append(record)
+    owners = {
+        len(skeletons) + index: rigged.skeletons.index(rigged.skeleton_of[key])
+        for index, key in enumerate(keys)
+        if key in rigged.skeleton_of
+    }
+    names = {one.key: one.name for one in objects}
+    titles = [one.name or "skeleton" for one in rigged.skeletons]
+    titles += [names[key] or known["name"] for key in keys]
+    return UntoldFile(
+        TILE,
+        _entities(titles, meshes, owners),
+        tuple(meshes),
+        tuple(materials),
+        tuple(table.textures),
+        known["format_version"],
+        tuple(skeletons),
+        tuple(skins),
+    )
+
+
+def _material(model: Model, number: int, table: TextureTable, known: Any) -> Any:
+    described = describe_material(model, model.mesh.materials[number])
+    # Equal pictures are one texture.
+    slots = {slot: known["textures"].get(key, key) for slot, key in described["slots"].items()}
+    return material_record({**described, "slots": slots}, table)
+
+
+def _mesh_record(
+    packed: PackedMesh, one: ObjectMesh, entity: int, material: int, label: str
+) -> MeshRecord:
+    title = "_".join(part for part in (one.name, label) if part)
+    bounds = np.stack([packed.position.min(axis=0), packed.position.max(axis=0)])
+    return MeshRecord(title or None, entity, material, packed.vertices, packed.indices, bounds)
+
+
+def _entities(
+    titles: Sequence[str], meshes: Sequence[MeshRecord], owners: dict[int, int]
+) -> tuple[EntityRecord, ...]:
+    """Return the entities of skeletons, then those of objects; `owners` has their skeletons."""
+    found = []
+    for number, title in enumerate(titles):
+        own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
+        # A skeleton's bounds hold all that follows it.
+        held = own or [i for i, mesh in enumerate(meshes) if owners.get(mesh.entity_id) == number]
+        bounds = union_box([meshes[index].bounds for index in held])
+        first = own[0] if own else 0
+        parent = owners.get(number, NONE)
+        found.append(EntityRecord(number, title, first, len(own), bounds, bounds, parent))
+    return tuple(found)
+
+
+def _losses(model: Model, known: Any) -> list[str]:
+    used = sorted(set(model.mesh.material.tolist()) - {-1})
+    asks_for_sides = known["double_sided"] != "source"
+    shows_emissive = known["format_version"] != 1
+    return [
+        text
+        for number in used
+        for text in describe_losses(
+            model.mesh.materials[number],
+            shows_emissive=shows_emissive,
+            asks_for_sides=asks_for_sides,
+        )
+    ]

@@ -1,0 +1,127 @@
+"""Bounds of a skinned mesh over its rest pose and all clips.
+
+The engine culls by the bounds that are stored and does not widen them. A vertex lies between the
+places to which its joints take it, so the boxes of each joint's vertices hold all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.kit.source.gltf.geometry.matrix import (
+    Doubles,
+    compose,
+    decompose,
+    invert,
+    multiply,
+)
+from encoders.kit.source.gltf.geometry.rotation import normalise, slerp
+from encoders.untold.format.layout import NONE
+from encoders.untold.format.rig_record import ChannelRecord, ClipRecord, Floats, SkeletonRecord
+
+# So many poses at once; each has two matrices a joint.
+FRAMES_AT_ONCE = 256
+
+
+class Poses:
+    """The poses of a skeleton, at rest and at all keys of all clips."""
+
+    def __init__(self, skeleton: SkeletonRecord, clips: Sequence[ClipRecord]) -> None:
+        self.skeleton, self.clips = skeleton, clips
+        self.rest = np.stack([_matrix(joint.rest) for joint in skeleton.joints])
+        self.away = invert(np.stack([_matrix(joint.bind) for joint in skeleton.joints]))
+
+    def skinning(self) -> Iterator[Doubles]:
+        """Yield matrices (frames, joints, 4, 4) that take bound vertices to their places."""
+        yield multiply(self._world(self.rest[None]), self.away)
+        numbers = {joint.path: number for number, joint in enumerate(self.skeleton.joints)}
+        parts = decompose(self.rest)
+        for clip in self.clips:
+            moved = {numbers[one.path]: one for one in clip.channels if one.path in numbers}
+            keys = [track for one in moved.values() for track in _times(one)]
+            times = np.unique(np.concatenate([np.zeros(1, np.float32), *keys]))
+            for start in range(0, len(times) if moved else 0, FRAMES_AT_ONCE):
+                now = times[start : start + FRAMES_AT_ONCE].astype(np.float64)
+                local = np.repeat(self.rest[None], len(now), axis=0)
+                for number, channel in moved.items():
+                    rest = (parts[0][number], parts[1][number], parts[2][number])
+                    local[:, number] = _sampled(channel, now, rest)
+                yield multiply(self._world(local), self.away)
+
+    def _world(self, local: Doubles) -> Doubles:
+        """Compose matrices with those of their parents, which come first."""
+        world = local.copy()
+        for number, joint in enumerate(self.skeleton.joints):
+            if joint.parent != NONE:
+                world[:, number] = multiply(world[:, joint.parent], local[:, number])
+        return world
+
+
+def _matrix(flat: Floats) -> Doubles:
+    return flat.astype(np.float64).reshape(4, 4).T
+
+
+def _times(channel: ChannelRecord) -> tuple[Floats, Floats]:
+    return channel.translation_times, channel.rotation_times
+
+
+def _sampled(
+    channel: ChannelRecord, times: Doubles, rest: tuple[Doubles, Doubles, Doubles]
+) -> Doubles:
+    """Return a joint's matrices as the engine computes them: a missing track is at rest."""
+    shape = len(times)
+    translation = np.repeat(rest[0][None], shape, axis=0)
+    rotation = np.repeat(rest[1][None], shape, axis=0)
+    if len(channel.translation_times):
+        low, factor = _place(channel.translation_times, times)
+        before, after = _around(channel.translations, low)
+        translation = before + (after - before) * factor[:, None]
+    if len(channel.rotation_times):
+        low, factor = _place(channel.rotation_times, times)
+        before, after = _around(channel.rotations, low)
+        rotation = slerp(normalise(before), normalise(after), factor)
+    return compose(translation, rotation, np.repeat(rest[2][None], shape, axis=0))
+
+
+def _place(keys: Floats, times: Doubles) -> tuple[npt.NDArray[np.intp], Doubles]:
+    """Return the key before each time, and how far it is to the next one."""
+    low = np.clip(np.searchsorted(keys, times, side="right") - 1, 0, len(keys) - 2)
+    span = keys[low + 1].astype(np.float64) - keys[low]
+    return low, np.clip((times - keys[low]) / span, 0.0, 1.0)
+
+
+def _around(values: Floats, low: npt.NDArray[np.intp]) -> tuple[Doubles, Doubles]:
+    return values[low].astype(np.float64), values[low + 1].astype(np.float64)
+
+
+def posed_bounds(
+    position: Floats, joints: npt.NDArray[np.integer], weights: Floats, poses: Poses
+) -> Floats:
+    """Return a box (2, 3) around vertices in the bind pose, at rest and in all clips."""
+    low, high = position.min(axis=0).astype(np.float64), position.max(axis=0).astype(np.float64)
+    used = np.unique(joints[weights > 0])
+    corners = np.stack([_corners(position[_follows(joints, weights, one)]) for one in used])
+    for matrices in poses.skinning():
+        chosen = matrices[:, used]
+        moved = (chosen[:, :, None, :3, :3] * corners[None, :, :, None, :]).sum(axis=-1)
+        moved = (moved + chosen[:, :, None, :3, 3]).reshape(-1, 3)
+        low, high = np.minimum(low, moved.min(axis=0)), np.maximum(high, moved.max(axis=0))
+    box: Floats = np.stack([low, high]).astype(np.float32)
+    # Rounding to float32 must not make the box smaller than the vertices.
+    return np.stack(
+        [np.minimum(box[0], position.min(axis=0)), np.maximum(box[1], position.max(axis=0))]
+    )
+
+
+def _follows(joints: npt.NDArray[np.integer], weights: Floats, joint: int) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = ((joints == joint) & (weights > 0)).any(axis=1)
+    return found
+
+
+def _corners(points: Floats) -> Doubles:
+    """Return the eight corners of the box around points."""
+    ends = np.stack([points.min(axis=0), points.max(axis=0)]).astype(np.float64)
+    return np.array([[ends[x, 0], ends[y, 1], ends[z, 2]] for x, y, z in np.ndindex(2, 2, 2)])
