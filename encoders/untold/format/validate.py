@@ -89,6 +89,8 @@ def validate_file(file: UntoldFile, name: str) -> None:
     for number, material in enumerate(file.materials):
         _check_material(material, len(file.textures), {"file": name, "material": number})
     ids = {entity.entity_id for entity in file.entities}
+    validate_skeletons(file.skeletons, ids, name)
+    validate_skins(file.skins, file.skeletons, file.meshes, name)
     skinned = {skin.mesh for skin in file.skins}
     for number, mesh in enumerate(file.meshes):
         facts: dict[str, object] = {"file": name, "mesh": number}
@@ -96,8 +98,6 @@ def validate_file(file: UntoldFile, name: str) -> None:
         if mesh.entity_id not in ids:
             raise EncodeError("a mesh belongs to no entity", {**facts, "found": mesh.entity_id})
         _check_mesh(mesh, facts, is_skinned=number in skinned)
-    validate_skeletons(file.skeletons, ids, name)
-    validate_skins(file.skins, file.skeletons, file.meshes, name)
 
 
 def _check_clips_only(file: UntoldFile, name: str) -> None:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from encoders.kit.source.gltf.geometry.rotation import slerp
 
 Doubles = npt.NDArray[np.float64]
+# Keys stay within a third of a turn of each other: at half a turn both ways are equally short.
+LEAST_COSINE = 0.5
 # Between two values, at several places from 0 to 1.
 Interpolation = Callable[[Doubles, Doubles, Doubles], Doubles]
 
@@ -23,8 +25,10 @@ def lerp(before: Doubles, after: Doubles, factor: Doubles) -> Doubles:
 
 
 def turn(before: Doubles, after: Doubles, factor: Doubles) -> Doubles:
-    """Turn from one quaternion to another along the shorter arc."""
+    """Turn from one quaternion to another; infinite where the way is not certain."""
     shape = (len(factor), 4)
+    if (before * after).sum() < LEAST_COSINE:
+        return np.full(shape, np.inf)
     return slerp(np.broadcast_to(before, shape), np.broadcast_to(after, shape), factor)
 
 
@@ -44,7 +48,8 @@ def kept_keys(
         error = np.sqrt((off**2).sum(axis=1))
         worst = int(np.argmax(error))
         if error[worst] > tolerance:
-            middle = low + 1 + worst
+            is_known = bool(np.isfinite(error[worst]))
+            middle = low + 1 + worst if is_known else (low + high) // 2
             kept.add(middle)
             stack += [(low, middle), (middle, high)]
     return np.array(sorted(kept), np.intp)
