@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model
 from encoders.untold.format.chunk import LZ4_COMPRESSOR
 from encoders.untold.format.layout import NONE, TILE
+from encoders.untold.format.light_record import CameraRecord, LightRecord
 from encoders.untold.format.reader import unpack_untold
 from encoders.untold.format.rig_record import ClipRecord
 from encoders.untold.format.untold_file import EntityRecord, MeshRecord, UntoldFile, union_box
@@ -28,13 +29,14 @@ from encoders.untold.rig.model_mesh import PackedMesh, pack_model_mesh, skin_rec
 from encoders.untold.rig.pose_bounds import Poses
 from encoders.untold.rig.rigged_model import RiggedModel, open_rigged
 
+Item = TypeVar("Item", LightRecord, CameraRecord)
 TEXTURE, CLIP = "texture:", "clip:"
 
 
 def encode_model(inputs: Inputs, params: Params) -> Outputs:
     """Encode a model; clips widen the bounds of what they move."""
     known: Any = params
-    rigged = open_rigged(inputs, known["source"])
+    rigged = open_rigged(inputs, known["source"], with_lights=known["lights"])
     if known.get("flip_v"):
         model = replace(rigged.model, mesh=flip_v(rigged.model.mesh))
         rigged = replace(rigged, model=model)
@@ -105,7 +107,14 @@ def _build_file(
         known["format_version"],
         tuple(skeletons),
         tuple(skins),
+        # Behind the ids of all entities.
+        lights=tuple(_renumbered(rigged.lights, len(titles))),
+        cameras=tuple(_renumbered(rigged.cameras, len(titles))),
     )
+
+
+def _renumbered(records: Sequence[Item], first: int) -> list[Item]:
+    return [replace(one, entity_id=one.entity_id + first) for one in records]
 
 
 def _material(model: Model, number: int, table: TextureTable, known: Any) -> Any:

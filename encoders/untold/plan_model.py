@@ -220,6 +220,7 @@ class _ModelPlanner:
             "compression": options["compression"],
             "format_version": options["format_version"],
             "double_sided": options["double_sided"],
+            "lights": options["lights"],
             **chosen(options, FLIP_V),
         }
         encoder = "encoders.untold.node_model:encode_model"

@@ -18,6 +18,7 @@ from encoders.kit.isolate import use_scratch
 from encoders.kit.source.conversion import compose
 from encoders.untold.format import layout
 from encoders.untold.format.layout import ANIMATION, NONE, TILE
+from encoders.untold.format.light_record import CameraRecord, LightRecord, Placement
 from encoders.untold.format.reader import unpack_untold
 from encoders.untold.format.rig_record import (
     ChannelRecord,
@@ -233,6 +234,8 @@ def test_the_tables_have_the_sizes_of_the_loader():
         "CHANNEL": 28,
         "TRANSLATION_KEYFRAME": 20,
         "ROTATION_KEYFRAME": 20,
+        "LIGHT": 176,
+        "CAMERA": 144,
     }
     for name, size in sizes.items():
         table = getattr(layout, name)
@@ -246,7 +249,52 @@ def test_documentation_has_every_option_of_a_model():
         assert f"| {option.doc} |" in DOCUMENT
 
 
-SEEDS = {"rig": RIG_FILE, "clip": CLIP_FILE, "both": replace(RIG_FILE, clips=(WAVE,))}
+PLACE = Placement(
+    floats(1, 2, 3), floats(0, 0, -1), floats(1, 0, 0), floats(0, 1, 0), moved(1, 2, 3)
+)
+LAMP = LightRecord(2, "lamp", 3, 6, floats(1, 0.5, 0.25), 2.0, PLACE, 0.5, 8.0, (10.0, 30.0))
+EYE = CameraRecord(3, "eye", PLACE, 60.0, (0.5, 100.0), 1.5)
+LIT_FILE = replace(RIG_FILE, lights=(LAMP,), cameras=(EYE,))
+AXES = """
+00 00 80 3F 00 00 00 00 00 00 00 00 00 00 00 00
+00 00 00 00 00 00 80 3F 00 00 00 00 00 00 00 00
+00 00 00 00 00 00 00 00 00 00 80 3F 00 00 00 00
+00 00 80 3F 00 00 00 40 00 00 40 40 00 00 80 3F
+"""
+LAMP_BY_HAND = f"""
+02 00 00 00  1A 00 00 00  03 00 00 00  06 00 00 00 # entity 2, name at 26, spot, W and range
+00 00 80 3F 00 00 00 3F 00 00 80 3E  00 00 00 40   # colour, 2 W
+00 00 80 3F 00 00 00 40 00 00 40 40  00 00 00 3F   # position, radius 0.5
+00 00 00 00 00 00 00 00 00 00 80 BF  00 00 00 41   # direction -z, range 8
+00 00 80 3F 00 00 00 00 00 00 00 00  00 00 20 41   # right, inner cone 10
+00 00 00 00 00 00 80 3F 00 00 00 00  00 00 F0 41   # up, outer cone 30
+00 00 80 3F 00 00 80 3F  00 00 00 40  00 00 00 00  # area size, power, exposure
+{AXES}
+"""
+EYE_BY_HAND = f"""
+03 00 00 00  1F 00 00 00  00 00 00 00  00 00 00 00 # entity 3, name at 31, flags, reserved
+00 00 80 3F 00 00 00 40 00 00 40 40  00 00 70 42   # position, 60 degrees
+00 00 00 00 00 00 00 00 00 00 80 BF  00 00 00 3F   # forward -z, near 0.5
+00 00 00 00 00 00 80 3F 00 00 00 00  00 00 C8 42   # up, far 100
+00 00 80 3F 00 00 00 00 00 00 00 00  00 00 C0 3F   # right, 3 to 2
+{AXES}
+"""
+
+
+def test_lights_and_cameras_are_as_by_hand():
+    found = chunks_of(pack_untold(LIT_FILE, "a"))
+    assert list(found) == [1, 2, 3, 4, 5, 8, 9, 10, 11, 19, 20, 6, 7, 16, 17]
+    assert found[1][0] == b"strip\0rig\0/root\0/root/tip\0lamp\0eye\0"
+    assert found[19] == (by_hand(LAMP_BY_HAND), 1)
+    assert found[20] == (by_hand(EYE_BY_HAND), 1)
+
+
+SEEDS = {
+    "lit": LIT_FILE,
+    "rig": RIG_FILE,
+    "clip": CLIP_FILE,
+    "both": replace(RIG_FILE, clips=(WAVE,)),
+}
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -328,6 +376,24 @@ REFUSED = {
     "times that fall": (with_channel(rotation_times=floats(1, 0)), "do not rise"),
     "a rotation of no length": (with_channel(rotations=floats(*[(0, 0, 0, 0)] * 2)), "unit"),
     "two channels of one path": (with_clip(channels=WAVE.channels * 2), "path of another"),
+    "two lights of one id": (replace(LIT_FILE, lights=(LAMP, LAMP)), "twice"),
+    "a light with the id of an entity": (
+        replace(LIT_FILE, lights=(replace(LAMP, entity_id=1),)),
+        "twice",
+    ),
+    "a light of no type": (replace(LIT_FILE, lights=(replace(LAMP, light_type=5),)), "type"),
+    "a light of less than nothing": (
+        replace(LIT_FILE, lights=(replace(LAMP, intensity=-1.0),)),
+        "away",
+    ),
+    "a camera without depth": (
+        replace(LIT_FILE, cameras=(replace(EYE, clip=(1.0, 1.0)),)),
+        "sees nothing",
+    ),
+    "an axis of no length": (
+        replace(LIT_FILE, cameras=(replace(EYE, place=replace(PLACE, up=PLACE.up * 0)),)),
+        "unit length",
+    ),
     "a clip file with an entity": (replace(CLIP_FILE, entities=RIG_FILE.entities), "more than"),
     "a clip file without clips": (replace(CLIP_FILE, clips=()), "no clip"),
 }
@@ -728,3 +794,50 @@ def test_back_faces_follow_the_joints_of_their_fronts():
     rig = read_rig(build_model({"a.glb": bent().glb()}, double_sided=True).files["hero.untold"])
     assert len(rig["meshes"][0]["triangles"]) == 12
     assert_same_points(shown(rig)[0], bent().expected())
+
+
+def lit_scene() -> bytes:
+    builder = quad()
+    lights = [
+        {"type": "directional", "intensity": 683.0, "name": "sun"},
+        {"type": "spot", "intensity": 68.3, "range": 5.0, "color": [1, 0.5, 0]},
+        {"type": "point", "intensity": 1.0},
+    ]
+    lights[1]["spot"] = {"innerConeAngle": np.pi / 18, "outerConeAngle": np.pi / 6}
+    builder.json["extensions"] = {"KHR_lights_punctual": {"lights": lights}}
+    builder.json["extensionsUsed"] = ["KHR_lights_punctual"]
+    builder.json["cameras"] = [
+        {"type": "perspective", "perspective": {"yfov": np.pi / 3, "znear": 0.1}},
+        {"type": "orthographic", "orthographic": {"xmag": 1, "ymag": 1, "znear": 0, "zfar": 1}},
+    ]
+    for number, turn in enumerate(((0, 0, 0, 1), (-HALF, 0, 0, HALF))):
+        light = {"KHR_lights_punctual": {"light": number}}
+        node = {"rotation": list(turn), "translation": [0, 4, 0], "scale": [2, 2, 2]}
+        builder.add("nodes", name=f"light {number}", extensions=light, **node)
+    builder.add("nodes", name="eye", camera=0, translation=[0, 1, 5])
+    builder.add("nodes", name="plan", camera=1)
+    builder.json["scenes"] = [{"nodes": [0, 1, 2, 3, 4]}]
+    return builder.glb()
+
+
+def test_lights_and_cameras_of_a_scene_come_along():
+    built = build_model({"a.glb": lit_scene()})
+    found = decode_untold(built.files["hero.untold"], "hero.untold")
+    sun, spot = found["lights"]
+    assert (sun["type"], sun["intensity"], sun["flags"]) == ("directional", 1.0, 3)
+    assert sun["direction"] == pytest.approx([0, 0, -1])
+    assert (spot["type"], spot["flags"], spot["range"]) == ("spot", 6, 5.0)
+    assert spot["intensity"] == pytest.approx(0.1 * 4 * np.pi)
+    assert spot["direction"] == pytest.approx([0, -1, 0], abs=1e-6)
+    assert spot["cones"] == pytest.approx([10, 30])
+    assert spot["position"] == [0, 4, 0]
+    (eye,) = found["cameras"]
+    assert eye["fov_y_degrees"] == pytest.approx(60)
+    assert eye["clip"] == pytest.approx([0.1, 10000])
+    assert [text for text in built.warnings if "punctual" in text] == []
+    assert any('camera "plan" is orthographic' in text for text in built.warnings)
+
+
+def test_lights_can_be_left_out():
+    built = build_model({"a.glb": lit_scene()}, lights=False)
+    assert read_rig(built.files["hero.untold"])["kinds"] == [1, 2, 3, 4, 5, 6, 7]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from exhibit.untold import read_soup
 from raster import Camera, Picture, draw
 
 from encoders.untold.format.layout import VERTEX
 from encoders.untold.format.reader import unpack_untold
 from encoders.untold.rig.pose_bounds import Poses
+from exhibit.untold import read_soup
 
 # Clips, and how far into each.
 POSES = (("idle", 0.3), ("walk", 0.25), ("walk", 0.75), ("wave", 0.5))
@@ -34,7 +34,7 @@ def draw_hero(build: Path, clip: str, part: float, size: int) -> Picture:
         moved = (blended @ points[:, :, None])[:, :3, 0]
         parts.append(moved[mesh.indices.astype(int).reshape(-1, 3)])
     soup.points[:] = np.concatenate(parts)
-    return draw(soup, Camera((1.6, 1.5, 3.2), (0, 0.95, 0), 0.7), (size, size * 3 // 2))
+    return draw(soup, Camera((0.9, 1.3, 2.0), (0, 0.95, 0), 0.7), (size, size * 3 // 2))
 
 
 def show(build: Path) -> list[tuple[str, Picture]]:

@@ -93,6 +93,10 @@ TEXTURE_FORMATS = {
 IMAGE_FILE, ASTC_4X4, ASTC_6X6 = 0, 4, 6
 SRGB, NORMAL_MAP, EMISSIVE, OCCLUSION = 0x01, 0x02, 0x40, 0x80
 
+DIRECTIONAL, POINT, SPOT, AREA = 1, 2, 3, 4
+LIGHT_TYPES = {DIRECTIONAL: "directional", POINT: "point", SPOT: "spot", AREA: "area"}
+CASTS_SHADOW, RADIOMETRIC, CUSTOM_DISTANCE = 0x01, 0x02, 0x04
+
 ALPHA_MODES = ("opaque", "mask", "blend")
 # The textures of a material record, in its order.
 SLOTS = ("base_color", "normal", "metallic", "roughness", "emissive", "occlusion")
@@ -288,6 +292,41 @@ TRANSLATION_KEYFRAME = Layout("translation keyframe", 20,
 ROTATION_KEYFRAME = Layout("rotation keyframe", 20,
     Row(0x00, "time",  F32,                  "seconds"),
     Row(0x04, "value", F32[4],               "unit quaternion x, y, z, w"),
+)
+LIGHT = Layout("light record", 176,
+    Row(0x00, "entity_id",       U32),
+    Row(0x04, "name_offset",     U32),
+    Row(0x08, "light_type",      U32,        "directional 1, point 2, spot 3, area 4"),
+    Row(0x0C, "flags",           U32,        "casts shadow 1, radiometric 2, custom distance 4"),
+    Row(0x10, "color",           F32[3],     "linear"),
+    Row(0x1C, "intensity",       F32,        "watts; directional: watts a square metre"),
+    Row(0x20, "position",        F32[3]),
+    Row(0x2C, "radius",          F32,        "of the source, in metres"),
+    Row(0x30, "direction",       F32[3]),
+    Row(0x3C, "falloff",         F32,        "range in metres; 0: none"),
+    Row(0x40, "right",           F32[3]),
+    Row(0x4C, "inner_cone",      F32,        "half angle in degrees"),
+    Row(0x50, "up",              F32[3]),
+    Row(0x5C, "outer_cone",      F32,        "half angle in degrees"),
+    Row(0x60, "area_size",       F32[2],     "of area lights"),
+    Row(0x68, "source_power",    F32,        "as intensity"),
+    Row(0x6C, "source_exposure", F32),
+    Row(0x70, "local_transform", F32[16],    "column-major"),
+)
+CAMERA = Layout("camera record", 144,
+    Row(0x00, "entity_id",       U32),
+    Row(0x04, "name_offset",     U32),
+    Row(0x08, "_flags",          U32),
+    Row(0x0C, "_reserved0",      U32),
+    Row(0x10, "position",        F32[3]),
+    Row(0x1C, "fov_y_degrees",   F32),
+    Row(0x20, "forward",         F32[3]),
+    Row(0x2C, "near_clip",       F32,        "metres"),
+    Row(0x30, "up",              F32[3]),
+    Row(0x3C, "far_clip",        F32,        "metres"),
+    Row(0x40, "right",           F32[3]),
+    Row(0x4C, "aspect_ratio",    F32,        "width to height"),
+    Row(0x50, "local_transform", F32[16],    "column-major"),
 )
 # fmt: on
 

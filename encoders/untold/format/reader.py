@@ -36,6 +36,7 @@ from encoders.untold.format.layout import (
     VERSIONS,
     VERTEX_DATA,
 )
+from encoders.untold.format.light import read_cameras, read_lights
 from encoders.untold.format.record import Strings, Tables
 from encoders.untold.format.rig_reader import read_clips, read_skeletons, read_skins
 from encoders.untold.format.untold_file import (
@@ -114,6 +115,8 @@ def _unpack_file(header: dict[str, Any], tables: Tables, name: str) -> UntoldFil
         skeletons=read_skeletons(tables, strings),
         skins=read_skins(tables),
         clips=read_clips(tables, strings),
+        lights=read_lights(tables, strings),
+        cameras=read_cameras(tables, strings),
     )
 
 

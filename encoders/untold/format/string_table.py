@@ -59,6 +59,8 @@ def _add_rig(table: StringTable, file: UntoldFile) -> None:
         table.offset(skeleton.name)
         for joint in skeleton.joints:
             table.offset(joint.path)
+    for name in [one.name for one in file.lights] + [one.name for one in file.cameras]:
+        table.offset(name)
     for clip in file.clips:
         for channel in clip.channels:
             table.offset(channel.path)

@@ -19,6 +19,7 @@ from encoders.untold.format.layout import (
     UINT32,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light_record import CameraRecord, LightRecord
 from encoders.untold.format.rig_record import ClipRecord, SkeletonRecord, SkinRecord
 
 Floats = npt.NDArray[np.float32]
@@ -111,6 +112,8 @@ class UntoldFile:
     skeletons: tuple[SkeletonRecord, ...] = ()
     skins: tuple[SkinRecord, ...] = ()
     clips: tuple[ClipRecord, ...] = ()
+    lights: tuple[LightRecord, ...] = ()
+    cameras: tuple[CameraRecord, ...] = ()
 
     @property
     def world_bounds(self) -> Floats:

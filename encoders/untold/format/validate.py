@@ -23,6 +23,7 @@ from encoders.untold.format.layout import (
     VERTEX,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light import validate_lights
 from encoders.untold.format.rig_validate import validate_clips, validate_skeletons, validate_skins
 from encoders.untold.format.untold_file import (
     EntityRecord,
@@ -89,6 +90,7 @@ def validate_file(file: UntoldFile, name: str) -> None:
     for number, material in enumerate(file.materials):
         _check_material(material, len(file.textures), {"file": name, "material": number})
     ids = {entity.entity_id for entity in file.entities}
+    validate_lights(file.lights, file.cameras, ids, name)
     validate_skeletons(file.skeletons, ids, name)
     validate_skins(file.skins, file.skeletons, file.meshes, name)
     skinned = {skin.mesh for skin in file.skins}
@@ -101,7 +103,8 @@ def validate_file(file: UntoldFile, name: str) -> None:
 
 
 def _check_clips_only(file: UntoldFile, name: str) -> None:
-    if file.entities or file.meshes or file.skeletons or file.skins:
+    others = (file.entities, file.meshes, file.skeletons, file.skins, file.lights, file.cameras)
+    if any(others):
         raise EncodeError("an animation file holds more than clips", {"file": name})
     if not file.clips:
         raise EncodeError("there is no clip", {"file": name})

@@ -23,6 +23,7 @@ from encoders.untold.format.layout import (
     VERTEX_DATA,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light import pack_cameras, pack_lights
 from encoders.untold.format.rig_writer import (
     Payloads,
     pack_clips,
@@ -69,6 +70,8 @@ def _pack_payloads(file: UntoldFile, strings: StringTable) -> Payloads:
         TEXTURE_TABLE: (_pack_textures(file, strings), len(file.textures)),
         **(rig if has_rig else {}),
         **(clips if file.clips else {}),
+        **pack_lights(file.lights, strings),
+        **pack_cameras(file.cameras, strings),
         VERTEX_DATA: (vertex_data, 0),
         INDEX_DATA: (index_data, 0),
         **(pack_influences(file.skins) if has_rig else {}),

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.geometry.scene import place_primitives
+from encoders.kit.source.gltf.light import LIGHTS
 from encoders.kit.source.gltf.model import join_model
 from encoders.kit.source.gltf.source import open_gltf
 from encoders.kit.source.model import IDENTITY, Model, ModelObject, open_model
 from encoders.kit.source.registry import is_gltf
+from encoders.untold.format.light_record import CameraRecord, LightRecord
 from encoders.untold.format.rig_record import SkeletonRecord
 from encoders.untold.rig.binding import bind_primitives
 from encoders.untold.rig.joint_forest import find_joints
+from encoders.untold.rig.lighting import light_records
 from encoders.untold.rig.skeleton import Skeleton, SkeletonFinder
 
 
@@ -24,6 +27,8 @@ class RiggedModel:
     model: Model
     skeleton_of: dict[str, Skeleton] = field(default_factory=dict)
     finder: SkeletonFinder | None = None
+    lights: Sequence[LightRecord] = ()
+    cameras: Sequence[CameraRecord] = ()
 
     @property
     def skeletons(self) -> Sequence[Skeleton]:
@@ -37,11 +42,12 @@ class RiggedModel:
         return [self.finder.record(one, entity) for entity, one in enumerate(self.skeletons)]
 
 
-def open_rigged(inputs: Inputs, source: str) -> RiggedModel:
-    """Open a model; formats without nodes have no joints."""
+def open_rigged(inputs: Inputs, source: str, *, with_lights: bool) -> RiggedModel:
+    """Open a model; formats without nodes have no joints. Ids of lights count from 0."""
     if not is_gltf(source):
         return RiggedModel(open_model(inputs, source))
-    gltf = open_gltf(inputs, source)
+    gltf = open_gltf(inputs, source, also_read=[LIGHTS])
+    lights, cameras = light_records(gltf, inputs[source], 0) if with_lights else ([], [])
     placed = place_primitives(gltf)
     bound, finder = bind_primitives(gltf, find_joints(gltf), placed)
     objects = {
@@ -53,4 +59,4 @@ def open_rigged(inputs: Inputs, source: str) -> RiggedModel:
         for place, one in zip(placed, bound, strict=True)
         if one.skeleton is not None
     }
-    return RiggedModel(model, skeleton_of, finder)
+    return RiggedModel(model, skeleton_of, finder, lights, cameras)
