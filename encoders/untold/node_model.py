@@ -19,8 +19,14 @@ from encoders.untold.format.chunk import LZ4_COMPRESSOR
 from encoders.untold.format.layout import NONE, TILE
 from encoders.untold.format.light_record import CameraRecord, LightRecord
 from encoders.untold.format.reader import unpack_untold
-from encoders.untold.format.rig_record import ClipRecord
-from encoders.untold.format.untold_file import EntityRecord, MeshRecord, UntoldFile, union_box
+from encoders.untold.format.rig_record import ClipRecord, Floats, SkinRecord
+from encoders.untold.format.untold_file import (
+    EntityRecord,
+    MaterialRecord,
+    MeshRecord,
+    UntoldFile,
+    union_box,
+)
 from encoders.untold.format.writer import pack_untold
 from encoders.untold.mesh.material import describe_losses, describe_material
 from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
@@ -64,6 +70,62 @@ def _by_object(objects: Sequence[ObjectMesh]) -> list[ObjectMesh]:
     return sorted(objects, key=lambda one: order[one.key])
 
 
+class _Builder:
+    """The records of a model's objects while they are collected; skeletons come first."""
+
+    def __init__(self, rigged: RiggedModel, clips: Sequence[ClipRecord], known: Any) -> None:
+        self.rigged, self.known = rigged, known
+        self.skeletons = rigged.records()
+        self.numbers = {one: number for number, one in enumerate(rigged.skeletons)}
+        self.poses = [Poses(one, clips) for one in self.skeletons]
+        self.titles = [one.name or "skeleton" for one in rigged.skeletons]
+        # The entity of each object, and the skeleton of each entity that follows one.
+        self.entities: dict[str, int] = {}
+        self.owners: dict[int, int] = {}
+        self.meshes: list[MeshRecord] = []
+        self.skins: list[SkinRecord] = []
+
+    def add(self, one: ObjectMesh, material: int, label: str) -> None:
+        """Add a mesh, and the skin that it has."""
+        entity = self._entity(one)
+        has_backs = self.known["double_sided"] is True
+        packed = pack_model_mesh(one, self.known["name"], has_backs=has_backs)
+        record = _mesh_record(packed, one, entity, material, label)
+        number = self.owners.get(entity)
+        if number is not None:
+            record = replace(record, bounds=packed.posed_bounds(self.poses[number]))
+            self.skins.append(skin_record(packed, entity, len(self.meshes), number))
+        self.meshes.append(record)
+
+    def _entity(self, one: ObjectMesh) -> int:
+        """Return the entity of an object, which is added if it is new."""
+        if one.key not in self.entities:
+            entity = self.entities[one.key] = len(self.titles)
+            self.titles.append(one.name or self.known["name"])
+            skeleton = self.rigged.skeleton_of.get(one.key)
+            if skeleton is not None:
+                self.owners[entity] = self.numbers[skeleton]
+        return self.entities[one.key]
+
+    def entity_records(self) -> tuple[EntityRecord, ...]:
+        """Return the entities; the bounds of a skeleton hold all that follows it."""
+        own: list[list[int]] = [[] for _ in self.titles]
+        held: list[list[Floats]] = [[] for _ in self.titles]
+        for index, mesh in enumerate(self.meshes):
+            own[mesh.entity_id].append(index)
+            held[mesh.entity_id].append(mesh.bounds)
+            if mesh.entity_id in self.owners:
+                held[self.owners[mesh.entity_id]].append(mesh.bounds)
+        found = []
+        for number, title in enumerate(self.titles):
+            bounds = union_box(held[number])
+            first = own[number][0] if own[number] else 0
+            parent = self.owners.get(number, NONE)
+            count = len(own[number])
+            found.append(EntityRecord(number, title, first, count, bounds, bounds, parent))
+        return tuple(found)
+
+
 def _build_file(
     rigged: RiggedModel,
     objects: Sequence[ObjectMesh],
@@ -71,45 +133,25 @@ def _build_file(
     clips: Sequence[ClipRecord],
     known: Any,
 ) -> UntoldFile:
-    skeletons = rigged.records()
-    poses = [Poses(one, clips) for one in skeletons]
-    keys = list(dict.fromkeys(one.key for one in objects))
     used = sorted({one.material for one in objects} - {-1})
     materials = [_material(rigged.model, number, table, known) for number in used]
-    meshes: list[MeshRecord] = []
-    skins = []
+    indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
+    builder = _Builder(rigged, clips, known)
     for one in objects:
-        material = NONE if one.material < 0 else used.index(one.material)
-        skeleton = rigged.skeleton_of.get(one.key)
-        number = None if skeleton is None else rigged.skeletons.index(skeleton)
-        packed = pack_model_mesh(one, known["name"], has_backs=known["double_sided"] is True)
-        entity = len(skeletons) + keys.index(one.key)
-        label = None if material == NONE else materials[material].name
-        record = _mesh_record(packed, one, entity, material, label or "")
-        if number is not None:
-            record = replace(record, bounds=packed.posed_bounds(poses[number]))
-            skins.append(skin_record(packed, entity, len(meshes), number))
-        meshes.append(record)
-    owners = {
-        len(skeletons) + index: rigged.skeletons.index(rigged.skeleton_of[key])
-        for index, key in enumerate(keys)
-        if key in rigged.skeleton_of
-    }
-    names = {one.key: one.name for one in objects}
-    titles = [one.name or "skeleton" for one in rigged.skeletons]
-    titles += [names[key] or known["name"] for key in keys]
+        index = indices[one.material]
+        builder.add(one, index, "" if index == NONE else materials[index].name or "")
     return UntoldFile(
         TILE,
-        _entities(titles, meshes, owners),
-        tuple(meshes),
+        builder.entity_records(),
+        tuple(builder.meshes),
         tuple(materials),
         tuple(table.textures),
         known["format_version"],
-        tuple(skeletons),
-        tuple(skins),
+        tuple(builder.skeletons),
+        tuple(builder.skins),
         # Behind the ids of all entities.
-        lights=tuple(_renumbered(rigged.lights, len(titles))),
-        cameras=tuple(_renumbered(rigged.cameras, len(titles))),
+        lights=tuple(_renumbered(rigged.lights, len(builder.titles))),
+        cameras=tuple(_renumbered(rigged.cameras, len(builder.titles))),
     )
 
 
@@ -117,7 +159,7 @@ def _renumbered(records: Sequence[Item], first: int) -> list[Item]:
     return [replace(one, entity_id=one.entity_id + first) for one in records]
 
 
-def _material(model: Model, number: int, table: TextureTable, known: Any) -> Any:
+def _material(model: Model, number: int, table: TextureTable, known: Any) -> MaterialRecord:
     described = describe_material(model, model.mesh.materials[number])
     # Equal pictures are one texture.
     slots = {slot: known["textures"].get(key, key) for slot, key in described["slots"].items()}
@@ -130,22 +172,6 @@ def _mesh_record(
     title = "_".join(part for part in (one.name, label) if part)
     bounds = np.stack([packed.position.min(axis=0), packed.position.max(axis=0)])
     return MeshRecord(title or None, entity, material, packed.vertices, packed.indices, bounds)
-
-
-def _entities(
-    titles: Sequence[str], meshes: Sequence[MeshRecord], owners: dict[int, int]
-) -> tuple[EntityRecord, ...]:
-    """Return the entities of skeletons, then those of objects; `owners` has their skeletons."""
-    found = []
-    for number, title in enumerate(titles):
-        own = [index for index, mesh in enumerate(meshes) if mesh.entity_id == number]
-        # A skeleton's bounds hold all that follows it.
-        held = own or [i for i, mesh in enumerate(meshes) if owners.get(mesh.entity_id) == number]
-        bounds = union_box([meshes[index].bounds for index in held])
-        first = own[0] if own else 0
-        parent = owners.get(number, NONE)
-        found.append(EntityRecord(number, title, first, len(own), bounds, bounds, parent))
-    return tuple(found)
 
 
 def _losses(model: Model, known: Any) -> list[str]:

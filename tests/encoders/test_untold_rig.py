@@ -665,6 +665,23 @@ def test_skins_of_one_armature_share_a_skeleton():
     assert [skin["skeleton"] for skin in rig["skins"]] == [0, 0]
 
 
+def test_skins_that_disagree_on_the_bind_pose_have_skeletons_of_their_own():
+    puppet = bent()
+    puppet.json["nodes"][2]["rotation"] = list(TURN_Z)
+    other = np.array([one.T @ np.diag([2, 2, 2, 1.0]) for one in puppet.inverse]).reshape(3, 16)
+    matrices = puppet.accessor(other, kind="MAT4")
+    puppet.json["skins"].append({**puppet.json["skins"][0], "inverseBindMatrices": matrices})
+    puppet.json["nodes"].append({"name": "coat", "mesh": 0, "skin": 1})
+    puppet.json["scenes"][0]["nodes"].append(5)
+    built = build_model({"a.glb": puppet.glb()})
+    rig = read_rig(built.files["hero.untold"])
+    assert [skin["skeleton"] for skin in rig["skins"]] == [0, 1]
+    found = shown(rig)
+    assert_same_points(found[0], puppet.expected())
+    puppet.inverse = [one.reshape(4, 4).T for one in other]
+    assert_same_points(found[1], puppet.expected())
+
+
 def test_a_source_without_triangles_gives_clips_for_joints_of_the_same_names():
     moves = bent()
     moves.json["nodes"].pop()

@@ -24,17 +24,13 @@ from encoders.untold.rig.joint_forest import JointForest, rest_matrix
 TOLERANCE = 1e-4
 
 
-@dataclass
+@dataclass(eq=False)
 class Skeleton:
     """Joints that vertices share; `bind` has the matrix of each by its node."""
 
     name: str
     bind: dict[int, Doubles]
     joints: list[int] = field(default_factory=list)
-
-    def number(self, node: int) -> int:
-        """Return the number of a joint."""
-        return self.joints.index(node)
 
 
 @dataclass(frozen=True, eq=False)
