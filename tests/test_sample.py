@@ -33,7 +33,7 @@ CHIEF = (
     "build/untold/village.json",
     "build/untold_model/hero.untold",
     "build/untold_model/hero_walk.untoldanim",
-    "build/untold_model/props.untoldpack",
+    "build/untold_model/trip.untoldpack",
 )
 
 

@@ -32,7 +32,7 @@ from encoders.untold.mesh.material import describe_losses, describe_material
 from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
 from encoders.untold.mesh.object_mesh import ObjectMesh, build_object_meshes
 from encoders.untold.rig.model_mesh import PackedMesh, pack_model_mesh, skin_record
-from encoders.untold.rig.pose_bounds import Poses
+from encoders.untold.rig.pose_bounds import Poses, SkinnedPoints, posed_bounds
 from encoders.untold.rig.rigged_model import RiggedModel, open_rigged
 
 Item = TypeVar("Item", LightRecord, CameraRecord)
@@ -73,11 +73,12 @@ def _by_object(objects: Sequence[ObjectMesh]) -> list[ObjectMesh]:
 class _Builder:
     """The records of a model's objects while they are collected; skeletons come first."""
 
-    def __init__(self, rigged: RiggedModel, clips: Sequence[ClipRecord], known: Any) -> None:
+    def __init__(self, rigged: RiggedModel, known: Any) -> None:
         self.rigged, self.known = rigged, known
         self.skeletons = rigged.records()
         self.numbers = {one: number for number, one in enumerate(rigged.skeletons)}
-        self.poses = [Poses(one, clips) for one in self.skeletons]
+        # The meshes that follow each skeleton, by their numbers.
+        self.followers: list[dict[int, SkinnedPoints]] = [{} for _ in self.skeletons]
         self.titles = [one.name or "skeleton" for one in rigged.skeletons]
         # The entity of each object, and the skeleton of each entity that follows one.
         self.entities: dict[str, int] = {}
@@ -90,12 +91,18 @@ class _Builder:
         entity = self._entity(one)
         has_backs = self.known["double_sided"] is True
         packed = pack_model_mesh(one, self.known["name"], has_backs=has_backs)
-        record = _mesh_record(packed, one, entity, material, label)
         number = self.owners.get(entity)
         if number is not None:
-            record = replace(record, bounds=packed.posed_bounds(self.poses[number]))
             self.skins.append(skin_record(packed, entity, len(self.meshes), number))
-        self.meshes.append(record)
+            self.followers[number][len(self.meshes)] = packed.points
+        self.meshes.append(_mesh_record(packed, one, entity, material, label))
+
+    def widen_bounds(self, clips: Sequence[ClipRecord]) -> None:
+        """Let the bounds of skinned meshes hold all poses."""
+        for skeleton, followers in zip(self.skeletons, self.followers, strict=True):
+            boxes = posed_bounds(list(followers.values()), Poses(skeleton, clips))
+            for index, box in zip(followers, boxes, strict=True):
+                self.meshes[index] = replace(self.meshes[index], bounds=box)
 
     def _entity(self, one: ObjectMesh) -> int:
         """Return the entity of an object, which is added if it is new."""
@@ -136,10 +143,11 @@ def _build_file(
     used = sorted({one.material for one in objects} - {-1})
     materials = [_material(rigged.model, number, table, known) for number in used]
     indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
-    builder = _Builder(rigged, clips, known)
+    builder = _Builder(rigged, known)
     for one in objects:
         index = indices[one.material]
         builder.add(one, index, "" if index == NONE else materials[index].name or "")
+    builder.widen_bounds(clips)
     return UntoldFile(
         TILE,
         builder.entity_records(),

@@ -16,7 +16,7 @@ from encoders.untold.mesh.tangents import split_with_tangents
 from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh, with_back_faces
 from encoders.untold.mesh.uv_rebase import rebase_uv
 from encoders.untold.mesh.vertex import pack_vertices
-from encoders.untold.rig.pose_bounds import Poses, posed_bounds
+from encoders.untold.rig.pose_bounds import SkinnedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,10 @@ class PackedMesh:
     joints: Slots
     weights: Floats
 
-    def posed_bounds(self, poses: Poses) -> Floats:
-        """Return the box around the mesh in all poses."""
-        return posed_bounds(self.position, self.joints, self.weights, poses)
+    @property
+    def points(self) -> SkinnedPoints:
+        """What the bounds over all poses depend on."""
+        return SkinnedPoints(self.position, self.joints, self.weights)
 
 
 def pack_model_mesh(one: ObjectMesh, name: str, *, has_backs: bool) -> PackedMesh:

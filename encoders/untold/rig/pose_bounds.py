@@ -7,6 +7,7 @@ places to which its joints take it, so the boxes of each joint's vertices hold a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -112,25 +113,51 @@ def _around(values: Floats, low: npt.NDArray[np.intp]) -> tuple[Doubles, Doubles
     return values[low].astype(np.float64), values[low + 1].astype(np.float64)
 
 
-def posed_bounds(
-    position: Floats, joints: npt.NDArray[np.integer], weights: Floats, poses: Poses
-) -> Floats:
-    """Return a box (2, 3) around vertices in the bind pose, at rest and in all clips."""
-    low, high = position.min(axis=0).astype(np.float64), position.max(axis=0).astype(np.float64)
-    used = np.unique(joints[weights > 0])
-    corners = np.stack([_corners(position[_follows(joints, weights, one)]) for one in used])
+@dataclass(frozen=True, eq=False)
+class SkinnedPoints:
+    """Vertices in the bind pose with the numbers and weights of their joints."""
+
+    position: Floats
+    joints: npt.NDArray[np.integer]
+    weights: Floats
+
+
+def posed_bounds(meshes: Sequence[SkinnedPoints], poses: Poses) -> list[Floats]:
+    """Return a box (2, 3) around each mesh in the bind pose, at rest and in all clips."""
+    boxes = [_Box(mesh) for mesh in meshes]
+    # All meshes in one pass: a model may have dozens of clips, and poses take most of the time.
     for matrices in poses.skinning():
-        chosen = matrices[:, used]
-        moved = (chosen[:, :, None, :3, :3] * corners[None, :, :, None, :]).sum(axis=-1)
+        for box in boxes:
+            box.widen(matrices)
+    return [box.bounds for box in boxes]
+
+
+class _Box:
+    """The box of a mesh while it grows."""
+
+    def __init__(self, mesh: SkinnedPoints) -> None:
+        self.least, self.most = mesh.position.min(axis=0), mesh.position.max(axis=0)
+        self.low, self.high = self.least.astype(np.float64), self.most.astype(np.float64)
+        self.used = np.unique(mesh.joints[mesh.weights > 0])
+        self.corners = np.stack(
+            [_corners(mesh.position[_follows(mesh.joints, mesh.weights, k)]) for k in self.used]
+        )
+
+    def widen(self, matrices: Doubles) -> None:
+        """Take in where matrices (frames, joints, 4, 4) put the vertices of each joint."""
+        chosen = matrices[:, self.used]
+        moved = (chosen[:, :, None, :3, :3] * self.corners[None, :, :, None, :]).sum(axis=-1)
         moved = (moved + chosen[:, :, None, :3, 3]).reshape(-1, 3)
         least, most = moved.min(axis=0), moved.max(axis=0)
         margin = MARGIN * (most - least) if len(matrices) > 1 else 0.0
-        low, high = np.minimum(low, least - margin), np.maximum(high, most + margin)
-    box: Floats = np.stack([low, high]).astype(np.float32)
-    # Rounding to float32 must not make the box smaller than the vertices.
-    return np.stack(
-        [np.minimum(box[0], position.min(axis=0)), np.maximum(box[1], position.max(axis=0))]
-    )
+        self.low = np.minimum(self.low, least - margin)
+        self.high = np.maximum(self.high, most + margin)
+
+    @property
+    def bounds(self) -> Floats:
+        """The box; rounding to float32 must not make it smaller than the vertices."""
+        box = np.stack([self.low, self.high]).astype(np.float32)
+        return np.stack([np.minimum(box[0], self.least), np.maximum(box[1], self.most)])
 
 
 def _follows(joints: npt.NDArray[np.integer], weights: Floats, joint: int) -> npt.NDArray[np.bool_]:
