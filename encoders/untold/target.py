@@ -83,9 +83,7 @@ MODEL_OPTIONS = {
     "frame_rate": Option(
         Number(0.001, 1000), 30, "how often clips are sampled, in frames a second"
     ),
-    "lights": Option(
-        Flag(), True, "whether lights and cameras of a glTF source come along; see below"
-    ),
+    "lights": Option(Flag(), True, "whether lights and cameras of a glTF source come along"),
     **SHADING,
     "compression": Option(
         Choice(("none", "lz4")), "none", "how vertices and indices are compressed"
