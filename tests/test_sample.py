@@ -32,6 +32,9 @@ CHIEF = (
     "build/splashpack/village.splashpack",
     "build/splashpack20/scene_0.splashpack",
     "build/untold/village.json",
+    "build/untold_model/hero.untold",
+    "build/untold_model/hero_walk.untoldanim",
+    "build/untold_model/trip.untoldpack",
 )
 
 

@@ -11,7 +11,16 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from exhibit import emberware, kac, rp2350, rp2350_indexed, splashpack, splashpack20, untold
+from exhibit import (
+    emberware,
+    kac,
+    rp2350,
+    rp2350_indexed,
+    splashpack,
+    splashpack20,
+    untold,
+    untold_model,
+)
 from PIL import Image, ImageDraw
 from raster import Camera, Picture, on_checks
 
@@ -24,6 +33,7 @@ EXHIBITS = {
     "splashpack": splashpack.show,
     "splashpack20": splashpack20.show,
     "untold": untold.show,
+    "untold_model": untold_model.show,
 }
 WIDTH, MARGIN, CAPTION = 1520, 8, 14  # in pixels, as all sizes here
 STRIP = 120  # the height of the row of small pictures
