@@ -28,9 +28,13 @@ CHIEF = (
     "build/emberware_nczx/wheelwrights-green.nczx",
     "build/kac/scenes/village.kac",
     "build/rp2350/mod.rs",
+    "build/rp2350_indexed/mod.rs",
     "build/splashpack/village.splashpack",
     "build/splashpack20/scene_0.splashpack",
     "build/untold/village.json",
+    "build/untold_model/hero.untold",
+    "build/untold_model/hero_walk.untoldanim",
+    "build/untold_model/trip.untoldpack",
 )
 
 

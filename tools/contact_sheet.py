@@ -11,7 +11,16 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from exhibit import emberware, kac, rp2350, splashpack, splashpack20, untold
+from exhibit import (
+    emberware,
+    kac,
+    rp2350,
+    rp2350_indexed,
+    splashpack,
+    splashpack20,
+    untold,
+    untold_model,
+)
 from PIL import Image, ImageDraw
 from raster import Camera, Picture, on_checks
 
@@ -19,10 +28,12 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 EXHIBITS = {
     "kac": kac.show,
     "rp2350": rp2350.show,
+    "rp2350_indexed": rp2350_indexed.show,
     "emberware": emberware.show,
     "splashpack": splashpack.show,
     "splashpack20": splashpack20.show,
     "untold": untold.show,
+    "untold_model": untold_model.show,
 }
 WIDTH, MARGIN, CAPTION = 1520, 8, 14  # in pixels, as all sizes here
 STRIP = 120  # the height of the row of small pictures

@@ -29,6 +29,15 @@ BC1_BLOCK = Layout("BC1 block", 8,
     Row(0x02, "color1", U16, "color0 > color1: four colours; else three and a hole, index 3"),
     Row(0x04, "index",  U32, "two bits a texel, the first texel lowest"),
 )
+INDEX_BLOCK = Layout("Index block", 16,
+    Row(0x00, "index", U8[4, 4], "rows from the top, an index for each 2x2 texels"),
+)
+PALETTE_ENTRY = Layout("Palette entry", 16,
+    Row(0x00, "nw", U8[4], "r, g, b, a of the texel with even x and even y"),
+    Row(0x04, "ne", U8[4], "odd x, even y"),
+    Row(0x08, "sw", U8[4], "even x, odd y"),
+    Row(0x0C, "se", U8[4], "odd x, odd y"),
+)
 # fmt: on
 
 # The arrays of a patch in file order, before the entries: table, column, number of axes.
@@ -38,7 +47,13 @@ VERTEX_BYTES = 16
 MAX_VERTICES = 16
 MAX_ENTRIES = 48
 BLOCK_BYTES = {"RGBA4444": RGBA4444_BLOCK.size, "BC1": BC1_BLOCK.size}
-# The sides of a texture that the graphics processor can address.
+# The sides of a texture that the graphics processor can address; indexed ones may be smaller.
 MIN_SIDE, MAX_SIDE = 8, 1024
+MIN_INDEXED_SIDE = 2
+# A palette always has all entries; unused ones are zeros.
+PALETTE_ENTRIES = 256
+PALETTE_BYTES = PALETTE_ENTRIES * PALETTE_ENTRY.size
+# The chip holds this many palettes at once; another one has to be loaded over one of them.
+PALETTE_SLOTS = 2
 # The graphics processor's memory for textures.
 TEXTURE_MEMORY_BYTES = 768 * 1024

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Asset, Params
@@ -35,6 +35,11 @@ def identify(parent: str, stem: str) -> str:
 def identify_asset(asset: Asset) -> str:
     """Return the identifier of an asset, with its `id` in place of the file's name."""
     return identify(_parent(asset), asset.id)
+
+
+def identify_palette(name: str) -> str:
+    """Return the identifier of a palette that textures share."""
+    return identify("", f"{name}_palette")
 
 
 def _parent(asset: Asset) -> str:
@@ -69,11 +74,14 @@ def comment_path(path: str) -> str:
     return UNSAFE.sub("?", path)
 
 
-def refuse_collisions(assets: Sequence[Asset]) -> None:
+def refuse_collisions(
+    assets: Sequence[Asset], indexed: Collection[str] = (), palettes: Sequence[str] = ()
+) -> None:
     """Refuse assets that would write the same file or constant, all in one error.
 
     Comparing identifiers is enough: constants of different identifiers can only be equal where
-    one identifier is that of the other's patch.
+    one identifier is that of the other's patch or palette. `indexed` has the names of the assets
+    with a palette, `palettes` the names of shared ones.
     """
     owners: dict[str, list[Asset]] = {}
     for asset in assets:
@@ -89,6 +97,14 @@ def refuse_collisions(assets: Sequence[Asset]) -> None:
         # Only meshes have patches; a texture called `a_patch0` beside a texture `a` is fine.
         sources += [f"a patch of {one.source}" for one in meshes if one.kind == "mesh"]
         if len(sources) > 1:
+            clashes[identifier] = " and ".join(sources)
+    for name in palettes:
+        identifier = identify_palette(name)
+        # An indexed texture has a constant for its palette, also where it shares one.
+        rivals = [one for one in owners.get(identify("", name), []) if one.name in indexed]
+        rivals += owners.get(identifier, [])
+        if rivals:
+            sources = [*(one.source for one in rivals), f'the palette "{name}"']
             clashes[identifier] = " and ".join(sources)
     if clashes:
         raise EncodeError(

@@ -20,7 +20,13 @@ from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
 from encoders.rp2350.identifier import describe_loss, file_base
 from encoders.rp2350.patch_data import Quantised, pack_patch, quantise
-from encoders.rp2350.rust_writer import MeshDescriptor, PatchInfo, PatchWrapper, Vector
+from encoders.rp2350.rust_writer import (
+    MeshDescriptor,
+    PackedMesh,
+    PatchInfo,
+    PatchWrapper,
+    Vector,
+)
 from encoders.rp2350.vertex_mesh import Floats, VertexMesh, decode_mesh
 
 # On a surface, no more triangles than this share 16 vertices.
@@ -31,7 +37,7 @@ PatchContent = tuple[npt.NDArray[np.int32], bytes]
 
 
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
-    """Encode a mesh as a Rust descriptor, and a Rust wrapper and data for each patch."""
+    """Encode a mesh as a Rust descriptor and data; each patch as files of its own if not packed."""
     mesh = decode_mesh(inputs, params)
     identifier, source = str(params["identifier"]), str(params["source"])
     low, high = bounding_box(mesh.position)
@@ -42,21 +48,36 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
         PatchInfo(len(vertices), len(entries), *bounding_box(mesh.position[vertices]))
         for vertices, entries in contents
     ]
-    base = file_base(identifier)
-    # Patches in numeric order, then the descriptor that refers to them.
-    includes = [*(f"{base}_patch{number}.rs" for number in range(len(patches))), f"{base}.rs"]
-    outputs: Outputs = {
-        "descriptor": MeshDescriptor(identifier, source, low, high, patches).text().encode(),
-        "includes": "".join(f"{name}\n" for name in includes).encode(),
+    data = [pack_patch(quantised, *content) for content in contents]
+    kind = PackedMesh if params.get("pack") else MeshDescriptor
+    descriptor = kind(identifier, source, low, high, patches)
+    files = _packed_files if isinstance(descriptor, PackedMesh) else _patch_files
+    return {
+        "descriptor": descriptor.text().encode(),
+        **files(descriptor, data),
         WARNINGS: "\n".join(
             [*describe_loss(params), *mesh.warnings, *_warnings(quantised)]
         ).encode(),
         REPORT: _report(mesh, patches).encode(),
     }
-    for number, ((vertices, entries), patch) in enumerate(zip(contents, patches, strict=True)):
-        wrapper = PatchWrapper(identifier, source, number, len(patches), patch)
+
+
+def _packed_files(mesh: MeshDescriptor, data: Sequence[bytes]) -> Outputs:
+    """Return the one data file of a packed mesh, and its descriptor as the file to include."""
+    includes = f"{file_base(mesh.identifier)}.rs\n"
+    return {"data": b"".join(data), "includes": includes.encode()}
+
+
+def _patch_files(mesh: MeshDescriptor, data: Sequence[bytes]) -> Outputs:
+    """Return a wrapper and a data file for each patch, and the list of files to include."""
+    base, total = file_base(mesh.identifier), len(mesh.patches)
+    # Patches in numeric order, then the descriptor that refers to them.
+    includes = [*(f"{base}_patch{number}.rs" for number in range(total)), f"{base}.rs"]
+    outputs: Outputs = {"includes": "".join(f"{name}\n" for name in includes).encode()}
+    for number, (patch, content) in enumerate(zip(mesh.patches, data, strict=True)):
+        wrapper = PatchWrapper(mesh.identifier, mesh.source, number, total, patch)
         outputs[f"wrapper/{number}"] = wrapper.text().encode()
-        outputs[f"data/{number}"] = pack_patch(quantised, vertices, entries)
+        outputs[f"data/{number}"] = content
     return outputs
 
 

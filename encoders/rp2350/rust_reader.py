@@ -14,9 +14,12 @@ from collections.abc import Callable
 from encoders.kit.error import EncodeError
 from encoders.rp2350.format import MAX_ENTRIES, MAX_VERTICES
 from encoders.rp2350.identifier import MODULE_FILE
+from encoders.rp2350.rust_indexed import IndexedWrapper, PaletteWrapper
 from encoders.rp2350.rust_writer import (
+    MESH_HEADING,
     MODULE_HEADINGS,
     MeshDescriptor,
+    PackedMesh,
     PatchInfo,
     PatchWrapper,
     RustModule,
@@ -35,6 +38,15 @@ TEXTURE = re.compile(
     r"\npub const \1_FORMAT: TextureFormat = TextureFormat::(RGBA4444|BC1);"
     r"\npub const \1_MIP_LEVELS: u8 = ([0-9]+);"
 )
+INDEXED = re.compile(
+    r"\npub const ([0-9A-Z_]+)_WIDTH: u32 = ([0-9]+);"
+    r"\npub const \1_HEIGHT: u32 = ([0-9]+);"
+    r"\npub const \1_WIDTH_LOG2: "
+)
+SHARED = re.compile(r"_PALETTE: &\[u8; 4096\] = ([0-9A-Z_]+);")
+PALETTE = re.compile("^// Palette of these textures:\n((?://   .*\n)*)")
+PALETTE_NAME = re.compile(r"\npub const ([0-9A-Z_]+_PALETTE): &\[u8; 4096\] = include_bytes!")
+PACKED = re.compile(r'_DATA: &\[u8\] = include_bytes!\("[0-9a-z_]+_patches\.bin"\);')
 PATCH = re.compile(r"\npub const ([0-9A-Z_]+)_PATCH([0-9]+)_VERTEX_COUNT: usize = ([0-9]+);")
 ENTRIES = re.compile("_ENTRY_COUNT: usize = ([0-9]+);")
 MESH = re.compile(r"\npub const ([0-9A-Z_]+)_PATCH_COUNT: usize = ([0-9]+);")
@@ -43,19 +55,22 @@ COUNTS = re.compile(r"vertex_count: ([0-9]+),\s+entry_count: ([0-9]+),")
 # No valid count has more digits; a longer one must not become a huge list.
 MAX_DIGITS = 9
 
-Wrapper = TextureWrapper | PatchWrapper | MeshDescriptor
+Wrapper = TextureWrapper | PatchWrapper | MeshDescriptor | IndexedWrapper | PaletteWrapper
 
 
 def parse_wrapper(data: bytes, name: str) -> Wrapper:
     """Parse a wrapper of any kind; the constants that it declares tell which."""
     text = decode_text(data, name)
-    parse: Callable[[str], Wrapper] = _parse_texture
-    if MESH.search(text):
-        parse = _parse_mesh
-    elif PATCH.search(text):
-        parse = _parse_patch
+    # A packed mesh has the constants of its patches as well, so a mesh is looked for first.
+    parsers: tuple[tuple[re.Pattern[str], Callable[[str], Wrapper]], ...] = (
+        (PALETTE, _parse_palette),
+        (INDEXED, _parse_indexed),
+        (MESH, _parse_mesh),
+        (PATCH, _parse_patch),
+    )
+    fitting = (parse for pattern, parse in parsers if pattern.search(text))
     try:
-        found = parse(text)
+        found = next(fitting, _parse_texture)(text)
     except (ValueError, TypeError, OverflowError) as error:
         raise _refusal(name) from error
     # The regular expressions only find the values; this comparison checks everything else.
@@ -86,6 +101,19 @@ def _parse_texture(text: str) -> TextureWrapper:
     return TextureWrapper(found[1], source[1], width, height, found[4], levels)
 
 
+def _parse_indexed(text: str) -> IndexedWrapper:
+    source, found, shared = _first(SOURCE, text), _first(INDEXED, text), SHARED.search(text)
+    width, height = _count(found[2]), _count(found[3])
+    return IndexedWrapper(found[1], source[1], width, height, shared[1] if shared else "")
+
+
+def _parse_palette(text: str) -> PaletteWrapper:
+    sources = _first(PALETTE, text)[1].splitlines()
+    return PaletteWrapper(
+        _first(PALETTE_NAME, text)[1], tuple(one.removeprefix("//   ") for one in sources)
+    )
+
+
 def _parse_patch(text: str) -> PatchWrapper:
     place, found, entries = _first(PLACE, text), _first(PATCH, text), _first(ENTRIES, text)
     low, high = map(_vector, CORNERS.findall(text))
@@ -98,15 +126,18 @@ def _parse_patch(text: str) -> PatchWrapper:
 
 def _parse_mesh(text: str) -> MeshDescriptor:
     source, found = _first(SOURCE, text), _first(MESH, text)
-    corners = [_vector(one) for one in CORNERS.findall(text)]
+    # In a packed mesh the constants of all patches come before those of the mesh.
+    _, _, body = text.partition(MESH_HEADING)
+    corners = [_vector(one) for one in CORNERS.findall(body)]
     low, high = corners[:2]
     patches = [
         _check_limits(PatchInfo(_count(vertices), _count(entries), *box))
         for (vertices, entries), *box in zip(
-            COUNTS.findall(text), corners[2::2], corners[3::2], strict=True
+            COUNTS.findall(body), corners[2::2], corners[3::2], strict=True
         )
     ]
-    return MeshDescriptor(found[1], source[1], low, high, patches)
+    kind = PackedMesh if PACKED.search(text) else MeshDescriptor
+    return kind(found[1], source[1], low, high, patches)
 
 
 def _check_limits(patch: PatchInfo) -> PatchInfo:
@@ -141,11 +172,14 @@ def _vector(text: str) -> Vector:
 def decode_module(text: str, name: str) -> RustModule:
     """Parse `mod.rs`."""
     head = HEAD.match(text)
-    _, _, meshes = text.partition(MODULE_HEADINGS["mesh"])
-    every, mesh_files = INCLUDE.findall(text), INCLUDE.findall(meshes)
-    # Textures come before meshes.
-    textures = every[: len(every) - len(mesh_files)]
-    module = RustModule(head[1] if head else "", textures, mesh_files)
-    if module.text() != text or MODULE_FILE in every:
+    files: dict[str, list[str]] = {kind: [] for kind in MODULE_HEADINGS}
+    kinds = {heading: kind for kind, heading in MODULE_HEADINGS.items()}
+    kind = "texture"
+    for line in text.split("\n"):
+        kind = kinds.get(line, kind)
+        files[kind] += INCLUDE.findall(line)
+    root = head[1] if head else ""
+    module = RustModule(root, files["texture"], files["mesh"], tuple(files["palette"]))
+    if module.text() != text or any(MODULE_FILE in some for some in files.values()):
         raise EncodeError("not a module of this build", {"file": name})
     return module

@@ -38,9 +38,12 @@ pub struct MeshPatchDescriptor {
 MODULE_BEGIN = "#[allow(dead_code)]\nmod generated_assets {"
 MODULE_END = "}\n\n#[allow(unused_imports)]\npub use self::generated_assets::*;"
 MODULE_HEADINGS = {
+    "palette": "// Palettes that textures share",
     "texture": "// Textures",
     "mesh": "// Meshes (per-patch data + mesh descriptors)",
 }
+
+MESH_HEADING = "/// Overall mesh bounding box (model space)"
 
 NAMED_ALLOWED = "#[allow(clippy::approx_constant)]\n"
 LARGE_ALLOWED = "#[allow(clippy::large_const_arrays)]\n"
@@ -180,9 +183,7 @@ class PatchWrapper:
             f"// Data size: {patch.size_bytes} bytes "
             "(SoA blob: u16 pos + i16 norm + i16 uv + u8 idx)\n"
             "\n"
-            f"pub const {name}_VERTEX_COUNT: usize = {patch.vertices};\n"
-            f"pub const {name}_ENTRY_COUNT: usize = {patch.entries};\n"
-            f"{_box_text(name, patch.low, patch.high)}"
+            f"{_patch_text(name, patch)}"
             f'pub const {name}_DATA: &[u8] = include_bytes!("{self.data_file}");\n'
         )
 
@@ -199,18 +200,26 @@ class MeshDescriptor:
 
     def text(self) -> str:
         """Return the text of the descriptor."""
-        name, count = self.identifier, len(self.patches)
+        return f"{self._head_text()}\n{self._body_text()}"
+
+    def _head_text(self) -> str:
+        """Return the comment at the top."""
         vertices = sum(patch.vertices for patch in self.patches)
         entries = sum(patch.entries for patch in self.patches)
+        return (
+            f"// Generated from: {comment_path(self.source)}\n"
+            f"// Patches: {len(self.patches)}\n"
+            f"// Total vertices: {vertices}, Total entries: {entries}\n"
+        )
+
+    def _body_text(self) -> str:
+        """Return the constants of the whole mesh."""
+        name, count = self.identifier, len(self.patches)
         # An inner attribute is impossible in an included file, so each constant gets its own.
         is_large = count * DESCRIPTOR_BYTES > LARGE_BYTES
         corners = [value for patch in self.patches for value in (*patch.low, *patch.high)]
         return (
-            f"// Generated from: {comment_path(self.source)}\n"
-            f"// Patches: {count}\n"
-            f"// Total vertices: {vertices}, Total entries: {entries}\n"
-            "\n"
-            "/// Overall mesh bounding box (model space)\n"
+            f"{MESH_HEADING}\n"
             "/// Also serves as quantization AABB for u16 position encoding\n"
             f"{_box_text(name, self.low, self.high)}"
             f"pub const {name}_PATCH_COUNT: usize = {count};\n"
@@ -235,6 +244,52 @@ class MeshDescriptor:
         )
 
 
+@dataclass(frozen=True)
+class PackedMesh(MeshDescriptor):
+    """The one wrapper of a mesh with all patches in one data file, one after another."""
+
+    @property
+    def data_file(self) -> str:
+        """The name of the file with vertices and entries of all patches."""
+        return f"{file_base(self.identifier)}_patches.bin"
+
+    @property
+    def offsets(self) -> list[int]:
+        """The place of each patch in the data, and the size of the data."""
+        return [0, *accumulate(patch.size_bytes for patch in self.patches)]
+
+    def text(self) -> str:
+        """Return the text of the wrapper: the constants of every patch, then those of the mesh."""
+        name, offsets = self.identifier, self.offsets
+        patches = [
+            f"{_patch_text(f'{name}_PATCH{number}', patch)}"
+            # A constant may be cut with split_at since Rust 1.71, with a range not yet.
+            f"pub const {name}_PATCH{number}_DATA: &[u8] = "
+            f"{name}_DATA.split_at({offsets[number]}).1.split_at({patch.size_bytes}).0;\n"
+            for number, patch in enumerate(self.patches)
+        ]
+        return (
+            f"{self._head_text()}"
+            f"// Data size: {offsets[-1]} bytes "
+            "(of each patch a SoA blob: u16 pos + i16 norm + i16 uv + u8 idx)\n"
+            "\n"
+            f'pub const {name}_DATA: &[u8] = include_bytes!("{self.data_file}");\n'
+            "\n"
+            f"{''.join(patches)}"
+            "\n"
+            f"{self._body_text()}"
+        )
+
+
+def _patch_text(name: str, patch: PatchInfo) -> str:
+    """Return the constants of a patch, but for its data."""
+    return (
+        f"pub const {name}_VERTEX_COUNT: usize = {patch.vertices};\n"
+        f"pub const {name}_ENTRY_COUNT: usize = {patch.entries};\n"
+        f"{_box_text(name, patch.low, patch.high)}"
+    )
+
+
 def _box_text(name: str, low: Vector, high: Vector) -> str:
     """Return the constants of a box's two corners."""
     lines = []
@@ -247,11 +302,17 @@ def _box_text(name: str, low: Vector, high: Vector) -> str:
 
 @dataclass(frozen=True)
 class RustModule:
-    """`mod.rs`: the folder of the sources, and the wrapper files of textures and meshes."""
+    """`mod.rs`: the folder of the sources, and the wrapper files by kind."""
 
     source_root: str
     textures: Sequence[str]
     meshes: Sequence[str]
+    palettes: Sequence[str] = ()
+
+    @property
+    def files(self) -> dict[str, Sequence[str]]:
+        """The wrapper files by kind, in the order of the text."""
+        return {"palette": self.palettes, "texture": self.textures, "mesh": self.meshes}
 
     def text(self) -> str:
         """Return the text of the module: the types, then an `include!` of every wrapper."""
@@ -263,7 +324,7 @@ class RustModule:
             MODULE_BEGIN,
             MODULE_TYPES.rstrip("\n"),
         ]
-        for kind, files in (("texture", self.textures), ("mesh", self.meshes)):
+        for kind, files in self.files.items():
             if files:
                 lines += ["", MODULE_HEADINGS[kind], *(f'include!("{file}");' for file in files)]
         return "\n".join([*lines, MODULE_END]) + "\n"

@@ -6,18 +6,29 @@ A mesh does not say which texture it shows, so it is drawn without one.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 
 import numpy as np
 
 from encoders.kit.error import EncodeError
+from encoders.kit.image.codebook import BLOCK_BYTES, from_quads
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import Siblings
 from encoders.kit.view.scene import View, ViewMaterial, ViewMesh, ViewPicture, ViewScene, ViewSheet
+from encoders.rp2350.format import PALETTE_ENTRIES
 from encoders.rp2350.identifier import MODULE_FILE
+from encoders.rp2350.indexed_data import unpack_palette
 from encoders.rp2350.patch_data import PatchData, unpack_patch
-from encoders.rp2350.reader import find_sibling, parse_sibling, unpack_mesh
+from encoders.rp2350.reader import (
+    find_sibling,
+    parse_sibling,
+    unpack_indexed,
+    unpack_mesh,
+    unpack_pack,
+)
+from encoders.rp2350.rust_indexed import IndexedWrapper, PaletteWrapper
 from encoders.rp2350.rust_reader import decode_module, decode_text, parse_wrapper
-from encoders.rp2350.rust_writer import MeshDescriptor, PatchWrapper, TextureWrapper
+from encoders.rp2350.rust_writer import MeshDescriptor, PackedMesh, PatchWrapper, TextureWrapper
 from encoders.rp2350.texture_data import unpack_levels
 from encoders.rp2350.view import TEXTURE_DATA
 
@@ -32,6 +43,11 @@ def view_rust(data: bytes, name: str, siblings: Siblings) -> View:
     wrapper = parse_wrapper(data, name)
     if isinstance(wrapper, TextureWrapper):
         return _view_levels(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
+    if isinstance(wrapper, IndexedWrapper):
+        content = find_sibling(wrapper.data_file, name, siblings)
+        return ViewPicture(unpack_indexed(wrapper, content, name, siblings))
+    if isinstance(wrapper, PaletteWrapper):
+        return view_palette(find_sibling(wrapper.data_file, name, siblings), name, siblings)
     if isinstance(wrapper, PatchWrapper):
         return _view_patch(wrapper, find_sibling(wrapper.data_file, name, siblings), name, siblings)
     return _view_mesh(wrapper, name, siblings)
@@ -44,6 +60,33 @@ def view_texture(data: bytes, name: str, siblings: Siblings) -> ViewPicture:
     if not isinstance(wrapper, TextureWrapper):
         raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
     return _view_levels(wrapper, data, name)
+
+
+def view_indices(data: bytes, name: str, siblings: Siblings) -> ViewPicture:
+    """Return an indexed texture by its data file."""
+    wrapper_file = posixpath.basename(name).removesuffix("_indexed8.bin") + ".rs"
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, IndexedWrapper):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return ViewPicture(unpack_indexed(wrapper, data, name, siblings))
+
+
+def view_palette(data: bytes, name: str, siblings: Siblings) -> ViewPicture:
+    """Return the entries of a palette in rows of 16, with nothing where there is none."""
+    del siblings
+    entries = unpack_palette(data, name)
+    whole = np.zeros((PALETTE_ENTRIES, BLOCK_BYTES), np.uint8)
+    whole[: len(entries)] = entries
+    return ViewPicture(from_quads(whole, 32, 32))
+
+
+def view_pack(data: bytes, name: str, siblings: Siblings) -> ViewScene:
+    """Return a mesh by the data file of all its patches."""
+    wrapper_file = posixpath.basename(name).removesuffix("_patches.bin") + ".rs"
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, PackedMesh):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return _scene(wrapper, unpack_pack(wrapper, data, name))
 
 
 def view_patch(data: bytes, name: str, siblings: Siblings) -> ViewScene:
@@ -75,7 +118,10 @@ def lay_out_levels(levels: list[Rgba8]) -> Rgba8:
 
 
 def _view_mesh(wrapper: MeshDescriptor, name: str, siblings: Siblings) -> ViewScene:
-    patches = unpack_mesh(wrapper, name, siblings)
+    return _scene(wrapper, unpack_mesh(wrapper, name, siblings))
+
+
+def _scene(wrapper: MeshDescriptor, patches: Iterable[PatchData]) -> ViewScene:
     meshes = [_mesh(patch, wrapper, f"patch{number}") for number, patch in enumerate(patches)]
     return ViewScene(tuple(meshes), (PLAIN,))
 
@@ -106,7 +152,7 @@ def _view_module(data: bytes, name: str, siblings: Siblings) -> ViewSheet:
     """Return everything that the module includes; patches are shown as parts of their meshes."""
     module = decode_module(decode_text(data, name), name)
     cells = []
-    for file in (*module.textures, *module.meshes):
+    for file in (*module.palettes, *module.textures, *module.meshes):
         content = find_sibling(file, name, siblings)
         if not isinstance(parse_wrapper(content, file), PatchWrapper):
             cells.append((file.removesuffix(".rs"), view_rust(content, file, siblings)))

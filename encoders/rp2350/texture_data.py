@@ -24,43 +24,43 @@ from encoders.rp2350.format import BC1_BLOCK, MAX_SIDE, MIN_SIDE, RGBA4444_BLOCK
 from encoders.rp2350.rust_writer import TextureWrapper
 
 
-def check_size(width: int, height: int, name: str) -> None:
-    """Refuse a size that the hardware cannot address."""
+def check_size(width: int, height: int, name: str, least: int = MIN_SIDE) -> None:
+    """Refuse a size that the hardware cannot address; `least` is the smallest side."""
     sides = (width, height)
     if any(side & (side - 1) for side in sides):
         problem = "texture size is not a power of two"
-    elif min(sides) < MIN_SIDE:
-        problem = f"texture is smaller than {MIN_SIDE} texels"
+    elif min(sides) < least:
+        problem = f"texture is smaller than {least} texels"
     elif max(sides) > MAX_SIDE:
         problem = f"texture is larger than {MAX_SIDE} texels"
     else:
         return
     # Each side by itself: the hardware takes rectangles.
-    below, above = ((f(width), f(height)) for f in (_side_below, _side_above))
+    below, above = ((f(width, least), f(height, least)) for f in (_side_below, _side_above))
     nearest = " or ".join(dict.fromkeys(f"{w}x{h}" for w, h in (below, above)))
     facts = {"file": name, "size": f"{width}x{height}"}
-    facts["allowed"] = f"powers of two from {MIN_SIDE} to {MAX_SIDE}, each side by itself"
+    facts["allowed"] = f"powers of two from {least} to {MAX_SIDE}, each side by itself"
     raise EncodeError(
-        problem, facts, f"Resize the image to {nearest}. {_import_hint(sides)}".rstrip()
+        problem, facts, f"Resize the image to {nearest}. {_import_hint(sides, least)}".rstrip()
     )
 
 
-def _import_hint(sides: tuple[int, int]) -> str:
+def _import_hint(sides: tuple[int, int], least: int) -> str:
     """Name the import options that would make the size valid; nothing where none would."""
     asked: dict[str, Value] = {"scale_to": POWER_OF_TWO, "max_size": MAX_SIDE}
-    if min(imported_size(*sides, asked)) < MIN_SIDE:
+    if min(imported_size(*sides, asked)) < least:
         return ""  # the shorter side would become too small
     wanted = ["`max_size = 1024`"] if max(sides) > MAX_SIDE else []
     wanted += ['`scale_to = "power_of_two"`'] if any(side & (side - 1) for side in sides) else []
     return f"Or set {' and '.join(wanted)}."
 
 
-def _side_below(side: int) -> int:
-    return min(max(1 << side.bit_length() - 1, MIN_SIDE), MAX_SIDE)
+def _side_below(side: int, least: int) -> int:
+    return min(max(1 << side.bit_length() - 1, least), MAX_SIDE)
 
 
-def _side_above(side: int) -> int:
-    return min(max(1 << (side - 1).bit_length(), MIN_SIDE), MAX_SIDE)
+def _side_above(side: int, least: int) -> int:
+    return min(max(1 << (side - 1).bit_length(), least), MAX_SIDE)
 
 
 def pack_rgba4444(levels: Sequence[Rgba8]) -> bytes:

@@ -15,11 +15,25 @@ import numpy as np
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
 from encoders.rp2350.identifier import MODULE_FILE
+from encoders.rp2350.indexed_data import unpack_palette
 from encoders.rp2350.patch_data import PatchData, unpack_patch
-from encoders.rp2350.reader import find_sibling, parse_sibling, unpack_mesh
+from encoders.rp2350.reader import (
+    find_sibling,
+    parse_sibling,
+    unpack_indexed,
+    unpack_mesh,
+    unpack_pack,
+)
+from encoders.rp2350.rust_indexed import IndexedWrapper, PaletteWrapper
 from encoders.rp2350.rust_literal import vector_texts
 from encoders.rp2350.rust_reader import decode_module, decode_text, parse_wrapper
-from encoders.rp2350.rust_writer import MeshDescriptor, PatchWrapper, RustModule, TextureWrapper
+from encoders.rp2350.rust_writer import (
+    MeshDescriptor,
+    PackedMesh,
+    PatchWrapper,
+    RustModule,
+    TextureWrapper,
+)
 from encoders.rp2350.texture_data import unpack_levels
 
 TEXTURE_DATA = re.compile("_(rgba4444|bc1)[.]bin$")
@@ -32,11 +46,16 @@ def decode_rust(data: bytes, name: str, siblings: Siblings) -> Fields:
     if posixpath.basename(name) == MODULE_FILE:
         return _show_module(decode_module(decode_text(data, name), name), name, siblings)
     wrapper = parse_wrapper(data, name)
+    if isinstance(wrapper, MeshDescriptor):
+        return _show_mesh(wrapper, unpack_mesh(wrapper, name, siblings))
+    data = find_sibling(wrapper.data_file, name, siblings)
     if isinstance(wrapper, TextureWrapper):
-        return _show_texture(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
+        return _show_texture(wrapper, data, name)
     if isinstance(wrapper, PatchWrapper):
-        return _show_patch(wrapper, find_sibling(wrapper.data_file, name, siblings), name)
-    return _show_mesh(wrapper, name, siblings)
+        return _show_patch(wrapper, data, name)
+    if isinstance(wrapper, PaletteWrapper):
+        return _show_palette(data, wrapper.data_file, wrapper.identifier, wrapper.sources)
+    return _show_indexed(wrapper, data, name, siblings)
 
 
 def decode_texture(data: bytes, name: str, siblings: Siblings) -> Fields:
@@ -58,9 +77,41 @@ def decode_patch(data: bytes, name: str, siblings: Siblings) -> Fields:
     return _show_patch(wrapper, data, name)
 
 
+def decode_indices(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode the indices of a texture by the wrapper beside them."""
+    wrapper_file = posixpath.basename(name).removesuffix("_indexed8.bin") + ".rs"
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, IndexedWrapper) or wrapper.data_file != posixpath.basename(name):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return _show_indexed(wrapper, data, name, siblings)
+
+
+def decode_palette(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode a palette by its own wrapper, or by that of the one texture that uses it."""
+    file = posixpath.basename(name)
+    shared, own = file.removesuffix(".bin") + ".rs", file.removesuffix("_palette.bin") + ".rs"
+    wrapper_file = own if siblings(shared) is None else shared
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if isinstance(wrapper, PaletteWrapper) and wrapper.data_file == file:
+        return _show_palette(data, name, wrapper.identifier, wrapper.sources)
+    if isinstance(wrapper, IndexedWrapper) and wrapper.palette_file == file:
+        return _show_palette(data, name, f"{wrapper.identifier}_PALETTE", (wrapper.source,))
+    raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+
+
+def decode_pack(data: bytes, name: str, siblings: Siblings) -> Fields:
+    """Decode the data of all patches of a mesh by the wrapper beside it."""
+    wrapper_file = posixpath.basename(name).removesuffix("_patches.bin") + ".rs"
+    wrapper = parse_sibling(wrapper_file, name, siblings)
+    if not isinstance(wrapper, PackedMesh) or wrapper.data_file != posixpath.basename(name):
+        raise EncodeError("the wrapper is of something else", {"file": wrapper_file})
+    return _show_mesh(wrapper, unpack_pack(wrapper, data, name))
+
+
 def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
     meshes = 0
-    for file in (*module.textures, *module.meshes):
+    files = [file for some in module.files.values() for file in some]
+    for file in files:
         data = find_sibling(file, name, siblings)
         # Decoding validates, so a valid module means that everything it includes is valid.
         decode_rust(data, file, siblings)
@@ -69,8 +120,9 @@ def _show_module(module: RustModule, name: str, siblings: Siblings) -> Fields:
     return {
         "textures": len(module.textures),
         "meshes": meshes,
+        **({"palettes": len(module.palettes)} if module.palettes else {}),
         "source_root": module.source_root,
-        "includes": [*module.textures, *module.meshes],
+        "includes": files,
     }
 
 
@@ -86,6 +138,33 @@ def _show_texture(wrapper: TextureWrapper, data: bytes, name: str) -> Fields:
         "source": wrapper.source,
         "transparent": int(np.count_nonzero(levels[0][..., 3] == 0)),
         "mip_offsets": [0, *accumulate(wrapper.level_bytes[:-1])],
+    }
+
+
+def _show_indexed(wrapper: IndexedWrapper, data: bytes, name: str, siblings: Siblings) -> Fields:
+    picture = unpack_indexed(wrapper, data, name, siblings)
+    return {
+        "width": wrapper.width,
+        "height": wrapper.height,
+        "bytes": len(data),
+        "format": "INDEXED8_2X2",
+        "palette": wrapper.palette_file,
+        "indices": len(set(data)),
+        "tex_cfg": f"0x{wrapper.config:016x}",
+        "identifier": wrapper.identifier,
+        "source": wrapper.source,
+        "transparent": int(np.count_nonzero(picture[..., 3] == 0)),
+    }
+
+
+def _show_palette(data: bytes, name: str, identifier: str, sources: tuple[str, ...]) -> Fields:
+    entries = unpack_palette(data, name)
+    return {
+        "entries": len(entries),
+        "bytes": len(data),
+        "identifier": identifier,
+        "sources": list(sources),
+        "blocks": entries.reshape(-1, 4, 4).tolist(),
     }
 
 
@@ -114,8 +193,7 @@ def _commands(found: PatchData) -> tuple[list[int], list[int]]:
     return found.entries["vertex"].tolist(), found.entries["kick"].tolist()
 
 
-def _show_mesh(wrapper: MeshDescriptor, name: str, siblings: Siblings) -> Fields:
-    patches = unpack_mesh(wrapper, name, siblings)
+def _show_mesh(wrapper: MeshDescriptor, patches: list[PatchData]) -> Fields:
     return {
         "patches": len(patches),
         "vertices": sum(patch.vertices for patch in wrapper.patches),

@@ -19,44 +19,30 @@ from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
 from encoders.untold.format.chunk import LZ4_COMPRESSOR, Compressor
 from encoders.untold.format.layout import (
-    EMISSIVE,
     NONE,
-    NORMAL_MAP,
-    OCCLUSION,
     SHARED,
-    SLOTS,
-    SRGB,
     VERTEX_LIMIT,
     VERTEX_SIZE,
 )
 from encoders.untold.format.untold_file import (
     EntityRecord,
     Floats,
-    MaterialRecord,
     MeshRecord,
-    TextureReference,
     UntoldFile,
     union_box,
 )
 from encoders.untold.format.writer import pack_untold
+from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
 from encoders.untold.mesh.simplify_tile import simplify_tile
 from encoders.untold.mesh.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
 from encoders.untold.mesh.vertex import pack_vertices
 
 HASH_DIGITS = 16
+# What begins the name of an input that holds facts about a texture.
+TEXTURE = "texture/"
 # A level has missed its share if it has more than this factor of the triangles asked for, plus
 # those of a box.
 MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
-# Facts about textures and materials that no record of the file holds.
-OPAQUE = "is_opaque"
-# What a texture is used for, by the slot of a material.
-TEXTURE_FLAGS = {
-    "base_color": SRGB,
-    "normal": NORMAL_MAP,
-    "emissive": EMISSIVE | SRGB,
-    "occlusion": OCCLUSION,
-}
-NOT_STORED = ("slots", "name", "is_alpha_in_image")
 
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
@@ -75,7 +61,7 @@ def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | N
     name = known["file"]
     if known["share"] < 1.0 or "previous" in inputs:
         tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
-    file = _build_file(tile, _texture_facts(inputs), known)
+    file = _build_file(tile, texture_facts(inputs, TEXTURE), known)
     data = pack_untold(file, f"{name}.untold", compressor)
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
     bounds = file.world_bounds.tolist()
@@ -119,15 +105,6 @@ def _miss(tile: Tile, known: Any) -> Literal["", "shapes", "borders"]:
     return "shapes" if inside > allowed else "borders"
 
 
-def _texture_facts(inputs: Inputs) -> dict[str, dict[str, Any]]:
-    """Return the facts about each texture, by the texture's key."""
-    return {
-        key.removeprefix("texture/"): msgspec.json.decode(data)
-        for key, data in inputs.items()
-        if key.startswith("texture/")
-    }
-
-
 def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
     """Warn of too many vertices and, in the last level of a tile, of all missed shares."""
     found = []
@@ -163,8 +140,8 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
     owners = list(dict.fromkeys(_object(mesh) for mesh in parts))
     # A level may have lost all triangles of a material.
     used = sorted({mesh.material for mesh in parts} - {-1})
-    table = _TextureTable(textures)
-    materials = [_material(tile.materials[number], table) for number in used]
+    table = TextureTable(textures)
+    materials = [material_record(tile.materials[number], table) for number in used]
     indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
     labels = [materials[indices[one.material]].name if one.material >= 0 else "" for one in parts]
     meshes = [
@@ -187,38 +164,6 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
 def _object(mesh: TileMesh) -> tuple[str, int]:
     """Return what tells the objects of a merged tile apart."""
     return mesh.object, mesh.owner
-
-
-class _TextureTable:
-    """The textures of a file, each once, in the order in which materials name them."""
-
-    def __init__(self, facts: dict[str, dict[str, Any]]) -> None:
-        self.facts = facts
-        self.textures: list[TextureReference] = []
-
-    def index(self, key: str, slot: str) -> int:
-        """Return the index of a texture; slots that show one image file combine their flags."""
-        values = {name: one for name, one in self.facts[key].items() if name != OPAQUE}
-        texture = TextureReference(**values, flags=TEXTURE_FLAGS.get(slot, 0))
-        for number, other in enumerate(self.textures):
-            if other.uri == texture.uri:
-                self.textures[number] = replace(other, flags=other.flags | texture.flags)
-                return number
-        self.textures.append(texture)
-        return len(self.textures) - 1
-
-
-def _material(record: dict[str, Any], table: _TextureTable) -> MaterialRecord:
-    slots = record["slots"]
-    indices = tuple(table.index(slots[slot], slot) if slot in slots else NONE for slot in SLOTS)
-    values = {key: value for key, value in record.items() if key not in NOT_STORED}
-    # An MTL file does not say whether its image has holes; the image does.
-    base = slots.get("base_color")
-    if record["is_alpha_in_image"] and base is not None and table.facts[base][OPAQUE]:
-        values["alpha_mode"] = 0
-    for key in ("base_color_factor", "emissive_factor"):
-        values[key] = tuple(values[key])
-    return MaterialRecord(name=record["name"] or None, textures=indices, **values)
 
 
 def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> MeshRecord:

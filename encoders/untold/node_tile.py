@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.component import label_components
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
 from encoders.untold.mesh.tangents import with_tangents
@@ -27,11 +26,10 @@ from encoders.untold.mesh.tile_mesh import (
     unpack_meshes,
     weld_tile_mesh,
 )
+from encoders.untold.mesh.uv_rebase import rebase_uv
 from encoders.untold.mesh.vertex import HALF_LIMIT
 
 UNMERGED = "NM_"
-# Texture coordinates within this stay as they are; beyond it, whole repeats are subtracted.
-UV_REACH = 2.0
 # Half floats have steps of 1/64 from 32 on.
 UV_WARNING = 32.0
 DEFAULTS = {"uv1": 0.0, "color": 1.0}
@@ -124,7 +122,7 @@ def _merge(parts: Sequence[_Part], tile: str, warnings: list[str]) -> TileMesh:
     # afterwards, they would replace those of the source.
     if any(len(mesh.tangent) for mesh in meshes):
         meshes = [with_tangents(mesh) for mesh in meshes]
-    mesh = _rebased(weld_tile_mesh(_joined(meshes)))
+    mesh = rebase_uv(weld_tile_mesh(_joined(meshes)))
     _check_coordinates(mesh, parts, tile)
     reach = float(np.abs(mesh.uv).max(initial=0.0))
     if reach > UV_WARNING:
@@ -180,25 +178,3 @@ def _column(meshes: Sequence[TileMesh], name: str) -> Any:
             for one, mesh in zip(found, meshes, strict=True)
         ]
     )
-
-
-def _rebased(mesh: TileMesh) -> TileMesh:
-    """Subtract whole repeats from the coordinates of UV islands that lie far from 0.
-
-    The engine repeats all textures, so nothing moves; half floats are finer near 0.
-    """
-    if float(np.abs(mesh.uv).max(initial=0.0)) <= UV_REACH:
-        return mesh
-    island = np.zeros(len(mesh.position), np.intp)
-    label = label_components(mesh.triangles, len(mesh.position))
-    island[mesh.triangles.reshape(-1)] = np.repeat(label, 3)
-    count = int(label.max()) + 1
-    low = np.full((count, 2), np.inf)
-    np.minimum.at(low, island, mesh.uv.astype(np.float64))
-    high = np.full((count, 2), -np.inf)
-    np.maximum.at(high, island, mesh.uv.astype(np.float64))
-    is_far = (np.maximum(np.abs(low), np.abs(high)) > UV_REACH).any(axis=1)
-    centre = np.floor((low + high) / 2.0)
-    repeats = np.where(is_far[:, None], centre, 0.0)
-    moved = (mesh.uv.astype(np.float64) - repeats[island]).astype(np.float32)
-    return replace(mesh, uv=moved)

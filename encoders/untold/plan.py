@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT
 from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Family, Node, Place, Product, Settings, Source, Surveys
@@ -39,12 +38,7 @@ from encoders.untold.scene.grid import (
 )
 from encoders.untold.scene.import_object import import_objects
 from encoders.untold.scene.scene_source import SceneObject, SceneSource, describe_source
-from encoders.untold.scene.texture_request import (
-    TextureRequest,
-    embedded_name,
-    name_textures,
-    share_textures,
-)
+from encoders.untold.scene.texture_plan import TexturePlan
 
 # The numbers of `format`, which is not imported here because it needs numpy.
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
@@ -82,7 +76,7 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     planner = _Planner(asset, settings.source_root, sources, _grid(asset, boxes), surveys)
     planner.place_all(objects, pivot)
     yield from planner.source_nodes()
-    yield from planner.texture_nodes()
+    yield from planner.textures.nodes()
     yield from planner.tile_nodes()
     yield planner.manifest_node()
 
@@ -112,28 +106,13 @@ class _Planner:
     ) -> None:
         self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
         self.options, self.scene, self.surveys = asset.options, asset.place, surveys
-        # A set, because asking a mapping of surveys for a damaged file raises its error.
-        self.existing = set(surveys)
-        # Source and number of each image inside of a source.
-        self.embedded = {
-            embedded_name(source.path, index): (number, index)
-            for number, source in enumerate(sources)
-            for index in source.embedded
-        }
         self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
             [] for _ in sources
         ]
         self.pivot: Point | None = None
         self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
-        requests = {
-            one for source in sources for slots in source.materials for one in slots.values()
-        }
-        self.image_import = chosen(asset.options, IMAGE_IMPORT)
-        by_slot = asset.options["textures"] == "astc" or bool(self.image_import)
-        # For each request the one whose texture it gets.
-        self.owners = share_textures(requests, self._picture_content, by_slot=by_slot)
-        self.texture_names = name_textures(self.owners, self._picture_label)
+        self.textures = TexturePlan(asset, sources, surveys, self._source_node)
 
     def place_all(self, objects: list[SceneObject], pivot: Point | None) -> None:
         """Assign each object to its tiles, unless there are more of them than a scene may have.
@@ -261,67 +240,6 @@ class _Planner:
     def _tiles(self) -> list[tuple[str, list[SceneObject]]]:
         return sorted(self.tiles.items())
 
-    def _texture_node(self, request: TextureRequest) -> str:
-        return f"{self.asset.name}/Textures/{self.texture_names[request]}".replace("=", "%3D")
-
-    def texture_nodes(self) -> Iterable[Node]:
-        """Plan a node for each texture; embedded images come from the node of their source."""
-        for request in sorted(self.texture_names):
-            inputs: dict[str, Source | Product] = {}
-            params: dict[str, Any] = {
-                "kind": request.kind,
-                "channel": request.channel,
-                "image": request.image,
-                "alpha": request.alpha,
-                "stem": self.texture_names[request],
-                "textures": self.options["textures"],
-                **self.image_import,
-            }
-            for image in filter(None, (request.image, request.alpha)):
-                inputs[image] = self._image(image)
-                # The node is planned all the same: it fails with an error that names the image.
-                if isinstance(inputs[image], Source) and image not in self.existing:
-                    params["missing"] = [image, *self._named_in(image)]
-            prefix = f"{self.scene}/Textures/{self.texture_names[request]}_"
-            # Which of the two it is depends on the image's content, not on its name.
-            suffixes = ("utex",) if self.options["textures"] == "astc" else ("png", "jpg")
-            outputs: dict[str, Place] = {
-                suffix: Family(prefix, f".{suffix}", hashed=True) for suffix in suffixes
-            }
-            outputs["facts"] = None
-            encoder = "encoders.untold.node_texture:encode_texture"
-            yield Node(self._texture_node(request), encoder, inputs, params, outputs)
-
-    def _image(self, image: str) -> Source | Product:
-        if image not in self.embedded:
-            return Source(image)
-        number, index = self.embedded[image]
-        return Product(self._source_node(number), f"image_{index}")
-
-    def _picture_content(self, image: str) -> str:
-        """Return the digest of an image's content, or its name where that is not known."""
-        try:
-            survey = self._inner_image(image) if image in self.embedded else self.surveys[image]
-        # A file that is missing or damaged has no survey; its node says what is wrong.
-        except (KeyError, EncodeError):
-            return image
-        return str(survey.get("digest", image))
-
-    def _inner_image(self, image: str) -> Any:
-        """Return what the survey of its source says of an embedded image."""
-        number, index = self.embedded[image]
-        images: Any = self.surveys[self.sources[number].path]["images"]
-        return images[index]
-
-    def _picture_label(self, image: str) -> str:
-        return str(self._inner_image(image)["name"] or "")
-
-    def _named_in(self, image: str) -> tuple[str, str, str, str]:
-        for source in self.sources:
-            if image in source.named_in:
-                return (source.path, *source.named_in[image])
-        return ("", "", "", "")
-
     def tile_nodes(self) -> Iterable[Node]:
         """Plan for each tile the node that merges it, and one for each of its levels."""
         for name, objects in self._tiles():
@@ -358,14 +276,9 @@ class _Planner:
                     role = f"material_{material}"
                     inputs[f"material/{one.source:06}/{material:06}"] = Product(source, role)
         name = f"{self.asset.name}/{self._stem(tile)}{MERGE_SUFFIX}"
-        shared = {
-            request.key: self.owners[request].key
-            for request in self._requests_of(objects)
-            if self.owners[request] != request
-        }
         params: dict[str, Any] = {
             "tile": self._stem(tile),
-            "textures": shared,
+            "textures": self.textures.shared(objects),
             "sources": {f"{one.source:06}": self.sources[one.source].path for one in objects},
         }
         return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
@@ -377,8 +290,7 @@ class _Planner:
         }
         if level.previous:
             inputs["previous"] = Product(f"{self.asset.name}/{stem}{level.previous}", "tile")
-        for request in sorted({self.owners[one] for one in self._requests_of(objects)}):
-            inputs[f"texture/{request.key}"] = Product(self._texture_node(request), "facts")
+        inputs |= {f"texture/{key}": one for key, one in self.textures.facts_of(objects).items()}
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[level.kind],
             "share": level.share,
@@ -401,16 +313,6 @@ class _Planner:
         is_zstd = self.options["compression"] == "zstd"
         encoder = "node_level_zstd:encode_level_zstd" if is_zstd else "node_level:encode_level"
         return Node(name, f"encoders.untold.{encoder}", inputs, params, outputs)
-
-    def _requests_of(self, objects: list[SceneObject]) -> list[TextureRequest]:
-        found = {
-            request
-            for one in objects
-            for material in one.materials
-            if material >= 0
-            for request in self.sources[one.source].materials[material].values()
-        }
-        return sorted(found)
 
     def manifest_node(self) -> Node:
         """Plan the manifest, which needs the facts about every level."""

@@ -1,14 +1,27 @@
-"""The target `untold`: UntoldEngine scenes as tiles with LODs and HLODs, textures, a manifest."""
+"""The target `untold`: UntoldEngine scenes as tiles with LODs, and models with skins and clips."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING
-from encoders.kit.option import Choice, Either, Flag, Number, Option, Several
-from encoders.kit.plan import FILE, Budget, Kind, Reader, Target
+from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
+from encoders.kit.plan import (
+    FILE,
+    Asset,
+    Budget,
+    Kind,
+    Node,
+    Reader,
+    Settings,
+    Surveys,
+    Target,
+)
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
 from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 from encoders.untold.plan import plan_scene
+from encoders.untold.plan_model import plan_model
 
 OPTIONS = {
     "tile_size": Option(
@@ -60,6 +73,27 @@ OPTIONS = {
     **IMAGE_IMPORT,
 }
 
+CLIP_CHOICE = Either((Text(), Number(0, 1 << 20, whole=True)))
+MODEL_OPTIONS = {
+    "clips": Option(
+        Either((CLIP_CHOICE, Several(CLIP_CHOICE))),
+        "*",
+        "names or indices of the clips that become files; `*` means all",
+    ),
+    "frame_rate": Option(
+        Number(0.001, 1000), 30, "how often clips are sampled, in frames a second"
+    ),
+    "lights": Option(Flag(), True, "whether lights and cameras of a glTF source come along"),
+    **SHADING,
+    "compression": Option(
+        Choice(("none", "lz4")), "none", "how vertices and indices are compressed"
+    ),
+    **{key: OPTIONS[key] for key in ("format_version", "textures", "double_sided")},
+    **TRIANGLE_LIMIT,
+    **FLIP_V,
+    **IMAGE_IMPORT,
+}
+
 PICTURE_SURVEY = "encoders.untold.scene.picture_survey"
 
 
@@ -73,9 +107,18 @@ def _survey_function(suffix: str) -> str:
     return f"{PICTURE_SURVEY}:survey_gltf_pictures"
 
 
+def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
+    """Plan a scene or a model."""
+    function = plan_scene if asset.kind == "scene" else plan_model
+    return function(asset, surveys, settings)
+
+
 TARGET = Target(
-    kinds={"scene": Kind(model_suffixes(), OPTIONS, table="scene")},
-    plan=plan_scene,
+    kinds={
+        "scene": Kind(model_suffixes(), OPTIONS, table="scene"),
+        "model": Kind(model_suffixes(), MODEL_OPTIONS, table="model"),
+    },
+    plan=plan,
     # The engine streams tiles one by one, so each has to fit.
     budget=Budget("a tile", (".untold",), per=FILE),
     surveys={
@@ -103,6 +146,8 @@ TARGET = Target(
             needs_siblings=True,
             view="encoders.untold.scene_view:view_scene",
         ),
+        Reader(".untoldanim", b"UNTOLD\0\0", "encoders.untold.view:decode_untold"),
+        Reader(".untoldpack", b"", "encoders.untold.pack_view:decode_pack", needs_siblings=True),
     ),
     charts={
         "encoders.untold.node_manifest:encode_manifest": "encoders.untold.chart:chart_manifest"

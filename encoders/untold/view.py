@@ -15,6 +15,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.plan import Siblings
 from encoders.untold.format.layout import (
     ALPHA_MODES,
+    ANIMATION,
     FILE_TYPES,
     NONE,
     SLOTS,
@@ -31,6 +32,7 @@ from encoders.untold.format.untold_file import (
     UntoldFile,
 )
 from encoders.untold.mesh.vertex import PLUS, unpack_direction
+from encoders.untold.rig_view import describe_rig
 from encoders.untold.utex import unpack_utex
 
 LEVELS = ("lod_levels", "hlod_levels")
@@ -43,6 +45,9 @@ REQUIRED = ("tile_id", "path_relative_to_manifest", "file_size_bytes", "bounds",
 def decode_untold(data: bytes, name: str) -> dict[str, Any]:
     """Describe a file: counts, entities, meshes, materials, textures, vertices, indices."""
     file = unpack_untold(data, name)
+    if file.file_type == ANIMATION:
+        head = {"format": f"untold {file.version}", "type": FILE_TYPES[ANIMATION]}
+        return {**head, "bytes": len(data), **describe_rig(file)}
     return {
         "format": f"untold {file.version}",
         "type": FILE_TYPES[file.file_type],
@@ -56,6 +61,7 @@ def decode_untold(data: bytes, name: str) -> dict[str, Any]:
         "textures": [_describe_texture(texture) for texture in file.textures],
         "VERTEX_DATA": [_columns(mesh) for mesh in file.meshes],
         "INDEX_DATA": [mesh.indices.tolist() for mesh in file.meshes],
+        **describe_rig(file),
     }
 
 

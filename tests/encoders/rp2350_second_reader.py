@@ -38,6 +38,15 @@ def bc1_texel(level: bytes, width: int, x: int, y: int) -> tuple[int, ...]:
     return (*out, 255)
 
 
+def indexed_texel(indices: bytes, palette: bytes, width: int, x: int, y: int) -> tuple[int, ...]:
+    """An index for 2x2 texels, in blocks of 4x4 indices; an entry has the four texels."""
+    columns = max(1, -(-(width // 2) // 4))
+    i, j = x >> 1, y >> 1
+    index = indices[((j >> 2) * columns + (i >> 2)) * 16 + (j & 3) * 4 + (i & 3)]
+    start = index * 16 + ((y & 1) * 2 + (x & 1)) * 4
+    return tuple(palette[start : start + 4])
+
+
 def level_bytes(form: str, width: int, height: int) -> int:
     return max(width // 4, 1) * max(height // 4, 1) * {"RGBA4444": 32, "BC1": 8}[form]
 

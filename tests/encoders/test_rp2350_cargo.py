@@ -70,6 +70,63 @@ def test_module_compiles_without_std_and_without_warnings(tmp_path, edition):
         assert done.returncode == 0, done.stderr
 
 
+INDEXED = """\
+target = "rp2350"
+[[asset]]
+source = "assets/**/*"
+[defaults.texture]
+format = "indexed8"
+[defaults.mesh]
+pack = true
+[[asset]]
+source = "assets/textures/wood.png"
+palette = "level"
+"""
+PROGRAM = """\
+#![deny(warnings)]
+include!("build/rp2350/mod.rs");
+fn main() {
+    let word = TEXTURES_WOOD_TEX_CFG | 1 << 24 | 512 / 512 << 32;
+    println!("{:016x} {:x}", word, LEVEL_PALETTE_LOAD | 8);
+    println!("{}", std::ptr::eq(TEXTURES_WOOD_PALETTE, LEVEL_PALETTE));
+    println!("{:?}", TEXTURES_PLAYER_DATA);
+    println!("{:?}", &TEXTURES_PLAYER_PALETTE[..512]);
+    for patch in MESHES_BALL_PATCHES {
+        println!("{:?} {} {}", patch.data, patch.vertex_count, patch.entry_count);
+    }
+}
+"""
+
+
+def test_indexed_textures_and_a_packed_mesh_compile_and_are_in_the_program_once(tmp_path):
+    rustc = need("rustc")
+    game = make_game(tmp_path / "game")
+    game.write("manifests/rp2350.toml", INDEXED)
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    lib = game.write("lib.rs", '#![no_std]\n#![deny(warnings)]\ninclude!("build/rp2350/mod.rs");\n')
+    options = ["--crate-type=lib", "--edition=2024", "--emit=metadata", "-Dwarnings"]
+    done = run(rustc, *options, str(lib), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    main = game.write("main.rs", PROGRAM)
+    done = run(rustc, "--edition=2021", "-o", "program", str(main), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    words, is_shared, indices, palette, *patches = run("./program", folder=tmp_path).stdout.split(
+        "\n"
+    )
+    # 64x32, enabled, slot 1, base 512; the palette loads from 8 * 512.
+    assert (words, is_shared) == ("0000000101005601 10008", "true")
+    data = game.read(f"{OUT}/textures_player_indexed8.bin")
+    assert indices == str(list(data))
+    assert palette == str(list(game.read(f"{OUT}/textures_player_palette.bin")[:512]))
+    blob = game.read(f"{OUT}/meshes_ball_patches.bin")
+    mesh = parse_wrapper(game.read(f"{OUT}/meshes_ball.rs"), "x")
+    for start, patch, line in zip(mesh.offsets, mesh.patches, patches, strict=False):
+        part = list(blob[start : start + patch.size_bytes])
+        assert line == f"{part} {patch.vertices} {patch.entries}"
+    assert (tmp_path / "program").read_bytes().count(blob[:256]) == 1
+
+
 def test_firmware_sees_the_sources_through_cargo_and_builds_again_only_for_changes(game):
     need("cargo")
     crate = game.path("firmware")

@@ -379,7 +379,8 @@ REJECTED = {
     "version 0": (patched(8, "I", 0), "format version"),
     "version 5": (patched(8, "I", 5), "format version"),
     "file type 0": (patched(12, "I", 0), "file type"),
-    "animation file": (patched(12, "I", 5), "file type"),
+    "file type": (patched(12, "I", 6), "file type"),
+    "animation file": (patched(12, "I", 5), "required chunk"),
     "flags": (patched(16, "I", 1), "constant or padding"),
     "header size": (patched(20, "I", 208), "constant or padding"),
     "vertex layout": (patched(44, "I", 2), "constant or padding"),
@@ -391,7 +392,7 @@ REJECTED = {
     "world bounds": (patched(52, "f", -1.0), "bounds are not those of the entities"),
     "world bounds nan": (patched(52, "f", float("nan")), "does not fit its field"),
     "root transform": (patched(76, "f", 2.0), "root transform"),
-    "chunk type": (patched(ENTRY, "I", 8), "unknown chunk type"),
+    "chunk type": (patched(ENTRY, "I", 18), "unknown chunk type"),
     "compression 3": (patched(ENTRY + 4, "I", 3), "unknown compression"),
     "zstd that saves nothing": (
         patched(ENTRY + 5 * 40 + 4, "I", 2),

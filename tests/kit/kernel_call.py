@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, dither
+from encoders.kit.image import bc1, codebook, dither
 from encoders.kit.mesh import patch, strip
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
@@ -159,6 +159,21 @@ def simplify(random: np.random.Generator) -> Call:
     return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
 
 
+def nearest_blocks(random: np.random.Generator) -> Call:
+    # Seldom so many blocks that the kernel sorts the entries.
+    count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(256, 400))
+    entries, levels = (int(n) for n in random.integers(1, (257, 257)))
+    arguments = {
+        "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),
+        "centers": random.integers(0, levels, (entries, 16)).astype(np.uint8),
+        "labels": random.integers(0, entries, count).astype(np.int32),
+        "nearest": np.zeros(count, np.int32),
+        "second": np.zeros(count, np.int32),
+    }
+    outputs = ("labels", "nearest", "second")
+    return Call("nearest_blocks", codebook.nearest_blocks, arguments, outputs)
+
+
 def qoa_encode(random: np.random.Generator) -> Call:
     # Seldom more than a frame, because the reference is slow.
     count = int(
@@ -180,6 +195,7 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "cluster_patches": cluster,
     "strip_patches": strips,
     "add_columns": add_columns,
+    "nearest_blocks": nearest_blocks,
     "qoa_encode": qoa_encode,
     "simplify": simplify,
 }

@@ -22,6 +22,7 @@ FREE_AXES = {
     ("dither", "palette", 0),
     ("add_columns", "owners", 1),
     ("add_columns", "sums", 0),
+    ("nearest_blocks", "centers", 0),
     ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
@@ -251,9 +252,17 @@ def test_a_palette_of_no_known_size_is_refused(rows, channels):
     assert_refused(call, "palette", np.zeros((rows, channels), np.uint8), ValueError)
 
 
+@pytest.mark.parametrize("rows", [0, 257])
+def test_a_codebook_of_no_entry_or_too_many_is_refused(rows):
+    call = a_call("nearest_blocks")
+    centers = np.zeros((rows, 16), np.uint8)
+    message = assert_refused(call, "centers", centers, ValueError)
+    assert message == f"centers: length {rows}, expected 1 to 256"
+
+
 def limit_of(call: Call, argument: str) -> int:
     """Say how many rows the indices of an argument may name."""
-    rows = {"triangles": "place", "place": "places", "owners": "sums"}
+    rows = {"triangles": "place", "place": "places", "owners": "sums", "labels": "centers"}
     if call.kernel == "cluster_patches":
         return int(call.arguments["vertex_count"])
     return len(call.arguments[rows[argument]])
@@ -268,6 +277,7 @@ def limit_of(call: Call, argument: str) -> int:
         ("simplify", "triangles"),
         ("simplify", "place"),
         ("add_columns", "owners"),
+        ("nearest_blocks", "labels"),
     ],
 )
 def test_an_index_out_of_range_is_refused(name, argument, value, at):

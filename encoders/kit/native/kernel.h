@@ -32,6 +32,7 @@
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \
+    KERNEL(nearest_blocks, "Find the two nearest entries of a codebook for blocks of 16 bytes.")  \
     KERNEL(qoa_encode, "Encode 16-bit samples as QOA slices, and the state before each frame.")   \
     KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")
 

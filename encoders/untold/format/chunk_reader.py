@@ -6,17 +6,18 @@ short as alignment allows, and nothing follows the last payload.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from encoders.kit.error import EncodeError
 from encoders.untold.format.chunk import COMPRESSIBLE, MAX_RATIO, Chunk
 from encoders.untold.format.layout import (
     ALIGNMENT,
+    BULK_CHUNKS,
     CHUNK,
     CHUNKS,
+    GEOMETRY_CHUNKS,
     HEADER_SIZE,
     LZ4,
-    RECORD_CHUNKS,
     UNCOMPRESSED,
     ZSTD,
 )
@@ -25,8 +26,10 @@ from encoders.untold.format.zstd import decompress_zstd
 COMPRESSIONS = {UNCOMPRESSED: "none", LZ4: "lz4", ZSTD: "zstd"}
 
 
-def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
-    """Decode the chunk table and find the payloads; each of the seven must be there once."""
+def unpack_chunks(
+    data: bytes, count: int, name: str, required: Sequence[int] = GEOMETRY_CHUNKS
+) -> dict[int, Chunk]:
+    """Decode the chunk table and find the payloads; each required one must be there once."""
     columns = CHUNK.unpack(data, count, HEADER_SIZE, name)
     rows = [{key: int(values[row]) for key, values in columns.items()} for row in range(count)]
     found: dict[int, Chunk] = {}
@@ -39,7 +42,7 @@ def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
             raise EncodeError("a chunk is there twice", facts)
         found[chunk.chunk_type] = chunk
         spans.append((row["file_offset"], row["file_offset"] + row["compressed_size"]))
-    missing = [text for chunk_type, text in CHUNKS.items() if chunk_type not in found]
+    missing = [CHUNKS[chunk_type] for chunk_type in required if chunk_type not in found]
     if missing:
         facts = {"file": name, "missing": ", ".join(missing)}
         raise EncodeError("a required chunk is missing", facts)
@@ -50,9 +53,9 @@ def unpack_chunks(data: bytes, count: int, name: str) -> dict[int, Chunk]:
 def _unpack_entry(data: bytes, row: dict[str, int], name: str) -> Chunk:
     chunk_type, compression = row["chunk_type"], row["compression_type"]
     facts: dict[str, object] = {"file": name, "chunk": CHUNKS.get(chunk_type, chunk_type)}
-    # The first loaders reject unknown types, so a file with others does not load everywhere.
+    # The loader ignores unknown types, but nothing here writes them.
     if chunk_type not in CHUNKS:
-        raise EncodeError("unknown chunk type", {**facts, "allowed": "1 to 7"})
+        raise EncodeError("unknown chunk type", {**facts, "allowed": "1 to 17, 19, 20"})
     if compression not in COMPRESSIONS:
         raise EncodeError("unknown compression type", {**facts, "found": compression})
     if compression and chunk_type not in COMPRESSIBLE:
@@ -76,7 +79,7 @@ def _check_sizes(row: dict[str, int], facts: dict[str, object]) -> None:
         raise EncodeError("an uncompressed chunk has two sizes", sizes)
     if row["compression_type"] != UNCOMPRESSED and not size < full <= MAX_RATIO * size:
         raise EncodeError("a compressed chunk has a size that compression does not give", sizes)
-    if row["chunk_type"] not in RECORD_CHUNKS and row["element_count"]:
+    if row["chunk_type"] in BULK_CHUNKS and row["element_count"]:
         found = {**facts, "element count": row["element_count"], "allowed": 0}
         raise EncodeError("a chunk without records has a count of them", found)
 

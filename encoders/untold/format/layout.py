@@ -1,7 +1,8 @@
 """The tables and constants of `.untold` files, in the specification's order and words.
 
 Everything is little-endian and packed. Each version of a record has its own table. Reserved words
-must be zero, except for the two of a material, which later engines gave a meaning.
+must be zero, except for the two of a material, which later engines gave a meaning. The engine's own
+document states other sizes for rigs and clips than its loader reads; these are the loader's.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ VERSIONS = (1, 2, 3, 4)
 # The engine batches no tile with more vertices than this.
 VERTEX_LIMIT = 160_000
 
-TILE, LOD, HLOD, SHARED = 1, 2, 3, 4
-FILE_TYPES = {TILE: "tile", LOD: "lod", HLOD: "hlod", SHARED: "shared"}
+TILE, LOD, HLOD, SHARED, ANIMATION = 1, 2, 3, 4, 5
+FILE_TYPES = {TILE: "tile", LOD: "lod", HLOD: "hlod", SHARED: "shared", ANIMATION: "animation"}
 
 STRING_TABLE, ENTITY_TABLE, MESH_TABLE, MATERIAL_TABLE, TEXTURE_TABLE = 1, 2, 3, 4, 5
 VERTEX_DATA, INDEX_DATA = 6, 7
+SKELETON_TABLE, SKELETON_JOINT_TABLE, SKIN_TABLE, SKIN_JOINT_MAPPING_TABLE = 8, 9, 10, 11
+ANIMATION_CLIP_TABLE, ANIMATION_CHANNEL_TABLE = 12, 13
+TRANSLATION_KEYFRAME_TABLE, ROTATION_KEYFRAME_TABLE = 14, 15
+JOINT_INDEX_DATA, JOINT_WEIGHT_DATA = 16, 17
+LIGHT_TABLE, CAMERA_TABLE = 19, 20
 CHUNKS = {
     STRING_TABLE: "STRING_TABLE",
     ENTITY_TABLE: "ENTITY_TABLE",
@@ -33,8 +39,38 @@ CHUNKS = {
     TEXTURE_TABLE: "TEXTURE_TABLE",
     VERTEX_DATA: "VERTEX_DATA",
     INDEX_DATA: "INDEX_DATA",
+    SKELETON_TABLE: "SKELETON_TABLE",
+    SKELETON_JOINT_TABLE: "SKELETON_JOINT_TABLE",
+    SKIN_TABLE: "SKIN_TABLE",
+    SKIN_JOINT_MAPPING_TABLE: "SKIN_JOINT_MAPPING_TABLE",
+    ANIMATION_CLIP_TABLE: "ANIMATION_CLIP_TABLE",
+    ANIMATION_CHANNEL_TABLE: "ANIMATION_CHANNEL_TABLE",
+    TRANSLATION_KEYFRAME_TABLE: "TRANSLATION_KEYFRAME_TABLE",
+    ROTATION_KEYFRAME_TABLE: "ROTATION_KEYFRAME_TABLE",
+    JOINT_INDEX_DATA: "JOINT_INDEX_DATA",
+    JOINT_WEIGHT_DATA: "JOINT_WEIGHT_DATA",
+    LIGHT_TABLE: "LIGHT_TABLE",
+    CAMERA_TABLE: "CAMERA_TABLE",
 }
-RECORD_CHUNKS = (ENTITY_TABLE, MESH_TABLE, MATERIAL_TABLE, TEXTURE_TABLE)
+# The chunks that must be there even where they are empty.
+GEOMETRY_CHUNKS = (
+    STRING_TABLE,
+    ENTITY_TABLE,
+    MESH_TABLE,
+    MATERIAL_TABLE,
+    TEXTURE_TABLE,
+    VERTEX_DATA,
+    INDEX_DATA,
+)
+CLIP_CHUNKS = (
+    STRING_TABLE,
+    ANIMATION_CLIP_TABLE,
+    ANIMATION_CHANNEL_TABLE,
+    TRANSLATION_KEYFRAME_TABLE,
+    ROTATION_KEYFRAME_TABLE,
+)
+# The chunks of bytes; all others are tables, whose records are counted.
+BULK_CHUNKS = (STRING_TABLE, VERTEX_DATA, INDEX_DATA, JOINT_INDEX_DATA, JOINT_WEIGHT_DATA)
 
 UNCOMPRESSED, LZ4, ZSTD = 0, 1, 2
 UINT16, UINT32 = 1, 2
@@ -57,6 +93,10 @@ TEXTURE_FORMATS = {
 IMAGE_FILE, ASTC_4X4, ASTC_6X6 = 0, 4, 6
 SRGB, NORMAL_MAP, EMISSIVE, OCCLUSION = 0x01, 0x02, 0x40, 0x80
 
+DIRECTIONAL, POINT, SPOT, AREA = 1, 2, 3, 4
+LIGHT_TYPES = {DIRECTIONAL: "directional", POINT: "point", SPOT: "spot", AREA: "area"}
+CASTS_SHADOW, RADIOMETRIC, CUSTOM_DISTANCE = 0x01, 0x02, 0x04
+
 ALPHA_MODES = ("opaque", "mask", "blend")
 # The textures of a material record, in its order.
 SLOTS = ("base_color", "normal", "metallic", "roughness", "emissive", "occlusion")
@@ -65,7 +105,7 @@ SLOTS = ("base_color", "normal", "metallic", "roughness", "emissive", "occlusion
 HEADER = Layout("FileHeader", 204,
     Row(0x00, "magic",             magic(MAGIC)),
     Row(0x08, "format_version",    U32),
-    Row(0x0C, "file_type",         U32,               "tile 1, lod 2, hlod 3, shared 4"),
+    Row(0x0C, "file_type",         U32,               "tile 1, lod 2, hlod 3, shared 4, clips 5"),
     Row(0x10, "flags",             Const(U32, 0)),
     Row(0x14, "header_size",       Const(U32, 204)),
     Row(0x18, "chunk_count",       U32),
@@ -191,6 +231,102 @@ INDEX_16 = Layout("index, uint16", 2,
 )
 INDEX_32 = Layout("index, uint32", 4,
     Row(0x00, "index", U32),
+)
+SKELETON = Layout("skeleton record", 24,
+    Row(0x00, "entity_id",                U32),
+    Row(0x04, "name_offset",              U32),
+    Row(0x08, "first_joint_record_index", U32),
+    Row(0x0C, "joint_record_count",       U32),
+    Row(0x10, "_reserved0",               U32[2]),
+)
+JOINT = Layout("skeleton joint record", 144,
+    Row(0x00, "parent_joint_index", U32,     "within this skeleton; 0xFFFFFFFF: root"),
+    Row(0x04, "joint_path_offset",  U32,     "as in /Hips/Spine; clips find joints by it"),
+    Row(0x08, "_flags",             U32,     "no bit is defined"),
+    Row(0x0C, "_reserved0",         U32),
+    Row(0x10, "bind_transform",     F32[16], "column-major, in the skeleton's space, not inverted"),
+    Row(0x50, "rest_transform",     F32[16], "column-major, relative to the parent"),
+)
+SKIN = Layout("skin record", 48,
+    Row(0x00, "entity_id",                 U32),
+    Row(0x04, "mesh_record_index",         U32),
+    Row(0x08, "skeleton_entity_id",        U32),
+    Row(0x0C, "joint_count",               U32),
+    Row(0x10, "first_joint_mapping_index", U32),
+    Row(0x14, "vertex_count",              U32),
+    Row(0x18, "joint_index_data_offset",   U64, "from the start of JOINT_INDEX_DATA"),
+    Row(0x20, "joint_weight_data_offset",  U64, "from the start of JOINT_WEIGHT_DATA"),
+    Row(0x28, "_reserved0",                U32[2]),
+)
+JOINT_MAPPING = Layout("skin joint mapping", 4,
+    Row(0x00, "skeleton_joint_index", U32),
+)
+JOINT_INDICES = Layout("joint indices of a vertex", 8,
+    Row(0x00, "slot", U16[4],                "numbers in the skin's mapping"),
+)
+JOINT_WEIGHTS = Layout("joint weights of a vertex", 16,
+    Row(0x00, "weight", F32[4],              "their sum is 1"),
+)
+CLIP = Layout("animation clip record", 28,
+    Row(0x00, "name_offset",                U32),
+    Row(0x04, "duration",                   F32, "seconds"),
+    Row(0x08, "first_channel_record_index", U32),
+    Row(0x0C, "channel_record_count",       U32),
+    Row(0x10, "_flags",                     U32, "no bit is defined"),
+    Row(0x14, "_reserved0",                 U32[2]),
+)
+CHANNEL = Layout("animation channel record", 28,
+    Row(0x00, "joint_path_offset",                U32),
+    Row(0x04, "first_translation_keyframe_index", U32),
+    Row(0x08, "translation_keyframe_count",       U32),
+    Row(0x0C, "first_rotation_keyframe_index",    U32),
+    Row(0x10, "rotation_keyframe_count",          U32),
+    Row(0x14, "_flags",                           U32, "no bit is defined"),
+    Row(0x18, "_reserved0",                       U32),
+)
+TRANSLATION_KEYFRAME = Layout("translation keyframe", 20,
+    Row(0x00, "time",       F32,             "seconds"),
+    Row(0x04, "value",      F32[3]),
+    Row(0x10, "_reserved0", U32),
+)
+ROTATION_KEYFRAME = Layout("rotation keyframe", 20,
+    Row(0x00, "time",  F32,                  "seconds"),
+    Row(0x04, "value", F32[4],               "unit quaternion x, y, z, w"),
+)
+LIGHT = Layout("light record", 176,
+    Row(0x00, "entity_id",       U32),
+    Row(0x04, "name_offset",     U32),
+    Row(0x08, "light_type",      U32,        "directional 1, point 2, spot 3, area 4"),
+    Row(0x0C, "flags",           U32,        "casts shadow 1, radiometric 2, custom distance 4"),
+    Row(0x10, "color",           F32[3],     "linear"),
+    Row(0x1C, "intensity",       F32,        "watts; directional: watts a square metre"),
+    Row(0x20, "position",        F32[3]),
+    Row(0x2C, "radius",          F32,        "of the source, in metres"),
+    Row(0x30, "direction",       F32[3]),
+    Row(0x3C, "falloff",         F32,        "range in metres; 0: none"),
+    Row(0x40, "right",           F32[3]),
+    Row(0x4C, "inner_cone",      F32,        "half angle in degrees"),
+    Row(0x50, "up",              F32[3]),
+    Row(0x5C, "outer_cone",      F32,        "half angle in degrees"),
+    Row(0x60, "area_size",       F32[2],     "of area lights"),
+    Row(0x68, "source_power",    F32,        "as intensity"),
+    Row(0x6C, "source_exposure", F32),
+    Row(0x70, "local_transform", F32[16],    "column-major"),
+)
+CAMERA = Layout("camera record", 144,
+    Row(0x00, "entity_id",       U32),
+    Row(0x04, "name_offset",     U32),
+    Row(0x08, "_flags",          U32),
+    Row(0x0C, "_reserved0",      U32),
+    Row(0x10, "position",        F32[3]),
+    Row(0x1C, "fov_y_degrees",   F32),
+    Row(0x20, "forward",         F32[3]),
+    Row(0x2C, "near_clip",       F32,        "metres"),
+    Row(0x30, "up",              F32[3]),
+    Row(0x3C, "far_clip",        F32,        "metres"),
+    Row(0x40, "right",           F32[3]),
+    Row(0x4C, "aspect_ratio",    F32,        "width to height"),
+    Row(0x50, "local_transform", F32[16],    "column-major"),
 )
 # fmt: on
 

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.layout.table import Layout
 from encoders.untold.format.chunk import Chunk, content_hash
-from encoders.untold.format.chunk_reader import chunk_data, unpack_chunks
+from encoders.untold.format.chunk_reader import unpack_chunks
 from encoders.untold.format.layout import (
-    CHUNKS,
+    ANIMATION,
+    CLIP_CHUNKS,
     COUNTS,
     ENTITY,
     ENTITY_TABLE,
     FILE_TYPES,
+    GEOMETRY_CHUNKS,
     HEADER,
     INDEX_DATA,
     INDICES,
@@ -35,7 +36,9 @@ from encoders.untold.format.layout import (
     VERSIONS,
     VERTEX_DATA,
 )
-from encoders.untold.format.string_table import string_at
+from encoders.untold.format.light import read_cameras, read_lights
+from encoders.untold.format.record import Strings, Tables
+from encoders.untold.format.rig_reader import read_clips, read_skeletons, read_skins
 from encoders.untold.format.untold_file import (
     IDENTITY,
     EntityRecord,
@@ -50,24 +53,30 @@ from encoders.untold.format.validate import validate_file, validate_mesh_record
 def unpack_untold(data: bytes, name: str) -> UntoldFile:
     """Decode a file; refuse one that a loader would refuse, misread or crash on."""
     header = _unpack_header(data, name)
-    chunks = unpack_chunks(data, header["chunk_count"], name)
+    is_animation = header["file_type"] == ANIMATION
+    required = CLIP_CHUNKS if is_animation else GEOMETRY_CHUNKS
+    chunks = unpack_chunks(data, header["chunk_count"], name, required)
     expected = content_hash({number: chunk.stored for number, chunk in chunks.items()})
     # A hash of zeros switches the check off in the loader, so it is accepted here as well.
     if header["content_hash"].tobytes() not in (expected, bytes(32)):
         raise EncodeError("the content does not have the hash that the header says", {"file": name})
-    # The loader believes the chunk table and ignores the counts of the header.
-    for field, chunk_type in COUNTS.items():
-        if header[field] != chunks[chunk_type].element_count:
-            facts = {"file": name, "field": field, "found": header[field]}
-            count = chunks[chunk_type].element_count
-            raise EncodeError("header and chunk table differ", {**facts, "chunk table": count})
-    file = _unpack_file(header, {key: _Table(one, name) for key, one in chunks.items()}, name)
+    _check_counts(header, chunks, name)
+    file = _unpack_file(header, Tables(chunks, name), name)
     validate_file(file, name)
     if not np.array_equal(header["world_bounds"], file.world_bounds):
         facts = {"file": name, "found": header["world_bounds"].tolist()}
         allowed = file.world_bounds.tolist()
         raise EncodeError("the bounds are not those of the entities", {**facts, "allowed": allowed})
     return file
+
+
+def _check_counts(header: dict[str, Any], chunks: dict[int, Chunk], name: str) -> None:
+    # The loader believes the chunk table and ignores the counts of the header.
+    for field, chunk_type in COUNTS.items():
+        count = chunks[chunk_type].element_count if chunk_type in chunks else 0
+        if header[field] != count:
+            facts = {"file": name, "field": field, "found": header[field]}
+            raise EncodeError("header and chunk table differ", {**facts, "chunk table": count})
 
 
 def _unpack_header(data: bytes, name: str) -> dict[str, Any]:
@@ -85,33 +94,8 @@ def _unpack_header(data: bytes, name: str) -> dict[str, Any]:
     return header
 
 
-class _Table:
-    """The payload of a chunk and the number of records that it should hold."""
-
-    def __init__(self, chunk: Chunk, name: str) -> None:
-        self.data = chunk_data(chunk, name)
-        self.chunk, self.name = chunk, name
-
-    def rows(self, layout: Layout) -> list[dict[str, Any]]:
-        """Return the records as mappings; they must fill the chunk exactly."""
-        count = self.chunk.element_count
-        if len(self.data) != count * layout.size:
-            facts = {"file": self.name, "chunk": CHUNKS[self.chunk.chunk_type]}
-            sizes = {"bytes": len(self.data), "needed": f"{count} x {layout.size}"}
-            raise EncodeError("a table does not hold the records that it says", {**facts, **sizes})
-        columns = layout.unpack(self.data, count, 0, self.name)
-        return [
-            {key: _plain(values[row]) for key, values in columns.items()} for row in range(count)
-        ]
-
-
-# Records are handed on as Python numbers; only vectors stay arrays.
-def _plain(value: Any) -> Any:
-    return value if getattr(value, "ndim", 0) else value.item()
-
-
-def _unpack_file(header: dict[str, Any], tables: dict[int, _Table], name: str) -> UntoldFile:
-    strings = _Strings(tables[STRING_TABLE].data, name)
+def _unpack_file(header: dict[str, Any], tables: Tables, name: str) -> UntoldFile:
+    strings = Strings(tables[STRING_TABLE].data, name)
     version = header["format_version"]
     materials = tables[MATERIAL_TABLE].rows(MATERIALS[version])
     meshes = tables[MESH_TABLE].rows(MESH)
@@ -128,6 +112,11 @@ def _unpack_file(header: dict[str, Any], tables: dict[int, _Table], name: str) -
         materials=tuple(_material(one, strings) for one in materials),
         textures=tuple(_texture(one, strings) for one in tables[TEXTURE_TABLE].rows(TEXTURE)),
         version=version,
+        skeletons=read_skeletons(tables, strings),
+        skins=read_skins(tables),
+        clips=read_clips(tables, strings),
+        lights=read_lights(tables, strings),
+        cameras=read_cameras(tables, strings),
     )
 
 
@@ -143,20 +132,7 @@ def _check_covered(meshes: list[dict[str, Any]], kind: str, data: bytes, name: s
         end = start + size
 
 
-class _Strings:
-    """The string table, for looking up the names of records."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        if data and not data.endswith(b"\0"):
-            raise EncodeError("the string table has no end", {"file": name})
-        self.data, self.name = data, name
-
-    def at(self, row: dict[str, Any], field: str) -> str | None:
-        """Return the string that a field of a record refers to."""
-        return string_at(self.data, row[field], self.name, field)
-
-
-def _entity(row: dict[str, Any], strings: _Strings) -> EntityRecord:
+def _entity(row: dict[str, Any], strings: Strings) -> EntityRecord:
     return EntityRecord(
         entity_id=row["entity_id"],
         name=strings.at(row, "name_offset"),
@@ -169,7 +145,7 @@ def _entity(row: dict[str, Any], strings: _Strings) -> EntityRecord:
     )
 
 
-def _mesh(row: dict[str, Any], strings: _Strings, vertices: bytes, indices: bytes) -> MeshRecord:
+def _mesh(row: dict[str, Any], strings: Strings, vertices: bytes, indices: bytes) -> MeshRecord:
     start = row["vertex_data_offset"]
     layout = INDICES[row["index_type"]]
     found = layout.unpack(indices, row["index_count"], row["index_data_offset"])["index"]
@@ -183,7 +159,7 @@ def _mesh(row: dict[str, Any], strings: _Strings, vertices: bytes, indices: byte
     )
 
 
-def _material(row: dict[str, Any], strings: _Strings) -> MaterialRecord:
+def _material(row: dict[str, Any], strings: Strings) -> MaterialRecord:
     red, green, blue, alpha = row["base_color_factor"].tolist()
     glow_red, glow_green, glow_blue = row["emissive_factor"].tolist()
     # Later engines read channel selectors and a transmission factor here.
@@ -205,7 +181,7 @@ def _material(row: dict[str, Any], strings: _Strings) -> MaterialRecord:
     )
 
 
-def _texture(row: dict[str, Any], strings: _Strings) -> TextureReference:
+def _texture(row: dict[str, Any], strings: Strings) -> TextureReference:
     return TextureReference(
         name=strings.at(row, "name_offset"),
         uri=strings.at(row, "uri_offset"),

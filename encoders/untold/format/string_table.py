@@ -50,7 +50,21 @@ def collect_strings(file: UntoldFile) -> StringTable:
     for texture in file.textures:
         table.offset(texture.name)
         table.offset(texture.uri)
+    _add_rig(table, file)
     return table
+
+
+def _add_rig(table: StringTable, file: UntoldFile) -> None:
+    for skeleton in file.skeletons:
+        table.offset(skeleton.name)
+        for joint in skeleton.joints:
+            table.offset(joint.path)
+    for name in [one.name for one in file.lights] + [one.name for one in file.cameras]:
+        table.offset(name)
+    for clip in file.clips:
+        for channel in clip.channels:
+            table.offset(channel.path)
+        table.offset(clip.name)
 
 
 def _add_material(table: StringTable, file: UntoldFile, number: int) -> None:

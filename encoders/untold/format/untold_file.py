@@ -19,6 +19,8 @@ from encoders.untold.format.layout import (
     UINT32,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light_record import CameraRecord, LightRecord
+from encoders.untold.format.rig_record import ClipRecord, SkeletonRecord, SkinRecord
 
 Floats = npt.NDArray[np.float32]
 Triangles = npt.NDArray[np.uint32]
@@ -107,6 +109,11 @@ class UntoldFile:
     materials: tuple[MaterialRecord, ...] = ()
     textures: tuple[TextureReference, ...] = ()
     version: int = 1
+    skeletons: tuple[SkeletonRecord, ...] = ()
+    skins: tuple[SkinRecord, ...] = ()
+    clips: tuple[ClipRecord, ...] = ()
+    lights: tuple[LightRecord, ...] = ()
+    cameras: tuple[CameraRecord, ...] = ()
 
     @property
     def world_bounds(self) -> Floats:

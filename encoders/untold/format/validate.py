@@ -13,6 +13,7 @@ import numpy as np
 from encoders.kit.error import EncodeError
 from encoders.untold.format.layout import (
     ALPHA_MODES,
+    ANIMATION,
     INDEX_SIZES,
     NONE,
     SLOTS,
@@ -22,6 +23,8 @@ from encoders.untold.format.layout import (
     VERTEX,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light import validate_lights
+from encoders.untold.format.rig_validate import validate_clips, validate_skeletons, validate_skins
 from encoders.untold.format.untold_file import (
     EntityRecord,
     Floats,
@@ -74,6 +77,10 @@ def _check_data_range(
 
 def validate_file(file: UntoldFile, name: str) -> None:
     """Refuse a file with dangling references, or with values that no renderer can use."""
+    validate_clips(file.clips, name)
+    if file.file_type == ANIMATION:
+        _check_clips_only(file, name)
+        return
     # The loader rejects a file without entities.
     if not file.entities:
         raise EncodeError("there is no entity", {"file": name})
@@ -83,12 +90,24 @@ def validate_file(file: UntoldFile, name: str) -> None:
     for number, material in enumerate(file.materials):
         _check_material(material, len(file.textures), {"file": name, "material": number})
     ids = {entity.entity_id for entity in file.entities}
+    validate_lights(file.lights, file.cameras, ids, name)
+    validate_skeletons(file.skeletons, ids, name)
+    validate_skins(file.skins, file.skeletons, file.meshes, name)
+    skinned = {skin.mesh for skin in file.skins}
     for number, mesh in enumerate(file.meshes):
         facts: dict[str, object] = {"file": name, "mesh": number}
         _check_index(mesh.material, len(file.materials), "material_index", facts)
         if mesh.entity_id not in ids:
             raise EncodeError("a mesh belongs to no entity", {**facts, "found": mesh.entity_id})
-        _check_mesh(mesh, facts)
+        _check_mesh(mesh, facts, is_skinned=number in skinned)
+
+
+def _check_clips_only(file: UntoldFile, name: str) -> None:
+    others = (file.entities, file.meshes, file.skeletons, file.skins, file.lights, file.cameras)
+    if any(others):
+        raise EncodeError("an animation file holds more than clips", {"file": name})
+    if not file.clips:
+        raise EncodeError("there is no clip", {"file": name})
 
 
 def _check_index(index: int, count: int, field: str, facts: dict[str, object]) -> None:
@@ -178,7 +197,7 @@ def _check_material(material: MaterialRecord, textures: int, facts: dict[str, ob
     _check_index(int(height), textures, "height texture", facts)
 
 
-def _check_mesh(mesh: MeshRecord, facts: dict[str, object]) -> None:
+def _check_mesh(mesh: MeshRecord, facts: dict[str, object], *, is_skinned: bool) -> None:
     _check_box(mesh.bounds, "local_bounds", facts)
     if len(mesh.indices) % 3:
         raise EncodeError("indices are no triangles", {**facts, "indices": len(mesh.indices)})
@@ -191,7 +210,9 @@ def _check_mesh(mesh: MeshRecord, facts: dict[str, object]) -> None:
         raise EncodeError("an index leads to no vertex", {**facts, **wrong})
     columns = VERTEX.unpack(mesh.vertices, mesh.vertex_count, 0, str(facts["file"]))
     box = np.stack([columns["position"].min(axis=0), columns["position"].max(axis=0)])
-    if not np.array_equal(box, mesh.bounds):
+    # Bounds of a skin also hold what its joints do to it; the engine does not widen them.
+    is_inside = (box[0] >= mesh.bounds[0]).all() and (box[1] <= mesh.bounds[1]).all()
+    if not (is_inside if is_skinned else np.array_equal(box, mesh.bounds)):
         wrong = {"found": mesh.bounds.tolist(), "allowed": box.tolist()}
         raise EncodeError("the bounds are not those of the vertices", {**facts, **wrong})
     # 01 is +1 and 11 is -1; the other two values of the field are not defined.

@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.untold.format.chunk import Chunk, Compressor, content_hash, pack_chunks, store_chunk
 from encoders.untold.format.layout import (
+    ANIMATION,
     COUNTS,
     ENTITY,
     ENTITY_TABLE,
@@ -22,6 +23,14 @@ from encoders.untold.format.layout import (
     VERTEX_DATA,
     VERTEX_SIZE,
 )
+from encoders.untold.format.light import pack_cameras, pack_lights
+from encoders.untold.format.rig_writer import (
+    Payloads,
+    pack_clips,
+    pack_influences,
+    pack_skeletons,
+    pack_skins,
+)
 from encoders.untold.format.string_table import StringTable, collect_strings
 from encoders.untold.format.untold_file import IDENTITY, UntoldFile
 from encoders.untold.format.validate import validate_file
@@ -34,21 +43,39 @@ def pack_untold(file: UntoldFile, name: str, compressor: Compressor | None = Non
     """Encode a file; refuse one that a loader could not use."""
     validate_file(file, name)
     strings = collect_strings(file)
+    payloads = _pack_payloads(file, strings)
+    chunks = [
+        store_chunk(chunk_type, *payload, compressor) for chunk_type, payload in payloads.items()
+    ]
+    return _pack_header(file, chunks) + pack_chunks(chunks)
+
+
+def _pack_payloads(file: UntoldFile, strings: StringTable) -> Payloads:
+    """Encode the chunks in the order of the engine's exporter.
+
+    Chunks that are required are there even where they are empty. A file without a rig has the
+    seven that every loader knows.
+    """
+    clips = pack_clips(file.clips, strings)
+    if file.file_type == ANIMATION:
+        return {STRING_TABLE: (strings.data, 0), **clips}
     meshes, vertex_data, index_data = _pack_meshes(file, strings)
-    # All seven chunks are required, even where they are empty; this is the recommended order.
-    payloads = {
+    has_rig = bool(file.skeletons or file.skins)
+    rig = {**pack_skeletons(file.skeletons, strings), **pack_skins(file.skins)}
+    return {
         STRING_TABLE: (strings.data, 0),
         ENTITY_TABLE: (_pack_entities(file, strings), len(file.entities)),
         MESH_TABLE: (meshes, len(file.meshes)),
         MATERIAL_TABLE: (_pack_materials(file, strings), len(file.materials)),
         TEXTURE_TABLE: (_pack_textures(file, strings), len(file.textures)),
+        **(rig if has_rig else {}),
+        **(clips if file.clips else {}),
+        **pack_lights(file.lights, strings),
+        **pack_cameras(file.cameras, strings),
         VERTEX_DATA: (vertex_data, 0),
         INDEX_DATA: (index_data, 0),
+        **(pack_influences(file.skins) if has_rig else {}),
     }
-    chunks = [
-        store_chunk(chunk_type, *payload, compressor) for chunk_type, payload in payloads.items()
-    ]
-    return _pack_header(file, chunks) + pack_chunks(chunks)
 
 
 def _pack_header(file: UntoldFile, chunks: list[Chunk]) -> bytes:
@@ -58,7 +85,7 @@ def _pack_header(file: UntoldFile, chunks: list[Chunk]) -> bytes:
             "format_version": file.version,
             "file_type": file.file_type,
             "chunk_count": len(chunks),
-            **{field: counts[chunk_type] for field, chunk_type in COUNTS.items()},
+            **{field: counts.get(chunk_type, 0) for field, chunk_type in COUNTS.items()},
             "world_bounds": file.world_bounds,
             "root_transform": IDENTITY,
             "content_hash": content_hash({chunk.chunk_type: chunk.stored for chunk in chunks}),

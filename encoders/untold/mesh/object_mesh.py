@@ -30,7 +30,8 @@ Numbers = npt.NDArray[np.intp]
 class ObjectMesh:
     """The triangles of one object that have one material; -1 is none.
 
-    `vertices` are the columns of a TileMesh; `component` is missing until it is added.
+    `vertices` are the columns of a TileMesh; `component` is missing until it is added. `joints`
+    and `weights` have no rows where the model has no skins.
     """
 
     key: str
@@ -38,6 +39,8 @@ class ObjectMesh:
     material: int
     vertices: dict[str, Floats]
     triangles: Triangles
+    joints: npt.NDArray[np.uint16]
+    weights: Floats
 
     def tile_mesh(self, material: int) -> TileMesh:
         """Return the whole, uncut mesh with a material number of the plan."""
@@ -97,6 +100,7 @@ def _split(mesh: Mesh, parts: list[Part]) -> list[ObjectMesh]:
     welded = weld(mesh, across_parts=False)
     triangle = welded.corners // 3
     columns = _columns(mesh, welded.corners, mesh.material[triangle])
+    joints, weights = _influences(mesh, welded.corners)
     numbers = np.arange(len(parts) + 1)
     vertex_ends = np.searchsorted(mesh.part[triangle], numbers)
     triangle_ends = np.searchsorted(mesh.part, numbers)
@@ -111,8 +115,16 @@ def _split(mesh: Mesh, parts: list[Part]) -> list[ObjectMesh]:
         corners = welded.indices[low:high] - np.int32(start)
         material = int(mesh.material[low])
         part = parts[number]
-        meshes.append(ObjectMesh(_key(part), _name(part), material, vertices, corners))
+        held = (joints[start:end], weights[start:end])
+        meshes.append(ObjectMesh(_key(part), _name(part), material, vertices, corners, *held))
     return meshes
+
+
+def _influences(mesh: Mesh, corners: Numbers) -> tuple[npt.NDArray[np.uint16], Floats]:
+    """Return joints and weights of the vertices that `corners` name; no rows without skins."""
+    if mesh.joints is None or mesh.weights is None:
+        return np.zeros((0, 4), np.uint16), np.zeros((0, 4), np.float32)
+    return mesh.joints.at(corners), mesh.weights.at(corners)
 
 
 # The values of an attribute, and for which vertices the source gives them.

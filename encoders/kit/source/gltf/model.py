@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from encoders.kit.source.gltf.data.image import image_source, warn_of_wrong_type
 from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.document.node import scene_nodes
 from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.primitive import Primitive
 from encoders.kit.source.gltf.geometry.scene import PlacedPrimitive, place_primitives
 from encoders.kit.source.gltf.source import open_gltf
 from encoders.kit.source.gltf.world import join_primitives
@@ -33,12 +34,26 @@ def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: b
         bake(gltf, replace(one, matrix=taken[one.node]) if one.node in taken else one)
         for one in placed
     ]
+    if gltf.document.animations:
+        gltf.warn(grouped("ignored", "animations were ignored"))
+    return join_model(gltf, inputs, placed, baked, objects, with_materials=with_materials)
+
+
+def join_model(
+    gltf: Gltf,
+    inputs: Inputs,
+    placed: Sequence[PlacedPrimitive],
+    baked: Sequence[Primitive],
+    objects: Mapping[int, ModelObject],
+    *,
+    with_materials: bool = True,
+) -> Model:
+    """Put placed primitives, whose vertices are where they belong, into one model."""
+    source = gltf.name
     parts = tuple(Part(one.node_name, one.mesh_name, one.node) for one in placed)
     mesh = join_primitives(gltf, baked, parts)
     if not mesh.triangle_count:
         raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
-    if gltf.document.animations:
-        gltf.warn(grouped("ignored", "animations were ignored"))
     if with_materials:
         shown = {one.image for material in mesh.materials for one in material.textures.values()}
         warn_of_wrong_types(gltf, sorted(shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.data.instance_data import decode_instances
@@ -34,8 +34,13 @@ def decode_gltf(
     return _checked(gltf, with_materials)
 
 
-def open_gltf(inputs: Inputs, source: str, *, with_materials: bool = True) -> Gltf:
-    """Open the file among the inputs; these are called by their paths, `source` is its own."""
+def open_gltf(
+    inputs: Inputs, source: str, *, with_materials: bool = True, also_read: Collection[str] = ()
+) -> Gltf:
+    """Open the file among the inputs; these are called by their paths, `source` is its own.
+
+    `also_read` are extensions that the caller reads by itself, so that nothing is said of them.
+    """
     container = decode_container(inputs[source], source)
     document = decode_document(container.json, source)
     paths = _paths_beside(document, source)
@@ -44,7 +49,7 @@ def open_gltf(inputs: Inputs, source: str, *, with_materials: bool = True) -> Gl
     # A file that several URIs name counts once.
     beside = {path: len(inputs[path]) for path in paths.values() if path in inputs}
     gltf.set_size(len(inputs[source]) + sum(beside.values()))
-    return _checked(gltf, with_materials)
+    return _checked(gltf, with_materials, also_read)
 
 
 def _paths_beside(document: Document, source: str) -> dict[str, str]:
@@ -54,9 +59,11 @@ def _paths_beside(document: Document, source: str) -> dict[str, str]:
     return {uri: resolve_reference(source, uri) for uri in uris if uri and not is_data_uri(uri)}
 
 
-def _checked(gltf: Gltf, with_materials: bool) -> Gltf:
+def _checked(gltf: Gltf, with_materials: bool, also_read: Collection[str] = ()) -> Gltf:
     """Refuse extensions that cannot be left out, and give every instance a node."""
-    for warning in check_extensions(gltf.document, gltf.name, with_materials=with_materials):
+    for warning in check_extensions(
+        gltf.document, gltf.name, with_materials=with_materials, also_read=also_read
+    ):
         gltf.warn(warning)
     for index, node in enumerate(gltf.document.nodes):
         if node.skin is not None and INSTANCING in node.extensions:

@@ -7,6 +7,7 @@ a warning. How images are stored is not judged here, but when an image is opened
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -109,12 +110,15 @@ MATERIALS = "_materials_"
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
-def check_extensions(document: Document, name: str, *, with_materials: bool = True) -> list[str]:
+def check_extensions(
+    document: Document, name: str, *, with_materials: bool = True, also_read: Collection[str] = ()
+) -> list[str]:
     """Refuse required extensions that cannot be left out; return a warning for each that is.
 
-    Without materials, extensions of materials are nothing to refuse or to warn about.
+    Without materials, extensions of materials are nothing to refuse or to warn about. `also_read`
+    are extensions that the caller reads by itself.
     """
-    ignored = set(document.extensions_used) - KNOWN
+    ignored = set(document.extensions_used) - KNOWN - set(also_read)
     refused = set(document.extensions_required) - KNOWN - HARMLESS
     if not with_materials:
         ignored = {one for one in ignored if MATERIALS not in one}

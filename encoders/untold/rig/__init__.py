@@ -1,0 +1,1 @@
+"""Rigs of models: joints, what follows them, and clips that move them."""
