@@ -246,6 +246,32 @@ def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
     assert [format_seconds(one) for one in (4.4, 59, 3700)] == ["4 s", "59 s", "1 h 2 min"]
 
 
+def test_the_time_left_follows_the_pace_of_the_run_where_nodes_take_longer_than_was_expected():
+    now, left = 0.0, 10.0
+    running = Running(2, lambda: now)
+    running.expected_seconds = lambda: left
+    running.begin("toy:a")
+    assert running.time_left(9) == ", 10 s left"
+    now, left = 50.0, 5.0  # what was expected to take five seconds took fifty
+    assert running.time_left(5) == ", 42 s left"
+    now, left = 5.0, 5.0
+    assert running.time_left(5) == ", 5 s left"
+
+
+def test_a_task_that_waits_behind_others_does_not_run_yet():
+    now = 0.0
+    running = Running(1, lambda: now)
+    running.begin("slow")
+    running.begin("quick")
+    now = 6.0
+    assert running.slow() == [("slow", 6.0)]
+    running.end("slow")
+    now = 8.0
+    assert running.slow() == []
+    now = 11.0
+    assert running.slow() == [("quick", 5.0)]
+
+
 def test_a_log_of_many_nodes_does_not_name_each_unless_it_is_asked_for(game):
     for number in range(220):
         game.write(f"assets/{number:03}.txt", f"text {number}")
@@ -277,6 +303,12 @@ def test_warnings_that_differ_in_numbers_alone_are_one_line():
     assert group_warnings(warnings[:1]) == [f"toy:0: {texts[0]}"]
     assert group_warnings([Warned("toy:0", "x")] * 2) == ["x: 2 times in toy:0"]
     assert group_warnings([Warned("", "a 1"), Warned("", "a 2")]) == ["a 1", "a 2"]
+
+
+def test_warnings_that_differ_in_the_file_alone_are_one_line():
+    texts = ["assets/a/x.wav: 2 bytes were ignored", "assets/b-1/y.wav: 30 bytes were ignored"]
+    warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
+    assert group_warnings(warnings) == ["…: … bytes were ignored: 2 assets: toy:0, toy:1"]
 
 
 def test_failures_come_after_warnings_and_what_was_not_built(game):
