@@ -38,7 +38,12 @@ REGISTRY = "encoders.kit.source.registry"  # loads the readers of source formats
 DECLARATION = "target"  # the module of a target's folder that declares it
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Asking every installed distribution which modules it has takes long.
-DISTRIBUTIONS = {"PIL": "pillow", "astc_encoder": "astc-encoder-py", "pxr": "usd-core"}
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "astc_encoder": "astc-encoder-py",
+    "collada": "pycollada",
+    "pxr": "usd-core",
+}
 
 
 @dataclass(frozen=True, slots=True)

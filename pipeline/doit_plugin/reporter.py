@@ -199,7 +199,8 @@ class Reporter:
             sys.stderr.write(f"{error}\n")
         session = self.session
         unmet = session.unmet if session else {}
-        failed = [one for one in self.failures if _name(one) not in unmet]
+        # Sorted, because the order in which workers fail differs from run to run.
+        failed = sorted((one for one in self.failures if _name(one) not in unmet), key=_name)
         texts = [self._failure_text(failure) for failure in failed]
         strict = self._failed_for_warnings()
         if strict:
@@ -208,9 +209,9 @@ class Reporter:
             texts += strict_failure_texts(session.build if session else None, strict)
         for text in texts:
             self.stream.write(f"\n{self._in_red(text)}\n")
-        self._annotate(
-            [("error", text, _name(one)) for one, text in zip(failed, texts, strict=False)]
-        )
+        # Behind those of tasks are texts of several nodes, or of a manifest.
+        names = map(_name, failed)
+        self._annotate([("error", text, next(names, "")) for text in texts])
 
     def _annotate(self, found: Sequence[tuple[str, str, str]]) -> None:
         """Write lines that GitHub shows beside the files of nodes, where it reads the output."""

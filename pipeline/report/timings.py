@@ -49,7 +49,7 @@ def _needed(node: Node, makers: Mapping[str, str], tasks: Collection[str]) -> It
 
 
 def kind_of(node: Node) -> str:
-    """Return the kind of a node: its manifest and its encoder, or a suffix where that is unknown."""
+    """Return the kind of a node: its manifest and its encoder, else a suffix."""
     encoder = (node.get("key") or {}).get("encoder", "")
     if encoder:
         function = encoder.rpartition(":")[2].removeprefix("encode_").replace("_", " ")

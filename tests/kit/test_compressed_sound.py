@@ -99,6 +99,20 @@ def test_what_is_no_such_sound_is_told_what_it_looks_like(name: str) -> None:
         open_sound(FILES["c.flac" if name != "x.flac" else "a.ogg"], name)
 
 
+def test_sound_of_another_format_is_told_to_be_renamed() -> None:
+    with pytest.raises(EncodeError, match="the file is no MP3") as caught:
+        open_sound(written("FLAC"), "assets/x.mp3")
+    assert caught.value.hint == "Name it x.flac, or export the sound as MP3."
+
+
+def test_reason_of_a_damaged_sound_is_the_same_each_time() -> None:
+    data = written("OGG", "VORBIS")
+    with pytest.raises(EncodeError, match="the OGG is damaged") as caught:
+        open_sound(data[: len(data) // 40], "x.ogg")
+    assert "object at" not in str(caught.value)
+    assert caught.value.hint == "Export the sound again."
+
+
 def test_missing_package_is_named_with_its_extra() -> None:
     code = "import sys; sys.modules['soundfile'] = None\n"
     code += "from encoders.kit.source.sound import open_sound\nopen_sound(b'', 'a.mp3')"

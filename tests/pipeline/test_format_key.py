@@ -52,6 +52,13 @@ def table(encoder: str, *suffixes: str) -> set[str]:
     return set(Code(digest_once).table(encoder, suffixes))
 
 
+def test_the_parsers_below_trimesh_are_in_the_key() -> None:
+    encoder = f"{SOURCE}.conversion:encode_glb"
+    assert {"trimesh", "collada"} <= table(encoder, ".dae")
+    assert {"trimesh", "lxml", "networkx"} <= table(encoder, ".3mf")
+    assert "collada" not in table(encoder, ".ply")
+
+
 def picture(form: str) -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", (8, 8), (200, 100, 50)).save(stream, form)
@@ -237,7 +244,7 @@ def test_every_reader_that_is_loaded_is_in_the_key_of_the_node_it_is_loaded_for(
     sources |= {"h.bmp": picture("BMP"), "i.tga": picture("TGA"), "j.gif": picture("GIF")}
     sources |= {"k.tif": picture("TIFF"), "l.dds": picture("DDS")}
     sources |= {"m.psd": make_psd(np.zeros((3, 8, 8), np.uint8))}
-    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data(), "h.usda": usd_sign("")}
+    sources |= {"c.glb": quad().glb(), "d.fbx": sign("").data(), "s.usda": usd_sign("")}
     sources |= {f"n{name}": SOUNDS[name] for name in ("a.ogg", "c.flac", "e.mp3")}
     sources |= {f"q{k}{name}": data for k, (name, data) in enumerate(QUADS.items())}
     sources["wood grain.png"] = picture("PNG")

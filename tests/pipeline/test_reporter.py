@@ -385,6 +385,24 @@ def test_github_gets_an_annotation_for_failures_and_warnings(game, monkeypatch):
     assert "::error" not in game.doit().out
 
 
+def test_github_gets_an_annotation_for_warnings_that_are_failures(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("assets/b.txt", "lossy")
+    errors = [one for one in game.doit("--strict").out.splitlines() if one.startswith("::error")]
+    assert len(errors) == 1
+    assert "something was lost" in errors[0]
+
+
+def test_failures_are_sorted_by_task(game):
+    for name in "cab":
+        game.write(f"assets/{name}.txt", "boom")
+    # Longest first: the largest source would be told of first otherwise.
+    game.write("assets/b.txt", "boom" + " " * 4096)
+    out = game.doit().out
+    places = [out.index(f"toy:{name}  it went boom") for name in "abc"]
+    assert places == sorted(places)
+
+
 def test_a_phase_is_shown_on_a_terminal_and_cleared():
     stream, timeline = Terminal(), Timeline()
     PhaseLine(stream).watch(timeline)
