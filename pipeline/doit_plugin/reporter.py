@@ -270,7 +270,7 @@ class Reporter:
 
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):  # a task of the project's own has no event
-            return str(failure[1].get_msg())
+            return f"{failure[0]}  {failure[1].get_msg()}".rstrip("\n")
         from pipeline.report.summary import failure_text
 
         assert self.session is not None

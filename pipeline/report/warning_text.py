@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 NAMES_SHOWN = 3
 # Quoted names, paths of files, numbers.
-VARYING = re.compile(r'"[^"]*"|[^\s"]+/[^\s"]*\.\w+|\d+(?:\.\d+)?')
+VARYING = re.compile(r'"[^"]*"|[^\s"]+/[^\s"]*\.\w+|-?\d+(?:\.\d+)?')
 GAP = "…"
 
 

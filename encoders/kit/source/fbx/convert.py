@@ -26,6 +26,11 @@ from encoders.kit.warning import grouped
 
 def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
     """Return a GLB with everything of an FBX file that targets can use; warn of what it loses."""
+
+    def warn_of_file(grouped_text: str) -> None:
+        text = f"{name}: {grouped_text}"
+        warn(text)
+
     try:
         scene = ufbx.load_memory(
             data,
@@ -42,7 +47,7 @@ def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
             geometry_transform_handling=ufbx.GeometryTransformHandling.MODIFY_GEOMETRY,
             normalize_normals=True,
         )
-        return _convert(scene, name, lambda text: warn(f"{name}: {text}"))
+        return _convert(scene, name, warn_of_file)
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
         facts["looks like"] = describe_content(data)
