@@ -12,9 +12,9 @@ from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Budget, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
-    gltf_suffixes,
     image_suffixes,
     model_suffixes,
+    rigged_suffixes,
     sound_suffixes,
     tracker_suffixes,
 )
@@ -112,9 +112,9 @@ LOOSE_READERS = tuple(
 TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
-        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
+        "skeleton": Kind((*rigged_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
         "animation": Kind(
-            (*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
+            (*rigged_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
         ),
         "texture": Kind(
             image_suffixes(),

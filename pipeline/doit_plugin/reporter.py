@@ -258,7 +258,8 @@ class Reporter:
         count, standing = len(session.all_warnings()), session.warnings_of_earlier_runs()
         shown = f", {count} warning{'s' if count > 1 else ''}" if count else ""
         if standing:
-            shown += f", {standing:,} of earlier runs stand: `doit warnings` lists them"
+            what = "" if count else " warning" if standing == 1 else " warnings"
+            shown += f", {standing:,}{what} of earlier runs stand: `doit warnings` lists them"
         return shown
 
     def _failed_for_warnings(self) -> list[NodeEvent]:

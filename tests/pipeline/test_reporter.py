@@ -336,14 +336,14 @@ def test_failures_are_red_on_a_terminal_that_has_colours(monkeypatch, no_color, 
     reporter = Reporter(stream, {})
     reporter.failures = [("x", TaskFailed("it broke\nfor good"))]
     reporter.complete_run()
-    assert ("\033[31mit broke\033[0m\nfor good" in stream.getvalue()) is is_red
+    assert ("\033[31mx  it broke\033[0m\nfor good" in stream.getvalue()) is is_red
 
 
 def test_a_run_with_nothing_to_do_tells_of_standing_warnings_and_lists_them(game):
     game.write("assets/a.txt", "lossy")
     game.write("assets/b.txt", "lossy too")
     game.doit()
-    told = "nothing to do, 2 of earlier runs stand: `doit warnings` lists them ("
+    told = "nothing to do, 2 warnings of earlier runs stand: `doit warnings` lists them ("
     assert told in game.doit().out
     assert game.doit("warnings").out == "toy:a: something was lost\ntoy:b: something was lost\n"
     assert game.doit("warnings", "toy:b").out == "toy:b: something was lost\n"
