@@ -259,7 +259,8 @@ class Reporter:
         shown = f", {count} warning{'s' if count > 1 else ''}" if count else ""
         if standing:
             what = "" if count else " warning" if standing == 1 else " warnings"
-            shown += f", {standing:,}{what} of earlier runs stand: `doit warnings` lists them"
+            verb = "stands" if what == " warning" else "stand"
+            shown += f", {standing:,}{what} of earlier runs {verb}: `doit warnings` lists them"
         return shown
 
     def _failed_for_warnings(self) -> list[NodeEvent]:
