@@ -27,7 +27,7 @@ from encoders.kit.option import Value, chosen
 from encoders.kit.plan import Asset, Node, Params, Product, Settings, Source, Surveys
 from encoders.kit.source.outline import outline_model
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import gltf_suffixes, is_gltf, is_model
+from encoders.kit.source.registry import is_gltf, is_model, rigged_suffixes
 from encoders.kit.source.shown_triangles import check_shown_triangles
 from encoders.kit.source.source_input import plan_inputs
 
@@ -199,7 +199,7 @@ class Planner:
     def _skeleton(self, source: str, surveys: Surveys) -> Iterator[Node]:
         """Plan the node that takes the skin out of the file that `skeleton` names."""
         if not is_gltf(source):
-            facts = {"file": source, "allowed": ", ".join(gltf_suffixes())}
+            facts = {"file": source, "allowed": ", ".join(rigged_suffixes())}
             raise EncodeError("`skeleton` is no file that has a skin", facts)
         inputs, conversions = self._inputs(source, surveys)
         # A skeleton that is also the asset itself is converted already.

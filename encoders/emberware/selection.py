@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from encoders.kit.error import EncodeError
@@ -39,15 +40,17 @@ class SurveyedModel:
         if wanted in names:
             return names.index(str(wanted))
         known = ", ".join(name or f"{number} (no name)" for number, name in enumerate(names))
+        near = get_close_matches(str(wanted), names, 1)
+        guess = f'Did you mean "{near[0]}"? ' if near else ""
         raise EncodeError(
             f"model has no such {key.removesuffix('s').removesuffix('e')}",
             {"file": self.asset.source, "asked for": wanted, "there are": known or "none"},
-            f"`doit inspect {self.asset.source}` lists what is in it.",
+            f"{guess}`doit inspect {self.asset.source}` lists what is in it.",
         )
 
     def lacks(self, what: str, kind: str) -> EncodeError:
         """Return the error for a kind that the file has nothing for."""
-        hint = f'Take "{kind}" out of `kinds`, or add it to the model.'
+        hint = f'Take "{kind}" out of `kinds`, or add a {what} to the model.'
         return EncodeError(f"model has no {what}", {"file": self.asset.source}, hint)
 
 

@@ -12,9 +12,9 @@ from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import ANY, Budget, Importer, Kind, Reader, Table, Target
 from encoders.kit.source.registry import (
-    gltf_suffixes,
     image_suffixes,
     model_suffixes,
+    rigged_suffixes,
     sound_suffixes,
     tracker_suffixes,
 )
@@ -123,9 +123,9 @@ LOOSE_READERS = tuple(
 TARGET = Target(
     kinds={
         "mesh": Kind((*model_suffixes(), *MADE["mesh"]), MESH_OPTIONS),
-        "skeleton": Kind((*gltf_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
+        "skeleton": Kind((*rigged_suffixes(), *MADE["skel"]), {"skin": SKIN, "bones": BONES}),
         "animation": Kind(
-            (*gltf_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
+            (*rigged_suffixes(), *MADE["anim"]), ANIMATION_OPTIONS, source_options=("skeleton",)
         ),
         "texture": Kind(
             image_suffixes(),
@@ -133,7 +133,8 @@ TARGET = Target(
                 "format": Option(
                     Choice(("rgba8", "bc7", "bc5")),
                     "rgba8",
-                    "how pixels are stored; bc5 is for normal maps, nczx only",
+                    "how pixels are stored; bc5 is for normal maps, nczx only; bc7 needs "
+                    "`pip install cartwright-build[bc7]`",
                 ),
                 **IMAGE_IMPORT,
             },

@@ -129,12 +129,16 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One key of a manifest: its rule, its value when not given, and a sentence for the manual."""
+    """One key of a manifest: its rule, its value when not given, and a sentence for the manual.
+
+    `excludes` is another key of the same kind that may not be given as well.
+    """
 
     rule: Rule
     default: Value
     doc: str
     required: bool = False
+    excludes: str = ""
 
 
 def chosen(values: Mapping[str, Value], options: Mapping[str, Option]) -> dict[str, Value]:

@@ -243,7 +243,10 @@ class Detector:
         if not collisions([*own, *saved]):
             return
         current = [claim for stem in others for claim in self._current_claims(stem)]
-        for problem in collisions([*own, *current]):
+        clashes = collisions([*own, *current])
+        if clashes:  # one hint for all of them
+            clashes[-1] += "\nGive the manifests different `output` folders, or an asset an `id`."
+        for problem in clashes:
             plan.check.add("output", problem)
         if plan.check.mistakes:
             raise ManifestError(plan.check.mistakes)

@@ -37,8 +37,18 @@ KERNEL_MODULE = "encoders.kit.native.kernel"  # every encoder that may use a ker
 REGISTRY = "encoders.kit.source.registry"  # loads the readers of source formats by name
 DECLARATION = "target"  # the module of a target's folder that declares it
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-# Asking every installed distribution which modules it has takes long.
-DISTRIBUTIONS = {"PIL": "pillow", "astc_encoder": "astc-encoder-py", "pxr": "usd-core"}
+# Names of distributions. All optional libraries are here, because looking for the owner of an
+# absent one reads every installed distribution, which takes long.
+OPTIONAL = (
+    *("DracoPy", "etcpak", "lxml", "networkx", "opengl_basisu", "soundfile"),
+    *("texture2ddecoder", "trimesh", "ufbx", "zstandard"),
+)
+DISTRIBUTIONS = {name: name for name in OPTIONAL} | {
+    "PIL": "pillow",
+    "astc_encoder": "astc-encoder-py",
+    "collada": "pycollada",
+    "pxr": "usd-core",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,8 @@ class Reporter:
             sys.stderr.write(f"{error}\n")
         session = self.session
         unmet = session.unmet if session else {}
-        failed = [one for one in self.failures if _name(one) not in unmet]
+        # Sorted, because the order in which workers fail differs from run to run.
+        failed = sorted((one for one in self.failures if _name(one) not in unmet), key=_name)
         texts = [self._failure_text(failure) for failure in failed]
         strict = self._failed_for_warnings()
         if strict:
@@ -208,9 +209,9 @@ class Reporter:
             texts += strict_failure_texts(session.build if session else None, strict)
         for text in texts:
             self.stream.write(f"\n{self._in_red(text)}\n")
-        self._annotate(
-            [("error", text, _name(one)) for one, text in zip(failed, texts, strict=False)]
-        )
+        # Behind those of tasks are texts of several nodes, or of a manifest.
+        names = map(_name, failed)
+        self._annotate([("error", text, next(names, "")) for text in texts])
 
     def _annotate(self, found: Sequence[tuple[str, str, str]]) -> None:
         """Write lines that GitHub shows beside the files of nodes, where it reads the output."""
@@ -257,7 +258,9 @@ class Reporter:
         count, standing = len(session.all_warnings()), session.warnings_of_earlier_runs()
         shown = f", {count} warning{'s' if count > 1 else ''}" if count else ""
         if standing:
-            shown += f", {standing:,} of earlier runs stand: `doit warnings` lists them"
+            what = "" if count else " warning" if standing == 1 else " warnings"
+            verb = "stands" if what == " warning" else "stand"
+            shown += f", {standing:,}{what} of earlier runs {verb}: `doit warnings` lists them"
         return shown
 
     def _failed_for_warnings(self) -> list[NodeEvent]:
@@ -269,7 +272,7 @@ class Reporter:
 
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):  # a task of the project's own has no event
-            return str(failure[1].get_msg())
+            return f"{failure[0]}  {failure[1].get_msg()}".rstrip("\n")
         from pipeline.report.summary import failure_text
 
         assert self.session is not None

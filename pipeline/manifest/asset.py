@@ -44,13 +44,15 @@ def find_assets(
         sources = search.sources_of(entry)
         if entry.table != "asset":
             if sources:
-                finding.assets.append(_gathered(manifest, target, entry, sources))
+                gathered = _gathered(manifest, target, entry, sources)
+                _check_exclusive(target, gathered, entry, check)
+                finding.assets.append(gathered)
             continue
         for source in sources:
             matched.setdefault(source, []).append(entry)
         _check_options(entry, target, sources, check)
     # Thousands of sources may match the same entries, which are merged once for all of them.
-    merger = EntryMerger(manifest, target)
+    merger = EntryMerger(manifest, target, check)
     for source, entries in matched.items():
         finding.assets += _assets_of(merger, source, entries)
     finding.assets = _distinct_names(finding.assets)
@@ -143,6 +145,17 @@ def _check_options(entry: Entry, target: Target, sources: Iterable[str], check: 
             check.add(f"{entry.key}.{name}", f"not an option of {', '.join(sorted(kinds))}")
 
 
+def _check_exclusive(
+    target: Target, found: MergedEntry | Asset, entry: Entry, check: Check
+) -> None:
+    """Report options of an asset that exclude each other, at the last entry that matches it."""
+    known = {name: one for kind in found.kinds for name, one in target.kinds[kind].options.items()}
+    for name, option in known.items():
+        other = option.excludes
+        if other and found.options.get(name) is not None and found.options.get(other) is not None:
+            check.add(f"{entry.key}.{name}", f"it excludes `{other}`; keep one of them")
+
+
 @dataclass(frozen=True, slots=True)
 class MergedEntry:
     """What entries say of a source: an explicit id or None, the kinds, the options."""
@@ -155,8 +168,8 @@ class MergedEntry:
 class EntryMerger:
     """Merged entries, computed once for all sources of a suffix that the same entries match."""
 
-    def __init__(self, manifest: Manifest, target: Target) -> None:
-        self.manifest, self.target = manifest, target
+    def __init__(self, manifest: Manifest, target: Target, check: Check) -> None:
+        self.manifest, self.target, self._check = manifest, target, check
         self._known: dict[tuple[str, ...], list[MergedEntry]] = {}
 
     def merge(self, source: str, entries: Sequence[Entry]) -> list[MergedEntry]:
@@ -173,7 +186,9 @@ class EntryMerger:
             asked = next((entry.kinds for entry in reversed(chosen) if entry.kinds), ())
             kinds = _kinds_of(self.target, source, asked)
             given = [entry.options for entry in chosen]
-            yield MergedEntry(one, kinds, _options(self.manifest, self.target, kinds, given))
+            merged = MergedEntry(one, kinds, _options(self.manifest, self.target, kinds, given))
+            _check_exclusive(self.target, merged, chosen[-1], self._check)
+            yield merged
 
 
 def _assets_of(merger: EntryMerger, source: str, entries: Sequence[Entry]) -> list[Asset]:

@@ -101,8 +101,10 @@ class ManifestPlan:
             self.check.add("plan", str(error))
             return
         nodes = {name: one.node for name, one in self.planned.items()}
-        claims = claims_of(self.stem, nodes)
-        for problem in (*graph_problems(self.stem, nodes), *collisions(claims)):
+        clashes = collisions(claims_of(self.stem, nodes))
+        if clashes:  # one hint for all of them
+            clashes[-1] += "\nRename one of the sources, give it an `id`, or exclude it."
+        for problem in (*graph_problems(self.stem, nodes), *clashes):
             self.check.add("plan", problem)
 
     def _stop_at_mistakes(self) -> None:

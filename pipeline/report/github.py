@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 VARIABLE = "GITHUB_ACTIONS"
 
@@ -17,12 +16,6 @@ def annotation(level: str, text: str, **properties: object) -> str:
     """Return the line for an `error` or a `warning`; properties are `file`, `line` and `title`."""
     given = ",".join(f"{key}={_value(value)}" for key, value in properties.items() if value)
     return f"::{level}{f' {given}' if given else ''}::{_escape(text)}"
-
-
-def error_annotation(task: str, file: str, problem: str, facts: Mapping[str, str]) -> str:
-    """Return the line for a node that failed."""
-    lines = [problem, *(f"{label}: {value}" for label, value in facts.items())]
-    return annotation("error", "\n".join(lines), file=file, title=task)
 
 
 def _escape(text: str) -> str:

@@ -11,6 +11,8 @@ from itertools import islice
 from time import monotonic
 
 SLOW_SECONDS = 5.0
+# The share of the expected time for which the pace of the run hardly counts yet.
+SETTLING_SHARE = 0.1
 
 
 class Running:
@@ -22,14 +24,23 @@ class Running:
         self._began: dict[str, float] = {}  # a dict, because it keeps the order
         # How long the tasks that are left will take, where earlier runs tell: set by the driver.
         self.expected_seconds: Callable[[], float | None] = lambda: None
+        self._first_began: float | None = None
+        self._expected_total: float | None = None
 
     def begin(self, name: str) -> None:
         """Note that a task was submitted."""
-        self._began[name] = self._clock()
+        now = self._clock()
+        if self._first_began is None:
+            self._first_began, self._expected_total = now, self.expected_seconds()
+        self._began[name] = now
 
     def end(self, name: str) -> None:
-        """Note that a task is done."""
+        """Note that a task is done, and that the first one that waited for a worker begins."""
+        before = dict(self._oldest())
         self._began.pop(name, None)
+        for one, _ in self._oldest():
+            if one not in before:
+                self._began[one] = self._clock()
 
     def _oldest(self) -> list[tuple[str, float]]:
         # A copy in one step: another thread may add or remove tasks meanwhile.
@@ -55,7 +66,15 @@ class Running:
     def time_left(self, left: int) -> str:
         """Return the time that is left as earlier runs tell, or nothing."""
         seconds = self.expected_seconds() if left else None
-        return "" if seconds is None else f", {format_seconds(seconds)} left"
+        return "" if seconds is None else f", {format_seconds(seconds * self._pace(seconds))} left"
+
+    def _pace(self, seconds_left: float) -> float:
+        """Return how many times longer the run has taken so far than was expected of it."""
+        if self._first_began is None or not self._expected_total:
+            return 1.0
+        settling = SETTLING_SHARE * self._expected_total
+        done = max(self._expected_total - seconds_left, 0.0)
+        return (self._clock() - self._first_began + settling) / (done + settling)
 
 
 def describe_running(submitted: Collection[str], workers: int | None) -> str:

@@ -5,7 +5,7 @@ Everything is read from the result of a run, as `--json` writes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
@@ -25,16 +25,10 @@ class Path(NamedTuple):
 
 
 def critical_path(nodes: Iterable[Node]) -> Path:
-    """Return the longest chain of nodes that read each other's files: no build is quicker.
-
-    Nodes that read nothing but results without a file are connected by no file, and start a chain.
-    """
+    """Return the longest chain of nodes that read each other's results: no build is quicker."""
     by_task = {node["task"]: node for node in nodes}
     makers = {file["path"]: task for task, node in by_task.items() for file in node["outputs"]}
-    needs = {
-        task: {makers[file["path"]] for file in node["inputs"] if file["path"] in makers} - {task}
-        for task, node in by_task.items()
-    }
+    needs = {task: set(_needed(node, makers, by_task)) - {task} for task, node in by_task.items()}
     best: dict[str, Path] = {}
     try:
         order = list(TopologicalSorter(needs).static_order())
@@ -46,8 +40,20 @@ def critical_path(nodes: Iterable[Node]) -> Path:
     return max(best.values(), default=Path(0.0, ()))
 
 
+def _needed(node: Node, makers: Mapping[str, str], tasks: Collection[str]) -> Iterator[str]:
+    """Yield the nodes that made the files and the other results that a node read."""
+    yield from (makers[file["path"]] for file in node["inputs"] if file["path"] in makers)
+    # Results without a file are inputs of the key only, named "<task> <role>".
+    names = (name.rpartition(" ")[0] for name in (node.get("key") or {}).get("inputs", ()))
+    yield from (name for name in names if name in tasks)
+
+
 def kind_of(node: Node) -> str:
-    """Return the kind of a node: its manifest, and the suffix of its first source or its name."""
+    """Return the kind of a node: its manifest and its encoder, else a suffix."""
+    encoder = (node.get("key") or {}).get("encoder", "")
+    if encoder:
+        function = encoder.rpartition(":")[2].removeprefix("encode_").replace("_", " ")
+        return f"{stem_of(node['task'])} {function}"
     paths = [file["path"] for file in (*node["inputs"], *node["outputs"])]
     name = paths[0] if paths else TaskName.parse(node["task"]).node
     suffix = name.rpartition("/")[2].rpartition(".")[2] if "." in name else "other"
@@ -60,7 +66,7 @@ def timing_lines(result: Mapping[str, Any]) -> list[str]:
     if not ran:
         return []
     total = sum(node["seconds"] for node in ran)
-    head = f"{len(ran):,} nodes ran for {total:.2f} s in a run of {result['seconds']:.2f} s"
+    head = f"{_node_count(ran)} ran for {total:.2f} s in a run of {result['seconds']:.2f} s"
     return [
         head,
         *_slowest(ran),
@@ -93,10 +99,14 @@ def _kinds(ran: Sequence[Node], total: float) -> list[str]:
         "\nslowest kinds",
         *(
             f"  {sum(all_):>8.3f} s  {100 * sum(all_) / max(total, 1e-9):>4.0f} %  "
-            f"{len(all_):>7,} nodes  {kind}"
+            f"{_node_count(all_):>13}  {kind}"
             for kind, all_ in rows
         ),
     ]
+
+
+def _node_count(nodes: Sized) -> str:
+    return f"{len(nodes):,} node{'s' if len(nodes) != 1 else ''}"
 
 
 def _path(path: Path) -> list[str]:
@@ -116,7 +126,7 @@ def _workers(ran: Sequence[Node], seconds: float) -> list[str]:
         f"\nworkers: {len(busy)}, busy for {share:.0f} % of the run",
         *(
             f"  {sum(all_):>8.3f} s  {100 * sum(all_) / max(seconds, 1e-9):>4.0f} %  "
-            f"{len(all_):>7,} nodes  {worker}"
+            f"{_node_count(all_):>13}  {worker}"
             for worker, all_ in rows[:SHOWN]
         ),
     ]

@@ -1,6 +1,7 @@
 """Warnings for people: those with the same text are one line with their number and some names.
 
-Texts that differ in numbers or quoted names only count as the same; what differs is shown as `…`.
+Texts that differ in numbers, paths or quoted names only count as the same; what differs is
+shown as `…`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 NAMES_SHOWN = 3
-VARYING = re.compile(r'"[^"]*"|\d+(?:\.\d+)?')
+# Quoted names, paths of files, numbers.
+VARYING = re.compile(r'"[^"]*"|[^\s"]+/[^\s"]*\.\w+|-?\d+(?:\.\d+)?')
 GAP = "…"
 
 

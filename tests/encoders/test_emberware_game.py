@@ -209,6 +209,7 @@ def test_an_unsafe_game_id_is_refused(game: Game, bad: str) -> None:
     ("entry", "words"),
     [
         ('clips = "Fly"', ("no such clip", "Fly", "Bend, Step, Cubic, Late", "doit inspect")),
+        ('clips = "bend"', ("no such clip", 'Did you mean "Bend"?')),
         ('mesh = "body"', ("no such mesh", "body")),
         ("skin = 3", ("no such skin", "rig")),
     ],
@@ -340,6 +341,8 @@ def test_inspect_lists_a_model_so_that_a_manifest_can_be_written(game: Game) -> 
     assert ran.code == 0
     assert "joints [root, mid, tip]" in ran.out
     assert "name Late  duration 0.75" in ran.out
+    for python in ("None", "{", "'"):
+        assert python not in ran.out
 
 
 def test_inspect_lists_and_extracts_a_rom_and_refuses_a_damaged_one(game: Game) -> None:

@@ -135,6 +135,15 @@ def test_models_that_would_make_one_file_are_refused_by_both_names(game):
     assert "kac:props/sign.glb and kac:props/sign.obj would both write" in ran.err
 
 
+def test_keys_that_exclude_each_other_are_a_mistake_of_the_manifest(game: Game) -> None:
+    game.write("assets/props/sign.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    text = '[defaults.mesh]\ntriangles = 5\n[[asset]]\nsource = "assets/props/*"\nsimplify = 0.5\n'
+    game.write("manifests/kac.toml", f'target = "kac"\n{text}')
+    ran = game.doit("explain")
+    assert ran.code == 3
+    assert "asset[1].simplify  it excludes `triangles`; keep one of them (line 6)" in ran.err
+
+
 def test_sign_that_a_task_cannot_have_is_in_the_file_s_name(game):
     game.write("assets/e=mc2.glb", gltf_square().glb())
     assert "kac:e%3Dmc2" in game.doit().built

@@ -85,6 +85,8 @@ def test_damaged_sound_is_read_or_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_sound_over_the_limit_is_refused(name: str, monkeypatch) -> None:
+    # Here, because a process of its own would have the limit as it is.
+    monkeypatch.setattr("encoders.kit.isolate._runner", None)
     monkeypatch.setattr(sound_limit, "MAX_SECONDS", 0)
     with pytest.raises(EncodeError, match="too long"):
         open_sound(FILES[name], name)
@@ -97,6 +99,20 @@ def test_what_is_no_such_sound_is_told_what_it_looks_like(name: str) -> None:
             reader(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", name)
     with pytest.raises(EncodeError, match="is no "):
         open_sound(FILES["c.flac" if name != "x.flac" else "a.ogg"], name)
+
+
+def test_sound_of_another_format_is_told_to_be_renamed() -> None:
+    with pytest.raises(EncodeError, match="the file is no MP3") as caught:
+        open_sound(written("FLAC"), "assets/x.mp3")
+    assert caught.value.hint == "Name it x.flac, or export the sound as MP3."
+
+
+def test_reason_of_a_damaged_sound_is_the_same_each_time() -> None:
+    data = written("OGG", "VORBIS")
+    with pytest.raises(EncodeError, match="the OGG is damaged") as caught:
+        open_sound(data[: len(data) // 40], "x.ogg")
+    assert "object at" not in str(caught.value)
+    assert caught.value.hint == "Export the sound again."
 
 
 def test_missing_package_is_named_with_its_extra() -> None:

@@ -26,6 +26,7 @@ from encoders.kit.source.registry import (
     is_gltf,
     load_reader,
     model_suffixes,
+    rigged_suffixes,
     sound_suffixes,
     survey_functions,
 )
@@ -68,6 +69,8 @@ def test_suffixes_come_sorted_by_what_can_be_opened() -> None:
     assert all(list(one) == sorted(one) for one in lists)
     assert {".fbx", ".glb", ".gltf"} <= set(gltf_suffixes()) < set(model_suffixes())
     assert ".obj" in set(model_suffixes()) - set(gltf_suffixes())
+    assert {".fbx", ".usd", ".glb"} <= set(rigged_suffixes())
+    assert ".stl" in set(gltf_suffixes()) - set(rigged_suffixes())
     assert {".jpeg", ".jpg", ".png"} <= set(image_suffixes())
     assert ".wav" in sound_suffixes()
     assert not any(".mtl" in one for one in lists)

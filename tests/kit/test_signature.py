@@ -62,6 +62,12 @@ def test_what_is_no_wav_is_told_what_it_looks_like(data: bytes, what: str) -> No
             reader(data, "a/b.wav")
 
 
+def test_an_mp3_with_the_name_of_a_wav_is_told_its_right_name() -> None:
+    with pytest.raises(EncodeError) as caught:
+        open_sound(b"\xff\xfb\x90\x00", "a/b.wav")
+    assert caught.value.hint == "Name it b.mp3, or export it as WAV."
+
+
 def test_an_empty_sound_is_called_empty() -> None:
     with pytest.raises(EncodeError, match=r"b\.wav is not a WAV: it is empty"):
         open_sound(b"", "a/b.wav")

@@ -211,6 +211,18 @@ def test_what_cannot_be_read_is_refused_with_its_name(name: str, data: bytes, sa
     assert caught.value.facts["file"] == name
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.stl", b"\x80\xff" * 200), ("a.off", b"OFF\n3 1 0\nx"), ("a.dae", b"<COLLADA>")],
+)
+def test_reason_of_a_damaged_model_names_no_python(name: str, data: bytes) -> None:
+    with pytest.raises(EncodeError, match="is damaged or of an unknown kind") as caught:
+        opened(data, name)
+    assert "Error" not in str(caught.value)
+    assert "module" not in str(caught.value)
+    assert caught.value.hint == "Export the model again."
+
+
 def test_archive_that_unpacks_to_far_more_is_refused() -> None:
     bomb = make_3mf(model=MODEL + b" " * (1 << 24))
     with pytest.raises(EncodeError, match="far more"):

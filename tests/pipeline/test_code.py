@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import subprocess
 import sys
 
@@ -74,6 +75,25 @@ def test_the_key_has_every_module_that_is_imported_and_the_libraries():
     assert table["numpy"] == library_versions({"numpy"})["numpy"]
     assert table["python"] == code.PYTHON
     assert "encoders.kit.source.wav.decode" not in table
+
+
+def test_an_optional_library_that_is_absent_is_looked_for_by_one_name(monkeypatch):
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    libraries = {
+        name.partition(".")[0]
+        for path in (ROOT / "encoders").rglob("*.py")
+        for name in digest_source(path.read_bytes(), "encoders.x", False).imports
+    } - {"encoders", "numpy", "msgspec", "lz4", "xxhash"}  # these are always installed
+    code._version.cache_clear()
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: pytest.fail("slow"))
+    try:
+        found = library_versions(libraries)
+    finally:
+        code._version.cache_clear()
+    assert found["trimesh"] == "absent"
 
 
 def test_all_imports_of_the_encoders_are_static():

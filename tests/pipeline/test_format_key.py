@@ -52,6 +52,13 @@ def table(encoder: str, *suffixes: str) -> set[str]:
     return set(Code(digest_once).table(encoder, suffixes))
 
 
+def test_the_parsers_below_trimesh_are_in_the_key() -> None:
+    encoder = f"{SOURCE}.conversion:encode_glb"
+    assert {"trimesh", "collada"} <= table(encoder, ".dae")
+    assert {"trimesh", "lxml", "networkx"} <= table(encoder, ".3mf")
+    assert "collada" not in table(encoder, ".ply")
+
+
 def picture(form: str) -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", (8, 8), (200, 100, 50)).save(stream, form)

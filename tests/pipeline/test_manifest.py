@@ -328,6 +328,7 @@ def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
     ran = game.doit()
     assert ran.code == 3
     assert "toy:x and toy:other/a would both write build/toy/same.out" in ran.err
+    assert ran.err.count("Rename one of the sources, give it an `id`, or exclude it.") == 1
 
 
 def test_names_that_differ_only_in_case_are_a_collision(game):

@@ -246,6 +246,32 @@ def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
     assert [format_seconds(one) for one in (4.4, 59, 3700)] == ["4 s", "59 s", "1 h 2 min"]
 
 
+def test_the_time_left_follows_the_pace_of_the_run_where_nodes_take_longer_than_was_expected():
+    now, left = 0.0, 10.0
+    running = Running(2, lambda: now)
+    running.expected_seconds = lambda: left
+    running.begin("toy:a")
+    assert running.time_left(9) == ", 10 s left"
+    now, left = 50.0, 5.0  # what was expected to take five seconds took fifty
+    assert running.time_left(5) == ", 42 s left"
+    now, left = 5.0, 5.0
+    assert running.time_left(5) == ", 5 s left"
+
+
+def test_a_task_that_waits_behind_others_does_not_run_yet():
+    now = 0.0
+    running = Running(1, lambda: now)
+    running.begin("slow")
+    running.begin("quick")
+    now = 6.0
+    assert running.slow() == [("slow", 6.0)]
+    running.end("slow")
+    now = 8.0
+    assert running.slow() == []
+    now = 11.0
+    assert running.slow() == [("quick", 5.0)]
+
+
 def test_a_log_of_many_nodes_does_not_name_each_unless_it_is_asked_for(game):
     for number in range(220):
         game.write(f"assets/{number:03}.txt", f"text {number}")
@@ -279,6 +305,12 @@ def test_warnings_that_differ_in_numbers_alone_are_one_line():
     assert group_warnings([Warned("", "a 1"), Warned("", "a 2")]) == ["a 1", "a 2"]
 
 
+def test_warnings_that_differ_in_the_file_alone_are_one_line():
+    texts = ["assets/a/x.wav: 2 bytes were ignored", "assets/b-1/y.wav: 30 bytes were ignored"]
+    warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
+    assert group_warnings(warnings) == ["…: … bytes were ignored: 2 assets: toy:0, toy:1"]
+
+
 def test_failures_come_after_warnings_and_what_was_not_built(game):
     game.write("assets/a.txt", "boom")
     game.write("assets/b.txt", "lossy")
@@ -304,14 +336,14 @@ def test_failures_are_red_on_a_terminal_that_has_colours(monkeypatch, no_color, 
     reporter = Reporter(stream, {})
     reporter.failures = [("x", TaskFailed("it broke\nfor good"))]
     reporter.complete_run()
-    assert ("\033[31mit broke\033[0m\nfor good" in stream.getvalue()) is is_red
+    assert ("\033[31mx  it broke\033[0m\nfor good" in stream.getvalue()) is is_red
 
 
 def test_a_run_with_nothing_to_do_tells_of_standing_warnings_and_lists_them(game):
     game.write("assets/a.txt", "lossy")
     game.write("assets/b.txt", "lossy too")
     game.doit()
-    told = "nothing to do, 2 of earlier runs stand: `doit warnings` lists them ("
+    told = "nothing to do, 2 warnings of earlier runs stand: `doit warnings` lists them ("
     assert told in game.doit().out
     assert game.doit("warnings").out == "toy:a: something was lost\ntoy:b: something was lost\n"
     assert game.doit("warnings", "toy:b").out == "toy:b: something was lost\n"
@@ -351,6 +383,24 @@ def test_github_gets_an_annotation_for_failures_and_warnings(game, monkeypatch):
     assert f"{error}%0ATake the boom out." in lines
     monkeypatch.delenv("GITHUB_ACTIONS")
     assert "::error" not in game.doit().out
+
+
+def test_github_gets_an_annotation_for_warnings_that_are_failures(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("assets/b.txt", "lossy")
+    errors = [one for one in game.doit("--strict").out.splitlines() if one.startswith("::error")]
+    assert len(errors) == 1
+    assert "something was lost" in errors[0]
+
+
+def test_failures_are_sorted_by_task(game):
+    for name in "cab":
+        game.write(f"assets/{name}.txt", "boom")
+    # Longest first: the largest source would be told of first otherwise.
+    game.write("assets/b.txt", "boom" + " " * 4096)
+    out = game.doit().out
+    places = [out.index(f"toy:{name}  it went boom") for name in "abc"]
+    assert places == sorted(places)
 
 
 def test_a_phase_is_shown_on_a_terminal_and_cleared():

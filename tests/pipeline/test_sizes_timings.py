@@ -64,6 +64,15 @@ def test_the_critical_path_is_the_longest_chain_of_files():
     assert critical_path([]) == (0, ())
 
 
+def test_the_critical_path_goes_through_results_without_a_file():
+    nodes = [
+        node("t:a b", 1),
+        node("t:c", 3) | {"key": {"inputs": {"t:a b mesh": "1"}}},
+        node("t:d", 2) | {"key": {"inputs": {"t:c x": "1", "assets/t:c y": "2"}}},
+    ]
+    assert critical_path(nodes) == (6, ("t:a b", "t:c", "t:d"))
+
+
 def test_the_use_of_workers_is_their_share_of_the_run():
     nodes = [node("t:a", 3, worker="process 1"), node("t:b", 1, worker="process 2")]
     lines = timing_lines({"seconds": 4.0, "nodes": nodes})

@@ -23,7 +23,12 @@ MESH_IMPORT = {
     "triangles": Option(
         Number(1, 1 << 30, whole=True), None, "simplify the mesh to at most so many triangles"
     ),
-    "simplify": Option(Number(0.001, 1), None, "simplify the mesh to this part of its triangles"),
+    "simplify": Option(
+        Number(0.001, 1),
+        None,
+        "simplify the mesh to this part of its triangles",
+        excludes="triangles",
+    ),
 }
 SHADING = {
     "shading": Option(

@@ -49,6 +49,7 @@ class SourceFormat:
     tracker: str = ""
     convert: str = ""
     convert_warns: bool = False
+    is_static: bool = False  # a model without skins and clips
     layers: str = ""
     magic: tuple[Magic, ...] = ()
     other_magic: tuple[bytes, ...] = ()

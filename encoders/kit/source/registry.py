@@ -121,8 +121,13 @@ def model_suffixes() -> tuple[str, ...]:
 
 
 def gltf_suffixes() -> tuple[str, ...]:
-    """List the suffixes of the models that have nodes, skins and clips."""
+    """List the suffixes of the models that are glTF, or are converted to it."""
     return _suffixes(is_gltf)
+
+
+def rigged_suffixes() -> tuple[str, ...]:
+    """List the suffixes of the models that can have skins and clips."""
+    return tuple(one for one in gltf_suffixes() if not SUFFIXES[one].is_static)
 
 
 def image_suffixes() -> tuple[str, ...]:

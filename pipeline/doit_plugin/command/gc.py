@@ -53,7 +53,12 @@ class Gc(PlainCommand):
             project.close()
         files = trimmed.removed_files + cleared.removed_files
         size = format_bytes(trimmed.removed_bytes + cleared.removed_bytes)
-        print(f"removed {files:,} files ({size}), kept {format_bytes(trimmed.kept_bytes)}")
+        why = (
+            ", which the current build or one that runs may need"
+            if trimmed.kept_bytes > limit
+            else ""
+        )
+        print(f"removed {files:,} files ({size}), kept {format_bytes(trimmed.kept_bytes)}{why}")
         report_older_caches(project.cache.folder)
         return 0
 

@@ -218,5 +218,9 @@ def _lines(found: Any, indent: str = "") -> list[str]:
 def _short(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_short(one) for one in value[:8])}{', …' if len(value) > 8 else ''}]"
+    if isinstance(value, Mapping):
+        return f"({', '.join(f'{name} {_short(one)}' for name, one in value.items())})"
+    if value is None:
+        return "-"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 
+import collada  # noqa: F401 - trimesh parses with it, so its version belongs to the key
+
 from encoders.kit.error import EncodeError
 from encoders.kit.source.shared.trimesh_scene import UPRIGHT, Matrix, convert_with_trimesh
 

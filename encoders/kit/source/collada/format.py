@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="COLLADA",
     suffixes=(".dae",),
     convert="encoders.kit.source.collada.convert:convert_collada",
+    is_static=True,
     package="trimesh",
     extra="trimesh",
 )

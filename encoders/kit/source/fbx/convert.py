@@ -26,6 +26,11 @@ from encoders.kit.warning import grouped
 
 def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
     """Return a GLB with everything of an FBX file that targets can use; warn of what it loses."""
+
+    def warn_of_file(grouped_text: str) -> None:
+        text = f"{name}: {grouped_text}"
+        warn(text)
+
     try:
         scene = ufbx.load_memory(
             data,
@@ -42,16 +47,11 @@ def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
             geometry_transform_handling=ufbx.GeometryTransformHandling.MODIFY_GEOMETRY,
             normalize_normals=True,
         )
-        return _convert(scene, name, lambda text: warn(_named(name, text)))
+        return _convert(scene, name, warn_of_file)
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
         facts["looks like"] = describe_content(data)
         raise EncodeError("the FBX is damaged or of an unknown kind", facts) from error
-
-
-def _named(name: str, warning: str) -> str:
-    """Put the file's name in front of a warning, which ends with its group."""
-    return f"{name}: {warning}"
 
 
 def _convert(scene: Any, name: str, warn: Warn) -> bytes:

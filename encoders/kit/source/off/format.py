@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="OFF",
     suffixes=(".off",),
     convert="encoders.kit.source.off.convert:convert_off",
+    is_static=True,
     package="trimesh",
     extra="trimesh",
 )

@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="PLY",
     suffixes=(".ply",),
     convert="encoders.kit.source.ply.convert:convert_ply",
+    is_static=True,
     package="trimesh",
     extra="trimesh",
 )

@@ -8,6 +8,7 @@ differ in the last bit.
 from __future__ import annotations
 
 import io
+import posixpath
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ try:
     import soundfile
 except OSError as error:  # the package is there, but not the library that it loads
     raise ImportError(str(error)) from error
+
+# Formats that a sound may have instead of the one that its name says, as the library calls them.
+_SUFFIXES = {"WAV": ".wav", "WAVEX": ".wav", "OGG": ".ogg", "FLAC": ".flac", "MP3": ".mp3"}
 
 
 def decode_ogg(data: bytes, name: str, warn: Warn = ignore) -> Sound:
@@ -56,13 +60,16 @@ def read_samples(data: bytes, name: str, form: str) -> tuple[int, Samples, int]:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             return _read(file, name, form)
     except soundfile.SoundFileError as error:
-        facts = {"file": name, "reason": error, "found": describe_beginning(data)}
-        raise EncodeError(f"the {form} is damaged or of an unknown kind", facts) from error
+        # The whole message names the stream by its address, which is another one each time.
+        reason = getattr(error, "error_string", error)
+        facts = {"file": name, "reason": reason, "found": describe_beginning(data)}
+        problem = f"the {form} is damaged or of an unknown kind"
+        raise EncodeError(problem, facts, "Export the sound again.") from error
 
 
 def _read(file: Any, name: str, form: str) -> tuple[int, Samples, int]:
     if file.format != form:
-        raise EncodeError(f"the file is no {form}", {"file": name, "format": file.format})
+        raise _other_format(file.format, name, form)
     check_channels(file.channels, file.samplerate, form, name)
     # Before anything is decoded: minutes of silence are a few bytes.
     check_length(file.frames, file.samplerate, form, name)
@@ -73,3 +80,11 @@ def _read(file: Any, name: str, form: str) -> tuple[int, Samples, int]:
         raise EncodeError(f"the {form} holds no samples", {"file": name})
     refuse_wild_samples(samples, form, name)
     return file.samplerate, samples, declared
+
+
+def _other_format(found: str, name: str, form: str) -> EncodeError:
+    stem = posixpath.splitext(posixpath.basename(name))[0]
+    hint = f"Export the sound as {form}."
+    if found in _SUFFIXES:
+        hint = f"Name it {stem}{_SUFFIXES[found]}, or export the sound as {form}."
+    return EncodeError(f"the file is no {form}", {"file": name, "format": found}, hint)

@@ -50,7 +50,8 @@ def decode_with_pillow(
             image = _decode(data, name, form)
     except errors as error:
         facts = {"file": name, "reason": str(error)}
-        raise EncodeError(f"the {form} is damaged or cut short", facts) from error
+        problem = f"the {form} is damaged or cut short"
+        raise EncodeError(problem, facts, "Export the image again.") from error
     width, height = header.width, header.height
     if image.shape != (height, width, 4):
         facts = {"file": name, "header": f"{width} x {height}", "decoded": str(image.shape)}

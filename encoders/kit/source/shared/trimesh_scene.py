@@ -75,10 +75,18 @@ def convert_with_trimesh(
         raise
     # The parsers below raise whatever the first wrong byte leads to.
     except Exception as error:
-        facts = {"file": name, "reason": f"{type(error).__name__}: {error}"}
-        facts["looks like"] = describe_content(data)
-        raise EncodeError(f"the {form} is damaged or of an unknown kind", facts) from error
+        facts = {"file": name, "reason": _reason(error), "looks like": describe_content(data)}
+        problem = f"the {form} is damaged or of an unknown kind"
+        raise EncodeError(problem, facts, "Export the model again.") from error
     return _Converter(name, form).convert(scene, np.eye(4) if place is None else place)
+
+
+def _reason(error: Exception) -> str:
+    """Return what a parser said, without the names of Python's exceptions."""
+    # trimesh looks for a package that guesses encodings where a text is not UTF-8.
+    if isinstance(error, ImportError):
+        return "its text is not UTF-8"
+    return re.sub(r"\b\w*Error: ", "", str(error)) or "its parser stopped"
 
 
 class _Converter:

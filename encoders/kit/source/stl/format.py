@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="STL",
     suffixes=(".stl",),
     convert="encoders.kit.source.stl.convert:convert_stl",
+    is_static=True,
     package="trimesh",
     extra="trimesh",
 )

@@ -7,6 +7,10 @@ import re
 import zipfile
 import zlib
 
+# trimesh parses with them, so their versions belong to the key.
+import lxml  # noqa: F401
+import networkx  # noqa: F401
+
 from encoders.kit.error import EncodeError
 from encoders.kit.source.shared.trimesh_scene import UPRIGHT, convert_with_trimesh
 from encoders.kit.source.signature import describe_content

@@ -6,6 +6,7 @@ FORMAT = SourceFormat(
     name="3MF",
     suffixes=(".3mf",),
     convert="encoders.kit.source.threemf.convert:convert_threemf",
+    is_static=True,
     package="trimesh",
     extra="trimesh",
 )

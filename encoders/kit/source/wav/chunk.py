@@ -14,12 +14,14 @@ from typing import Literal, NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.shared.sound_limit import check_length
-from encoders.kit.source.signature import describe_beginning
+from encoders.kit.source.signature import describe_beginning, describe_content
 from encoders.kit.source.wav.coding import WavFormat, decode_format
 from encoders.kit.warning import Warn, grouped, ignore
 
 # RIFF with little-endian numbers, RIFX with big-endian ones, and two names for 64-bit sizes.
 _ORDERS = {b"RIFF": "<", b"RIFX": ">", b"RF64": "<", b"BW64": "<"}
+# What sounds of other formats, as signatures call them, should be named.
+_OTHER_SUFFIXES = {"Ogg": ".ogg", "FLAC": ".flac", "MP3": ".mp3"}
 _LARGE = (b"RF64", b"BW64")
 _HEADER_BYTES = 12
 # What programs write that do not know the length: the largest number, or nothing.
@@ -40,12 +42,18 @@ class _Chunk(NamedTuple):
     offset: int  # of the content
 
 
+def _other_format_hint(data: bytes, name: str) -> str:
+    suffix = _OTHER_SUFFIXES.get(describe_content(data))
+    stem = posixpath.splitext(posixpath.basename(name))[0]
+    return f"Name it {stem}{suffix}, or export it as WAV." if suffix else "Export the sound as WAV."
+
+
 def decode_wav_chunks(data: bytes, name: str, warn: Warn = ignore) -> WavData:
     """Return the format and the samples, whole frames, at least one."""
     order = _ORDERS.get(data[:4])
     if order is None or data[8:12] != b"WAVE":
         problem = f"{posixpath.basename(name)} is not a WAV: {describe_beginning(data)}"
-        raise EncodeError(problem, {"file": name}, "Export the sound as WAV.")
+        raise EncodeError(problem, {"file": name}, _other_format_hint(data, name))
     form: WavFormat | None = None
     large_size, fact = None, 0
     for chunk in _walk(data, order, name):
