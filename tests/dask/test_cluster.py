@@ -133,14 +133,15 @@ def fill(game: Game) -> None:
 
 
 def sample(folder: Path) -> Game:
-    """Copy the sample game, with the targets that are built quickly."""
+    """Copy the sample game, with two targets that are built quickly."""
     game = Game(folder)
     game.remove("encoders")
     for name in ("manifests", "assets"):
         shutil.copytree(ROOT / name, game.path(name), dirs_exist_ok=True)
     game.remove("manifests/toy.toml")
-    for name in ("splashpack", "untold", "emberware"):
-        game.remove(f"manifests/{name}.toml")
+    for path in game.path("manifests").iterdir():
+        if path.stem not in ("kac", "rp2350"):
+            path.unlink()
     return game
 
 

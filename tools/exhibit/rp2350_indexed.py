@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-from raster import Picture, draw, look_around, on_checks
+from raster import Picture, draw, on_checks
 
-from encoders.rp2350.view import render_texture
-from exhibit.rp2350 import read_soup
+from encoders.kit.view.scene import ViewPicture
+from encoders.rp2350.scene_view import view_rust
+from exhibit.rp2350 import read_mesh
 
 
 def read_picture(build: Path, name: str) -> Picture:
     """Return a texture, or a palette, as the graphics processor has it."""
     files = {path.name: path.read_bytes() for path in build.iterdir()}
-    png = render_texture(files[f"{name}.rs"], f"{name}.rs", files.get)["texture.png"]
-    return np.asarray(Image.open(io.BytesIO(png)))
+    found = view_rust(files[f"{name}.rs"], f"{name}.rs", files.get)
+    if not isinstance(found, ViewPicture):
+        raise TypeError(f"{name} is no picture")
+    return found.pixels
 
 
 def show(build: Path) -> list[tuple[str, Picture]]:
@@ -28,5 +28,5 @@ def show(build: Path) -> list[tuple[str, Picture]]:
         (f"indexed: {name}", on_checks(read_picture(build, name), size))
         for name, size in sizes.items()
     ]
-    soup = read_soup(build, "props_well", read_picture(build, "textures_prop"))
-    return [*pictures, ("indexed: props_well", draw(soup, look_around(soup), (240, 240)))]
+    well = read_mesh(build, "props_well", read_picture(build, "textures_prop"))
+    return [*pictures, ("indexed: props_well", draw(well, None, (240, 240)))]
