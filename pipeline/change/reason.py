@@ -76,11 +76,12 @@ class ReasonFinder:
         built = row.built if row else None
         failure = self._failures.get(task)
         if planned is None or built is None:
-            return Reason(NEW) if failure is None else Reason(FAILED_BEFORE, failure)
+            return _never_built(failure)
         reason = self._change(task, planned.node, built)
         if reason is None:
-            return Reason(NEW) if failure is None else Reason(FAILED_BEFORE, failure)
-        if failure is None:
+            return _never_built(failure)
+        # An output that was lost is of the sources that are there; what failed was another state.
+        if failure is None or reason.word in (OUTPUT, MISSING):
             return reason
         return Reason(reason.word, f"{reason.detail}{FAILED_TOO}: {failure})")
 
@@ -160,6 +161,10 @@ class ReasonFinder:
         if altered:
             return Reason(OUTPUT, ", ".join(altered))
         return Reason(MISSING, ", ".join(wrong)) if wrong else None
+
+
+def _never_built(failure: str | None) -> Reason:
+    return Reason(NEW, f"{FAILED_BEFORE}: {failure}" if failure else "")
 
 
 def _input_of(node: Node, name: str) -> Source | Product | None:

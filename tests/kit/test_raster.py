@@ -232,6 +232,13 @@ def test_damaged_exif_turns_nothing() -> None:
         assert exif_orientation(data) == 1
 
 
+def test_filling_behind_the_end_of_a_png_is_no_damage() -> None:
+    data = make_png([[(1, 2, 3)]], 8, 2)
+    warnings: list[str] = []
+    assert open_image(data + bytes(3), "a.png", warnings.append).shape == (1, 1, 4)
+    assert warnings == []
+
+
 def test_bytes_behind_the_end_of_a_png_are_a_warning() -> None:
     data = make_png([[(1, 2, 3)]], 8, 2)
     warnings: list[str] = []

@@ -122,3 +122,12 @@ def test_a_command_of_doits_that_can_do_nothing_says_so_in_one_sentence(game, wo
     assert ran.code == 3
     assert ran.err.startswith(f"ERROR: {words[0]}: ")
     assert ran.err.count("\n") == 1
+
+
+def test_the_help_of_every_command_can_be_read(game):
+    lines = game.doit("help").out.partition("Commands\n")[2].partition("\n\n")[0].splitlines()
+    names = [line.split()[1] for line in lines]
+    assert {"sizes", "report", "serve", "inspect"} <= set(names)
+    for name in names:
+        ran = game.doit("help", name)
+        assert (ran.code, ran.err) == (0, ""), name

@@ -40,7 +40,7 @@ def test_explain_says_of_a_node_that_failed_that_it_did(built):
     assert built.doit().code == 1
     assert lines(built, "toy:n", "toy:a") == [
         "toy:a  source changed: assets/a.txt (failed last time: it went boom)",
-        "toy:n  failed last time: it went boom",
+        "toy:n  new: failed last time: it went boom",
     ]
     built.write("assets/n.txt", "fine")
     built.write("assets/a.txt", "fine")
@@ -193,3 +193,15 @@ def test_the_result_that_a_build_leaves_explains_a_miss_on_another_machine(built
     assert lines(built, "--against", "other.json") == []
     built.write("assets/a.txt", "other words")
     assert lines(built, "--against", "other.json") == ["toy:a  source changed: assets/a.txt"]
+
+
+def test_a_failure_that_was_mended_is_not_told_of_a_lost_output(built):
+    text = built.read("assets/a.txt")
+    built.write("assets/a.txt", "boom")
+    assert built.doit().code == 1
+    built.write("assets/a.txt", text)
+    assert built.doit().code == 0
+    built.remove("build/toy/a.out")
+    (line, *_) = lines(built, "toy:a")
+    assert line.startswith("toy:a  output missing")
+    assert "failed" not in line

@@ -68,11 +68,12 @@ class Inspect(PlainCommand):
         path = pos_args[0]
         if not os.path.isfile(path):
             raise InvalidCommand(f"inspect: there is no file {path}")
+        exports = {name: opt_values[name] for name in EXPORTS}
+        refuse_overwriting(path, exports)
         request = parse_request(opt_values)
         add_project_encoders(os.getcwd())
         written: list[str] = []
         try:
-            exports = {name: opt_values[name] for name in EXPORTS}
             found = inspect_file(path, exports, request, written.append)
         except EncodeError as error:
             # The message begins with the path, so a fact need not repeat it.
@@ -91,6 +92,13 @@ class Inspect(PlainCommand):
         stream = sys.stderr if opt_values["json"] else sys.stdout
         stream.writelines(f"wrote {line}\n" for line in written)
         return 0
+
+
+def refuse_overwriting(path: str, exports: Mapping[str, str]) -> None:
+    """Refuse to write an export over the file that is inspected."""
+    for name, place in exports.items():
+        if place and os.path.exists(place) and os.path.samefile(path, place):
+            raise InvalidCommand(f"inspect: --{name} would overwrite {path}, which is inspected")
 
 
 def inspect_file(

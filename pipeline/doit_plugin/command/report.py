@@ -57,8 +57,8 @@ class Report(PlainCommand):
             os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
             write_whole(os.path.abspath(out), page, project.scratch)
         except OSError as error:
-            place = error.filename or out
-            raise InvalidCommand(f"report: {place}: {error.strerror or error}") from None
+            # Not `error.filename`: the page is written to a temporary file first.
+            raise InvalidCommand(f"report: {out}: {error.strerror or error}") from None
         finally:
             project.close()
         print(f"wrote {out} ({format_bytes(len(page))})")

@@ -75,7 +75,7 @@ class Serve(PlainCommand):
             raise InvalidCommand(needed) from None
         root = os.getcwd()
         with user_errors_as_doit_errors():
-            refuse_unknown(root, pos_args)
+            refuse_unknown(root, pos_args, self.name)
         listening = listen(opt_values["host"], opt_values["port"])
         access, address = grant_access(opt_values["host"], listening.getsockname()[1])
         live = LiveBuild(LivePage(os.path.realpath(root)), pos_args)

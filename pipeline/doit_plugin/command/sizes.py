@@ -25,7 +25,7 @@ opt_limit = {
     "long": "limit",
     "type": str,
     "default": "",
-    "help": "exit with 1 where a manifest grew by more, such as +5% or +200kB",
+    "help": "exit with 1 where a manifest grew by more, such as +5%% or +200kB",
 }
 opt_all = {
     "name": "all",

@@ -47,7 +47,7 @@ class Watch(PlainCommand):
         """Build, then build what changes concern, until interrupted."""
         root = os.getcwd()
         with user_errors_as_doit_errors():
-            refuse_unknown(root, pos_args)
+            refuse_unknown(root, pos_args, self.name)
         try:
             watch_project(root, pos_args)
         except OSError as error:  # such as the limit of watched folders
@@ -214,14 +214,14 @@ def known_names(session: Session) -> set[str]:
     return {*targets, *targets.values()}
 
 
-def refuse_unknown(root: str, names: Iterable[str]) -> None:
+def refuse_unknown(root: str, names: Iterable[str], command: str) -> None:
     """Refuse words that name no manifest and no target: doit would build everything for them."""
     with closing(Project(root, report_waiting)) as project:
         known = sorted(known_names(Session(project)))
     for name in names:
         if stem_of(name) not in known:
             there_are = f"there are {', '.join(known)}" if known else "there are none yet"
-            raise InvalidCommand(f'watch: "{name}" is no manifest and no target; {there_are}')
+            raise InvalidCommand(f'{command}: "{name}" is no manifest and no target; {there_are}')
 
 
 def what_to_build(root: str, names: list[str], paths: Iterable[str]) -> list[str] | None:

@@ -37,6 +37,7 @@ ADAM7 = (
     (0, 1, 1, 2),
 )
 _MAX_SIDE = 2**31 - 1
+MAX_FILLING = 3  # zeros behind an image that are no damage
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,10 @@ def walk_chunks(
             text = f"{name}: the chunk {_shown(kind)} has a wrong checksum and was ignored"
             warn(grouped("damage", text))
         if kind == "IEND":
-            if end + 4 < len(data):
-                text = f"{name}: {len(data) - end - 4} bytes behind the end of the PNG were ignored"
+            rest = data[end + 4 :]
+            # Exporters fill images inside of a GLB up to a multiple of four.
+            if len(rest) > MAX_FILLING or any(rest):
+                text = f"{name}: {len(rest)} bytes behind the end of the PNG were ignored"
                 warn(grouped("damage", text))
             return
         offset = end + 4
