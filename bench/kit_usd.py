@@ -31,7 +31,7 @@ def make_stage(path: str) -> None:
     """Write sheets of quads with normals and coordinates by corner, in groups of a hundred."""
     stage = Usd.Stage.CreateNew(path)
     UsdGeom.SetStageMetersPerUnit(stage, 1)
-    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/root").GetPrim())
+    stage.SetDefaultPrim(UsdGeom.Xform.Define(stage, "/city").GetPrim())
     materials = [make_material(stage, number) for number in range(MATERIALS)]
     x, y = np.meshgrid(np.arange(SIDE + 1), np.arange(SIDE + 1))
     sheet = np.column_stack([x.ravel(), y.ravel(), np.zeros(x.size)]).astype("f4")
@@ -40,7 +40,7 @@ def make_stage(path: str) -> None:
     heights = np.random.default_rng(1).random((MESHES, len(sheet))).astype("f4")
     for number in range(MESHES):
         sheet[:, 2] = heights[number]
-        mesh = UsdGeom.Mesh.Define(stage, f"/root/group_{number // 100}/mesh_{number}")
+        mesh = UsdGeom.Mesh.Define(stage, f"/city/group_{number // 100}/mesh_{number}")
         mesh.AddTranslateOp().Set((number % 80 * 12, 0, number // 80 * 12))
         mesh.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(sheet))
         mesh.CreateFaceVertexCountsAttr(Vt.IntArray(SIDE * SIDE, 4))
@@ -56,8 +56,8 @@ def make_stage(path: str) -> None:
 
 
 def make_material(stage: Usd.Stage, number: int) -> UsdShade.Material:
-    material = UsdShade.Material.Define(stage, f"/root/materials/m{number}")
-    shader = UsdShade.Shader.Define(stage, f"/root/materials/m{number}/surface")
+    material = UsdShade.Material.Define(stage, f"/city/materials/m{number}")
+    shader = UsdShade.Shader.Define(stage, f"/city/materials/m{number}/surface")
     shader.CreateIdAttr("UsdPreviewSurface")
     color = shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f)
     color.Set((number / MATERIALS, 0.5, 0.5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import zipfile
 
@@ -15,6 +14,7 @@ from encoders.kit.source.conversion import convert
 from encoders.kit.source.gltf.survey import survey_gltf
 from encoders.kit.source.model import open_model
 from tests.kit.mutation import mutated
+from tests.kit.refusal import attempt, names
 
 trimesh = pytest.importorskip("trimesh")
 
@@ -232,11 +232,7 @@ def test_archive_that_unpacks_to_far_more_is_refused() -> None:
 @settings(max_examples=120, deadline=None)
 @given(mutated(SEEDS))
 def test_damaged_model_is_read_or_refused(data: bytes) -> None:
-    for suffix, known in (("ply", b"ply"), ("stl", b"solid"), ("off", b"OFF")):
-        if data.startswith(known):
-            with contextlib.suppress(EncodeError):
-                opened(data, f"a.{suffix}")
-    for suffix, known in (("3mf", b"PK"), ("dae", b"<?xml")):
-        if data.startswith(known):
-            with contextlib.suppress(EncodeError):
-                opened(data, f"a.{suffix}")
+    kinds = {"ply": b"ply", "stl": b"solid", "off": b"OFF", "3mf": b"PK", "dae": b"<?xml"}
+    for suffix in [suffix for suffix, known in kinds.items() if data.startswith(known)]:
+        found, refusal = attempt(opened, data, f"a.{suffix}")
+        assert found if refusal is None else names(refusal, f"a.{suffix}")

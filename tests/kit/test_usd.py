@@ -21,6 +21,7 @@ from encoders.kit.source.model import Model, open_model
 from pipeline.process.isolate import call
 from pipeline.process.scratch import install_scratch
 from tests.kit.mutation import mutated
+from tests.kit.refusal import attempt, names
 from tests.kit.usd_maker import (
     BIND,
     IDENTITY,
@@ -578,11 +579,8 @@ SEEDS = [sign(), rig(), SCENES["instances"], SCENES["pivot and orientation"]]
 )
 @given(data=mutated(SEEDS))
 def test_damaged_text_is_read_or_refused(data: bytes) -> None:
-    try:
-        glb, _ = compose({NAME: data}, NAME)
-    except EncodeError:
-        return
-    survey_gltf(glb, NAME)
+    found, refusal = attempt(compose, {NAME: data}, NAME)
+    assert survey_gltf(found[0], NAME) if refusal is None else names(refusal, NAME)
 
 
 def test_every_damaged_crate_is_read_or_refused(tmp_path: Path) -> None:
@@ -598,10 +596,9 @@ def test_every_damaged_crate_is_read_or_refused(tmp_path: Path) -> None:
         flipped = bytearray(crate)
         flipped[-cut] ^= 0xFF
         for data in (crate[:cut], bytes(flipped)):
-            try:
-                call(dotted, {"a.usdc": data}, {"source": "a.usdc", "layers": []})
-            except EncodeError:
-                continue
+            params = {"source": "a.usdc", "layers": []}
+            found, refusal = attempt(call, dotted, {"a.usdc": data}, params)
+            assert found["glb"] if refusal is None else names(refusal, "a.usdc")
 
 
 def test_identity_is_no_transform() -> None:
