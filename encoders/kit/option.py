@@ -172,7 +172,7 @@ class Option:
     """One key of a manifest: its rule, its value when not given, and a sentence for the manual.
 
     `excludes` is another key of the same kind that may not be given as well. `example` is what a
-    new manifest has for a required key.
+    new manifest has, where it needs the key or is better with it.
     """
 
     rule: Rule

@@ -67,8 +67,7 @@ def patterns(sources: Iterable[FoundSource]) -> list[str]:
     """Return globs that match these sources: one for each first folder and suffix."""
     found = set()
     for one in sources:
-        folder, _, rest = one.path.rpartition("/")
-        first = folder.split("/")[0]
+        first = one.path.partition("/")[0] if "/" in one.path else ""
         suffix = os.path.splitext(one.path)[1]
         found.add(f"{first}/**/*{suffix}" if first else f"*{suffix}")
     return sorted(found)

@@ -78,10 +78,13 @@ def _entry(table: str, kinds: Mapping[str, Kind], sources: Sequence[FoundSource]
         yield f"{mark}source = {_toml(chosen)}"
         if others:
             yield f"# source = {_toml([chosen, *others[:3]])}  # several become one {table}"
+    shown: set[str] = set()  # kinds of one source share options
     for key, kind in used.items():
-        if kind.options:
+        new = {name: one for name, one in kind.options.items() if name not in shown}
+        if new:
             yield f"# Options of a {key}:"
-        yield from _comments(kind.options)
+        yield from _comments(new)
+        shown |= new.keys()
 
 
 def _named(ids: Mapping[str, str]) -> Iterator[str]:
@@ -96,15 +99,13 @@ def _reads(kind: Kind, sources: Sequence[FoundSource]) -> bool:
 
 
 def _settings(name: str, table: Table) -> Iterator[str]:
-    """Yield a table of settings: filled where it has to be, else as comments."""
-    required = {key: one for key, one in table.options.items() if one.required}
-    is_needed = bool(required) and not table.repeated
+    """Yield a table of settings: filled where its options have examples, else as comments."""
+    filled = {key: one for key, one in table.options.items() if one.example is not None}
     head = f"[[{name}]]" if table.repeated else f"[{name}]"
-    yield head if is_needed else f"# {head}"
-    for key, one in required.items():
-        value = f"{key} = {_toml(one.example if one.example is not None else '')}"
-        yield f"{'' if is_needed else '# '}{value}  # {one.doc}"
-    yield from _comments({key: one for key, one in table.options.items() if not one.required})
+    yield head if filled else f"# {head}"
+    for key, one in filled.items():
+        yield f"{key} = {_toml(one.example)}  # {one.doc}"
+    yield from _comments({key: one for key, one in table.options.items() if key not in filled})
 
 
 def _comments(options: Mapping[str, Option]) -> Iterator[str]:
@@ -119,6 +120,6 @@ def _safe_stem(path: str) -> str:
     return re.sub(r"[^\w.-]+", "_", stem).strip("._") or "scene"
 
 
-def _toml(value: Value) -> str:
+def _toml(value: Value | Sequence[str]) -> str:
     """Write a value as TOML has it; for texts, numbers, flags and lists JSON is the same."""
     return json.dumps(value, ensure_ascii=False)

@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterator, Sequence
 
 # Options whose value is a path, in every command that has them.
-PATH_OPTIONS = frozenset(
-    ("--against", "--extract", "--glb", "--into", "--junit", "--obj", "--out", "--output")
-    + ("--render", "--trace")
-)
+FILES_READ = ("--against",)
+FILES_WRITTEN = ("--extract", "--glb", "--into", "--junit", "--obj", "--out", "--output")
+PICTURES_AND_TRACES = ("--render", "--trace")
+PATH_OPTIONS = frozenset((*FILES_READ, *FILES_WRITTEN, *PICTURES_AND_TRACES))
 # In a run `--json` names a file; in other commands it is a flag.
 RUN_PATH_OPTIONS = PATH_OPTIONS | {"--json"}
 RUN = "run"

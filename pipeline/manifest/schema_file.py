@@ -17,6 +17,8 @@ def write_schema(root: str, name: str, target: Target) -> None:
     """Write the schema of a target's manifests, unless the file has it already."""
     text = json.dumps(manifest_schema(name, target), indent=1, ensure_ascii=False) + "\n"
     folder = os.path.join(root, FOLDER)
+    if any(map(os.path.islink, (folder, os.path.dirname(folder)))):
+        return  # it may lead out of the project
     path = os.path.join(folder, f"{name}.json")
     # Only editors need it: a project that can't be written to is built or refused elsewhere.
     with contextlib.suppress(OSError):

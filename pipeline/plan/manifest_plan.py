@@ -19,6 +19,7 @@ from pipeline.manifest.asset import Finding, find_assets
 from pipeline.manifest.glob import suffix_of
 from pipeline.manifest.mistake import Check, ManifestError
 from pipeline.manifest.schema import Manifest, read_manifest, target_of
+from pipeline.manifest.schema_file import write_schema
 from pipeline.plan.graph import claims_of, collisions, graph_problems
 from pipeline.plan.nodes import PlanError, plan_nodes
 from pipeline.plan.survey import Mapper, Surveyor, SurveyResults
@@ -56,6 +57,7 @@ class ManifestPlan:
         except TargetError as error:
             self.check.add("target", str(error))
             raise ManifestError(self.check.mistakes) from None
+        write_schema(self.project.root, name, target)
         return read_manifest(self.stem, values, name, target, self.check), target
 
     def make(self) -> None:
