@@ -63,7 +63,7 @@ def test_every_error_about_a_damaged_file_has_a_hint(form):
     make, read = FORMS[form]
     whole = make()
     read(whole)
-    refused = 0
+    hints: list[str] = []
     steps = max(len(whole) // 24, 1)
     damaged = [whole[:size] for size in range(0, len(whole), steps)]
     damaged += [whole[:at] + b"\xff" + whole[at + 1 :] for at in range(0, len(whole), steps)]
@@ -71,9 +71,9 @@ def test_every_error_about_a_damaged_file_has_a_hint(form):
         try:
             read(data)
         except EncodeError as error:
-            refused += 1
-            assert error.hint, error
-    assert refused > 5
+            hints.append(error.hint)
+    assert len(hints) > 5
+    assert all(hints)
 
 
 def test_a_damaged_fbx_has_a_hint():
