@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source
-from pipeline.state.node_record import PlannedNode
+from pipeline.state.node_record import BROKEN, PlannedNode
+
+# How many sources of an asset an error names.
+NAMED_SOURCES = 3
 
 
 def facts_of(planned: PlannedNode | None, error: EncodeError) -> dict[str, str]:
@@ -12,12 +15,19 @@ def facts_of(planned: PlannedNode | None, error: EncodeError) -> dict[str, str]:
     inputs = planned.node.inputs if planned else {}
     paths = {name: one.path for name, one in inputs.items() if isinstance(one, Source)}
     facts = {label: paths.get(value, value) for label, value in error.facts.items()}
-    # The encoder may have named the source itself; it is not shown twice.
-    if "asset" not in facts and paths:
-        first = next(iter(paths.values()))
-        if first not in facts.values():
-            facts = {"asset": first, **facts}
-    return facts
+    # The encoder may have named the source at fault itself; it is not shown twice, and no other
+    # source of a scene or a group is blamed.
+    if "asset" in facts or not paths or not set(paths.values()).isdisjoint(facts.values()):
+        return facts
+    return {"asset": _blamed(planned, list(paths.values())), **facts}
+
+
+def _blamed(planned: PlannedNode | None, paths: list[str]) -> str:
+    """Return the source of a node, or all sources of an asset that could not be planned."""
+    if planned is None or planned.node.encoder != BROKEN or len(paths) == 1:
+        return paths[0]
+    shown, rest = paths[:NAMED_SOURCES], len(paths) - NAMED_SOURCES
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def describe_failure(task: str, planned: PlannedNode | None, error: EncodeError) -> str:

@@ -155,7 +155,13 @@ class Scene:
             if children and self._kind(prim) != INSTANCER:
                 names = inherited | {name for name in own if name.startswith("primvars:")}
                 # Backwards: the last in the list is the next.
+                self._find_materials(children)
                 waiting += [(child, below, purpose, names) for child in reversed(children)]
+
+    def _find_materials(self, children: list[Any]) -> None:
+        meshes = [child for child in children if self._kind(child) == MESH]
+        if len(meshes) > 1:
+            self._materials.find_bound(meshes)
 
     def _value(self, prim: Any, name: str) -> Any:
         return prim.GetAttribute(name).Get(self._opened.time)

@@ -25,6 +25,7 @@ from encoders.kit.source.shared.polygon_mesh import (
     Integers,
     Weights,
     cut_meshes,
+    distinct,
     store_primitives,
 )
 from encoders.kit.source.usd.frame import Doubles, Frame
@@ -123,16 +124,16 @@ class Meshes:
         surface = self._surfaces.read(shown)
         if surface is None:
             return None
-        triangles = surface.triangle_counts()
+        count = int(surface.triangle_counts().sum())
         materials = self._face_materials(surface, material, subsets)
         primitives: tuple[spec.Primitive, ...] = ()
-        if not triangles.any():
+        if not count:
             return None
         if not self._with_data:
             primitives = self._store_outline(shown, surface, materials, bound[0])
         number = len(self.meshes)
         self.meshes.append(spec.Mesh(name=shown.prim.GetName(), primitives=primitives))
-        self.triangles.append(int(triangles.sum()))
+        self.triangles.append(count)
         if self._with_data:
             self._add_pending(shown, surface, materials, bound)
         return number
@@ -158,7 +159,7 @@ class Meshes:
         position = self._glb.accessor(points, with_bounds=True)
         triangles = surface.triangle_counts()
         primitives = []
-        for number in np.unique(materials).tolist():
+        for number in distinct(materials):
             count = int(triangles[materials == number].sum())
             if count:
                 indices = self._glb.accessor(np.broadcast_to(np.uint32(0), 3 * count))
@@ -186,7 +187,7 @@ class Meshes:
             **self._normals(shown, surface, bind),
             **self._coordinates(shown, surface),
         }
-        if set(np.unique(materials).tolist()) & self._materials.shows_colors:
+        if not self._materials.shows_colors.isdisjoint(distinct(materials)):
             attributes |= self._colors(shown, surface)
         if weights is not None and surface.refinement is not None:
             weights = surface.refinement.refine_weights(weights)
@@ -308,14 +309,19 @@ class Meshes:
     def _primvar(self, shown: Shown, name: str, width: int) -> Table | None:
         if not shown.has(f"primvars:{name}"):
             return None
-        api = UsdGeom.PrimvarsAPI(shown.prim)
-        found = api.GetPrimvar(name)
+        time, key = self._opened.time, f"primvars:{name}"
+        if key in shown.own:
+            attribute = shown.prim.GetAttribute(key)
+            value = attribute.Get(time)
+            if value is not None:
+                known = f"{key}:indices"
+                indices = self._value(shown.prim, known) if known in shown.own else None
+                kind = UsdGeom.Primvar(attribute).GetInterpolation()
+                return read_table(value, indices, kind, width)
+        # Constant primvars are inherited.
+        found = UsdGeom.PrimvarsAPI(shown.prim).FindPrimvarWithInheritance(name)
         if not found or not found.HasAuthoredValue():
-            # Constant primvars are inherited.
-            found = api.FindPrimvarWithInheritance(name)
-            if not found or not found.HasAuthoredValue():
-                return None
-        time = self._opened.time
+            return None
         indices = found.GetIndices(time) if found.IsIndexed() else None
         return read_table(found.Get(time), indices, found.GetInterpolation(), width)
 

@@ -140,7 +140,8 @@ class Surfaces:
         if total != len(points) or int(sizes.min()) < 0:
             facts = {**self.facts(prim), "corners of faces": total, "indices": len(points)}
             raise EncodeError("the faces of a mesh do not fit its indices", facts)
-        if int(points.min()) < 0 or int(points.max()) >= count:
+        # A negative index is a large one without its sign.
+        if int(points.view(np.uint64).max()) >= count:
             facts = {**self.facts(prim), "points": count, "index": int(points.max())}
             raise EncodeError("a face refers to a point that does not exist", facts)
 
