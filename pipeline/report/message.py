@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source
-from pipeline.state.node_record import BROKEN, PlannedNode
+from pipeline.state.node_record import PlannedNode
 
 # How many sources of an asset an error names.
 NAMED_SOURCES = 3
@@ -24,7 +24,7 @@ def facts_of(planned: PlannedNode | None, error: EncodeError) -> dict[str, str]:
 
 def _blamed(planned: PlannedNode | None, paths: list[str]) -> str:
     """Return the source of a node, or all sources of an asset that could not be planned."""
-    if planned is None or planned.node.encoder != BROKEN or len(paths) == 1:
+    if planned is None or not planned.is_broken or len(paths) == 1:
         return paths[0]
     shown, rest = paths[:NAMED_SOURCES], len(paths) - NAMED_SOURCES
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

@@ -13,6 +13,7 @@ from encoders.kit.isolate import use_scratch
 from encoders.kit.mesh.mesh import Mesh
 from encoders.kit.source.conversion import compose
 from encoders.kit.source.model import open_model
+from encoders.untold.scene.picture_survey import survey_composed_pictures
 from pipeline.process.scratch import install_scratch
 from tests.kit.naive_subdivision import Naive
 from tests.kit.test_subdivide import CUBE, CUBE_FACES
@@ -233,6 +234,12 @@ def test_a_stage_without_subdivision_surfaces_says_that_the_option_has_no_effect
     assert warnings == (
         f"{NAME}: `subdivide` has no effect: it has no subdivision surface [ignored]",
     )
+
+
+def test_a_scene_is_judged_by_the_size_of_its_files_not_of_its_survey():
+    data = usda(cube())
+    survey = survey_composed_pictures(data, NAME, {"assets/other.usda": usda("")})
+    assert survey["stored_bytes"] == len(data) + len(usda(""))
 
 
 def test_faces_of_less_than_three_corners_are_left_out():
