@@ -73,9 +73,9 @@ def _run_doit(words: Sequence[str], root: str, here: str) -> int:
         os.chdir(root)
         words = from_root(words, root, here, is_run=_is_run(words, RUN))
     # After the change of folder: what doit.cfg names keeps the project's modules apart from ours.
-    from doit.doit_cmd import DoitMain
+    from pipeline.doit_plugin.run_line import run_line
 
-    return int(DoitMain().run(list(words)) or 0)
+    return run_line(words)
 
 
 def _is_run(words: Sequence[str], run_word: str) -> bool:
