@@ -237,6 +237,7 @@ class Build:
             began=result.began or time.perf_counter() - result.seconds,
             inputs=self._inputs_read(task, result),
             peak_bytes=result.peak_bytes,
+            fingerprint=result.fingerprint,
         )
         self.log.add(event)
         if result.outcome == BUILT:
@@ -259,6 +260,11 @@ class Build:
         # With another fingerprint the worker has read a source that was saved since it was planned.
         is_exact = job is not None and job.fingerprint == result.fingerprint
         return job.inputs if is_exact and job is not None else None
+
+    def planned_fingerprint(self, task: str) -> str:
+        """Return the fingerprint that a prepared node was submitted with; "" if there is none."""
+        job = self._jobs.get(task)
+        return job.fingerprint if job is not None else ""
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
         """Add a node to the log that did not run because others failed."""
@@ -368,6 +374,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
+        self.log.order_equal_results()
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()
         # A worker that died may have left some; usually both folders are empty.

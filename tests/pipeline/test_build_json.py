@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from pipeline.build.event import BuildLog, NodeEvent
 from pipeline.report import last_build
 from tests.pipeline.game import ROOT, Game
 
@@ -133,6 +134,39 @@ def test_the_number_of_workers_changes_times_and_workers_alone(toy, tmp_path):
         found.append(load(toy, f"{workers}.json"))
     assert without_times(found[0]) == without_times(found[1])
     assert found[0]["exit_code"] == 1
+
+
+def test_of_nodes_with_one_key_the_first_is_built_whatever_was_ready_first(toy):
+    for number in range(6):
+        toy.write(f"assets/same{number}.txt", "the same text")
+    toy.write("manifests/also.toml", toy.read("manifests/toy.toml").decode())
+    found = []
+    for options in (("-n", "1"), ("-n", "2"), ()):
+        for folder in ("build", "cache", ".cartwright"):
+            if toy.path(folder).exists():
+                toy.remove(folder)
+        assert toy.doit(*options).code == 0
+        found.append(outcomes(load(toy)))
+    assert found[0] == found[1] == found[2]
+    same = [task for task in found[0] if ":same" in task]
+    assert [found[0][task] for task in same] == ["built", *["restored"] * 11]
+
+
+def test_equal_results_are_told_in_the_order_of_tasks():
+    def event(task: str, outcome: str, worker: str, **more: Any) -> NodeEvent:
+        return NodeEvent(task, outcome, worker=worker, fingerprint="f", **more)
+
+    log = BuildLog()
+    log.add(event("toy:c", "built", "first"))
+    log.add(event("toy:b", "restored", "second", is_shared=True))
+    log.add(event("toy:a", "restored", "third"))
+    log.add(NodeEvent("toy:0", "restored", fingerprint="other"))
+    log.order_equal_results()
+    told = {task: (one.outcome, one.is_shared, one.worker) for task, one in log.nodes.items()}
+    assert told["toy:a"] == ("built", False, "first")
+    assert told["toy:b"] == ("restored", True, "second")
+    assert told["toy:c"] == ("restored", False, "third")
+    assert told["toy:0"] == ("restored", False, "")
 
 
 def test_failures_are_data_and_their_readers_are_not_built(toy):
