@@ -197,6 +197,13 @@ def test_reasons_and_restored_nodes_are_named(toy):
     assert nodes["toy:pack"]["outcome"] == "unchanged"
 
 
+def test_a_node_that_is_encoded_again_on_request_says_so(toy):
+    toy.doit()
+    toy.doit("-a")
+    node = by_task(load(toy))["toy:a"]
+    assert (node["outcome"], node["reason"]) == ("built", [{"kind": "asked for", "detail": "-a"}])
+
+
 def test_a_strict_run_with_nothing_to_do_has_failed_nodes(toy):
     toy.doit()
     for _ in range(2):

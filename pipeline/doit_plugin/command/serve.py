@@ -21,7 +21,13 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
 from pipeline.doit_plugin.command.report import last_built
-from pipeline.doit_plugin.command.watch import QUIET_MS, Watcher, refuse_unknown, shown_names
+from pipeline.doit_plugin.command.watch import (
+    FAILED_NODES,
+    QUIET_MS,
+    Watcher,
+    refuse_unknown,
+    shown_names,
+)
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting, survey_in_parallel
 from pipeline.doit_plugin.read_result import read_last
@@ -31,7 +37,6 @@ from pipeline.state.database import DAMAGE
 
 DEFAULT_PORT, LAST_PORT = 8000, 65535
 HERE = "127.0.0.1"
-FAILED_NODES = 1  # doit's exit code: the page tells of each of them
 MESSAGE_LIMIT = 4000  # characters of a build's output that the page shows
 NOT_READY = (OSError, EncodeError, InvalidCommand, *DAMAGE)
 opt_port = {

@@ -6,6 +6,7 @@ not build, for a failure or for a mistake in another manifest, is built with the
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 import subprocess
@@ -24,6 +25,8 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.project import PRIVATE, Project
+from pipeline.report.last_build import LAST
+from pipeline.report.sizes import NO_OUTPUTS
 from pipeline.session import Session
 from pipeline.state.database import DAMAGE
 from pipeline.task_name import stem_of
@@ -31,6 +34,7 @@ from pipeline.task_name import stem_of
 QUIET_MS = 100  # editors and exporters write in several steps: build when none came for so long
 MOST_WAIT_SECONDS = 2.0  # but a file that is written all the time does not put a build off
 GIT_LOCK_SECONDS = 60.0  # an older lock of git's was left by a crash
+FAILED_NODES = 1  # doit's exit code: nodes failed, and all others were built
 STDOUT = 1  # the system's number of it
 MANY_CHANGES = 8000  # at once: the system's queue of 16,384 events may have lost some
 
@@ -135,7 +139,9 @@ class Watcher:
         self.build = None
         self._unbuilt = self._building if code else None
         if code:
-            say(f"not built: {shown_names(self._building)}; tried again with the next change")
+            names = failed_manifests(self.root) if code == FAILED_NODES else []
+            shown = shown_names(names or self._building)
+            say(f"not built: {shown}; tried again with the next change")
         if self._is_first:
             print("Watching; Ctrl-C ends it.", flush=True)
             self._is_first = False
@@ -160,6 +166,16 @@ class Watcher:
         self._building = names
         say(f"building {shown_names(names)}{reason}")
         self.build = self.start(names)
+
+
+def failed_manifests(root: str) -> list[str]:
+    """Return the manifests that have failed nodes in the last build; none where it is not known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        result = json.loads(read_if_there(f"{root}/{PRIVATE}/{LAST}") or b"null")
+        if result["exit_code"] == FAILED_NODES:
+            failed = [one["task"] for one in result["nodes"] if one["outcome"] in NO_OUTPUTS]
+            return sorted(set(map(stem_of, failed)))
+    return []
 
 
 def say(text: str) -> None:
