@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
@@ -24,6 +22,7 @@ from pipeline.doit_plugin.backend import FILE, Backend
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.doit_plugin.warm_build import BuildStarter
 from pipeline.project import PRIVATE, Project
 from pipeline.report.last_build import LAST
 from pipeline.report.sizes import NO_OUTPUTS
@@ -64,7 +63,8 @@ def watch_project(root: str, names: Sequence[str]) -> None:
     from watchfiles import watch
 
     watcher: Watcher | None = None
-    with suppress(KeyboardInterrupt):
+    starter = BuildStarter()
+    with suppress(KeyboardInterrupt), closing(starter):
         for changes in watch(
             root,
             watch_filter=None,  # watchfiles' own filter would hide files that a plan may read
@@ -73,17 +73,18 @@ def watch_project(root: str, names: Sequence[str]) -> None:
             ignore_permission_denied=True,
         ):
             # The first round comes when the system has begun to watch, and not before.
-            watcher = watcher or Watcher(root, names, start_build, time.monotonic)
+            watcher = watcher or Watcher(root, names, starter, time.monotonic)
             watcher.tick({os.path.relpath(path, root).replace(os.sep, "/") for _, path in changes})
+            if watcher.build is None:
+                starter.prepare()
     if watcher is not None and watcher.build is not None:
         with suppress(KeyboardInterrupt):
             watcher.build.wait()  # it got the same Ctrl-C
 
 
-def start_build(names: Iterable[str]) -> subprocess.Popen[bytes]:
-    """Start doit for some manifests, or for all."""
-    # -P: the game's folder is not first on the path, as it is not when the user runs `doit`.
-    return subprocess.Popen([sys.executable, "-P", "-m", "doit", "run", *names])
+def start_build(names: Iterable[str]) -> Any:
+    """Start doit for some manifests, or for all, in a new process."""
+    return BuildStarter()(names)
 
 
 class Watcher:

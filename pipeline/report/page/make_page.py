@@ -20,10 +20,11 @@ def load_page(
     result: Mapping[str, Any],
     built: Mapping[str, Any] | None,
     in_parallel: Mapper,
+    code: str = "",
 ) -> tuple[PageData, PageMedia]:
-    """Return everything that the page of a run shows."""
+    """Return everything that the page of a run shows; `code` is the digest of what draws it."""
     data = gather(project, result, built)
-    code = code_digest(project)
+    code = code or code_digest(project)
     os.makedirs(f"{project.private}/report", exist_ok=True)
     with MediaStore(f"{project.private}/{STORE}") as store:
         keys = draw_charts(project, data, store, code)
