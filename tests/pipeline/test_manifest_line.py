@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
 from pipeline.manifest.line import find_line, find_mention
 from tests.pipeline.game import Game
@@ -140,3 +141,19 @@ def test_a_missing_file_is_told_with_the_line_that_names_it(game: Game) -> None:
     game.write("manifests/rom.toml", text + 'wasm = "code/none.wasm"\n')
     out = game.doit("rom").out
     assert "file      code/none.wasm\n  named in  manifests/rom.toml, line 7\n" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [('quality = "best"', True), ('quality = "best"\nformat = "bc1"', False), ("", False)],
+)
+def test_an_option_that_has_no_effect_with_the_others_is_a_warning(
+    game: Game, options: str, is_told: bool
+) -> None:
+    game.write(
+        "manifests/rp2350.toml", f'target = "rp2350"\n[[asset]]\nsource = "a/*.png"\n{options}'
+    )
+    game.path("a").mkdir()
+    Image.new("RGB", (4, 4)).save(game.path("a/x.png"))
+    said = 'asset[1].quality has no effect with format = "rgba4444"; take it out, or set format ='
+    assert (said in game.doit("rp2350").out) is is_told
