@@ -156,7 +156,7 @@ def _uv(
             values.append(transform_uv(placement, source.values[used]))
         start += len(used)
     has_texture = np.array([texture_slot(one) is not None for one in materials])
-    lacks = np.unique(material[(corner == 0).any(axis=1)])
+    lacks = np.flatnonzero(np.bincount(material[(corner == 0).any(axis=1)]))
     return Attribute(np.concatenate(values), corner), lacks[has_texture[lacks]].tolist()
 
 
