@@ -152,8 +152,8 @@ def _uv(
         is_used = np.zeros(len(source.values), bool)
         is_used[rows[has_uv]] = True
         used = np.flatnonzero(is_used)
-        number = np.cumsum(is_used, dtype=rows.dtype) + (start - 1)
-        rows[has_uv], rows[~has_uv] = number[rows[has_uv]], 0
+        position = np.cumsum(is_used, dtype=rows.dtype) + (start - 1)
+        rows[has_uv], rows[~has_uv] = position[rows[has_uv]], 0
         corner[chosen] = rows
         with np.errstate(over="ignore", invalid="ignore"):  # the writer refuses what overflows
             values.append(transform_uv(placement, source.values[used]))
