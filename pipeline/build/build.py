@@ -103,9 +103,9 @@ class Build:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
             return Result(FAILED, error=error)
-        if task in self.dirty and task not in self._reason_of:
-            self._reason_of[task] = self._reasons.reason(task)
         job = self._jobs[task] = self._job(task, node, digests)
+        if task in self.dirty and task not in self._reason_of:
+            self._reason_of[task] = self._reasons.reason(task, job.fingerprint)
         return job
 
     def _linked_output_folder(self, node: Node) -> str:
@@ -339,7 +339,7 @@ class Build:
         for task in self.project.state.readers(row.stem, edges):
             reader = self.nodes.row(task)
             if reader is not None and reader.clean:
-                self.nodes.set_dirty(reader)
+                self.nodes.set_clean(reader, False)
             self.dirty.add(task)
 
     def _remove(self, row: NodeRow, stale: Mapping[str, str]) -> None:

@@ -76,6 +76,7 @@ class Code:
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[tuple[str, Suffixes], Closure] = {}
         self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
+        self._opens_formats: dict[str, bool] = {}  # whether an encoder loads readers by name
         self._needs: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._search = ModuleSearch()
         self.paths: dict[str, str] = {}
@@ -122,7 +123,10 @@ class Code:
 
         A converted source is another node's output, but the input is named by the source's path.
         """
-        if REGISTRY not in self._closure(node.encoder, ()).asked:
+        encoder = node.encoder
+        if encoder not in self._opens_formats:
+            self._opens_formats[encoder] = REGISTRY in self._closure(encoder, ()).asked
+        if not self._opens_formats[encoder]:
             return ()
         from encoders.kit.plan import Source
         from encoders.kit.source.registry import SUFFIXES, suffix_of

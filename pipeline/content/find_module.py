@@ -49,8 +49,7 @@ class ModuleSearch:
             # Lazily, as Python does: places behind the first hit do not matter.
             path = self._module_at(base, looked_at)
             if path is not None:
-                folders = (base,) if is_package_file(path) else ()
-                return Place(path, folders, tuple(looked_at))
+                return Place(path, (base,) if is_package_file(path) else (), tuple(looked_at))
         # A folder without a module of its own, or nothing.
         folders = tuple(base for base in bases if self._has(base, is_folder=True))
         return Place(None, folders, tuple(looked_at))
