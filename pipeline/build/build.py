@@ -105,10 +105,12 @@ class Build:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
             return Result(FAILED, error=error)
+        job = self._jobs[task] = self._job(task, node, digests)
         if task not in self._reason_of:
             is_dirty = task in self.dirty
-            self._reason_of[task] = self._reasons.reason(task) if is_dirty else Reason(ASKED, "-a")
-        job = self._jobs[task] = self._job(task, node, digests)
+            self._reason_of[task] = (
+                self._reasons.reason(task, job.fingerprint) if is_dirty else Reason(ASKED, "-a")
+            )
         return job
 
     def _linked_output_folder(self, node: Node) -> str:
@@ -363,7 +365,7 @@ class Build:
         for task in self.project.state.readers(row.stem, edges):
             reader = self.nodes.row(task)
             if reader is not None and reader.clean:
-                self.nodes.set_dirty(reader)
+                self.nodes.set_clean(reader, False)
             self.dirty.add(task)
 
     def _remove(self, row: NodeRow, stale: Mapping[str, str]) -> None:
