@@ -39,7 +39,7 @@ def damage(data: bytes, path: str, others: list[bytes], chance: Chance) -> bytes
         ways += [lambda: _damage_json(data, chance)] * 3
     elif data[:4] == b"\x89PNG":
         ways += [lambda: _damage_png(data, others, chance)] * 3
-    elif path.endswith((".obj", ".mtl", ".fbx")):
+    elif path.endswith((".obj", ".mtl", ".fbx", ".usda")):
         ways += [lambda: _damage_text(data, chance)] * 3
     return chance.choice(ways)()
 
