@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
+import errno
+import math
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,31 +22,17 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bench.torture_game import SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
+from bench.torture_game import ROOT, SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
+from bench.torture_server import Fault, RunServer, build_fault_library
 
 HANG_SECONDS = 120
 TAMPERED = b"tampered with"
 BAD = ("wrong outputs", "tracebacks", "hangs", "failed rebuilds")
-# Appended to dodo.py: lets the call with this number fail, and writes down that it did.
-FAULT = """
-import errno as _errno, os as _os, stat as _stat
-_name, _code, _at = _os.environ["FAULT"].split(":")
-_real, _count = getattr(_os, _name), [0]
-_write, _open = _os.write, _os.open
-
-def _faulty(*given, **named):
-    # Pipes between processes do not fail as files do.
-    is_file = not isinstance(given[0], int) or _stat.S_ISREG(_os.fstat(given[0]).st_mode)
-    _count[0] += is_file
-    if is_file and _count[0] == int(_at):
-        _write(_open("fired", _os.O_WRONLY | _os.O_CREAT | _os.O_APPEND), b"x")
-        raise OSError(getattr(_errno, _code), _os.strerror(getattr(_errno, _code)))
-    return _real(*given, **named)
-
-setattr(_os, _name, _faulty)
-"""
-FAULTY_CALLS = ("write", "replace", "open", "fsync", "read", "unlink", "mkdir")
-FAULTY_CODES = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE")
+# How many calls of each kind a build makes at least, roughly: later ones seldom come.
+FAULTY_CALLS = {"write": 150, "read": 300, "open": 250, "fsync": 12, "rename": 40}
+FAULTY_CALLS |= {"unlink": 12, "mkdir": 8}
+FAULTY_CODES = (errno.ENOSPC, errno.EIO)
+REPORT_SECONDS = 30.0
 
 
 class Torture:
@@ -60,6 +46,9 @@ class Torture:
         self.game = TortureGame(folder / "game")
         self.version, self.harm = 0, ""
         self.game.become(self.version)
+        self.server = RunServer(self.game.folder, ROOT, build_fault_library(folder))
+        self.usual_seconds = 1.0
+        self.reported = time.monotonic()
 
     def change(self) -> None:
         """Go to another version of the sources, and do some harm on the way."""
@@ -113,9 +102,11 @@ class Torture:
 
     def finish(self) -> None:
         """Build to the end, and compare every output with the right one."""
-        ran = self._run("-n", "2") if self.rng.random() < 0.3 else self._run()
+        began = time.monotonic()
+        ran = self._run("-n", "2") if self.rng.random() < 0.05 else self._run()
         if ran is None:
             return
+        self.usual_seconds += (time.monotonic() - began - self.usual_seconds) / 8
         self.note(ran)
         if ran.code:
             self.counts["failed rebuilds"] += 1
@@ -124,6 +115,14 @@ class Torture:
             self.counts["wrong outputs"] += 1
             self._show_difference()
         self.counts["builds compared"] += 1
+        self._report_regularly()
+
+    def _report_regularly(self) -> None:
+        """Print the counts now and then, so that a run that is cut short has told them."""
+        if time.monotonic() > self.reported + REPORT_SECONDS:
+            self.reported = time.monotonic()
+            counted = ", ".join(f"{number} {name}" for name, number in sorted(self.counts.items()))
+            print(counted, flush=True)
 
     def _found(self) -> Files:
         """Read the outputs, without files that nothing makes and that were tampered with.
@@ -148,9 +147,9 @@ class Torture:
             self.counts["tracebacks"] += 1
             self.show(ran.text)
 
-    def _run(self, *words: str, **environment: str) -> Run | None:
+    def _run(self, *words: str, fault: Fault | None = None) -> Run | None:
         try:
-            return self.game.run(*words, within_s=HANG_SECONDS, **environment)
+            return Run(*self.server.start(*words, fault=fault).wait(HANG_SECONDS))
         except subprocess.TimeoutExpired:
             self.counts["hangs"] += 1
             return None
@@ -159,51 +158,60 @@ class Torture:
     def show(text: str) -> None:
         print(text[-3000:], file=sys.stderr, flush=True)
 
-    def kill_once(self, longest: float) -> None:
-        """Kill a build at some moment of its life."""
-        words = ("-n", "2") if self.rng.random() < 0.4 else ()
-        process = self.game.start(*words)
-        time.sleep(self.rng.uniform(0, longest))
-        alive = process.poll() is None
-        if alive:
-            os.killpg(process.pid, signal.SIGKILL)
-        text, _ = process.communicate()
-        self.counts["killed while building" if alive else "ended before the kill"] += 1
-        if not alive:
-            self.note(Run(process.returncode, text))
+    def kill_once(self) -> None:
+        """Kill a build at some moment of its life, some after sources were saved meanwhile."""
+        words = ("-n", "2") if self.rng.random() < 0.1 else ()
+        running = self.server.start(*words)
+        moments = sorted(self.rng.uniform(0, self.usual_seconds) for _ in range(2))
+        time.sleep(moments[0])
+        if self.rng.random() < 0.2:
+            self.version = self.rng.randrange(VERSIONS)
+            self.game.become(self.version)
+            self.counts["saves during the build"] += 1
+            time.sleep(moments[1] - moments[0])
+        is_alive = running.is_alive
+        running.kill()
+        code, text = running.wait(HANG_SECONDS)
+        self.counts["killed while building" if is_alive else "ended before the kill"] += 1
+        if not is_alive:
+            self.note(Run(code, text))
 
     def kills(self, count: int) -> None:
-        began = time.monotonic()
         self.finish()
-        longest = time.monotonic() - began
         while self.counts["killed while building"] < count:
             self.change()
-            for _ in range(self.rng.randint(1, 3)):
-                self.kill_once(longest)
+            for _ in range(self.rng.randint(2, 5)):
+                self.kill_once()
             self.finish()
+
+    def _some_fault(self) -> Fault:
+        call = self.rng.choice(sorted(FAULTY_CALLS))
+        # Small numbers mostly: only those fire that come at all.
+        at = int(math.exp(self.rng.uniform(0, math.log(FAULTY_CALLS[call]))))
+        return Fault(call, self.rng.choice(FAULTY_CODES), at, self.rng.random() < 0.3)
 
     def faults(self, count: int) -> None:
         self.finish()
         while self.counts["faults that fired"] < count:
             self.change()
-            name, code = self.rng.choice(FAULTY_CALLS), self.rng.choice(FAULTY_CODES)
-            # Small numbers mostly: a rebuild makes few calls of some kinds, and only these fire.
-            at = 1 + int(self.rng.expovariate(1 / 8))
-            self.game.write_dodo(FAULT)
-            ran = self._run(FAULT=f"{name}:{code}:{at}")
-            self.game.write_dodo("")
-            fired = self.game.folder / "fired"
-            if fired.exists():
-                fired.unlink()
+            fault = self._some_fault()
+            ran = self._run(fault=fault)
+            fired = self.server.fired()
+            if fired:
                 self.counts["faults that fired"] += 1
-                self.counts[f"fault: {name}"] += 1
+                self.counts[f"fault: {fault.call} {errno.errorcode[fault.code]}"] += 1
+                self.counts["calls that failed"] += len(fired)
             if ran is not None:
-                self.note(ran)
-                # A build that says it is whole has to be.
-                self.counts["wrong outputs"] += bool(
-                    not ran.code and self._found() != self.right[self.version]
-                )
+                self._judge(ran, fault, fired)
             self.finish()
+
+    def _judge(self, ran: Run, fault: Fault, fired: list[str]) -> None:
+        """Look at a build with a fault: one that says it is whole has to be."""
+        self.note(ran)
+        is_wrong = not ran.code and self._found() != self.right[self.version]
+        self.counts["wrong outputs"] += is_wrong
+        if is_wrong or "Traceback" in ran.text:
+            self.show(f"{fault}: {fired[:3]}")
 
     def gc(self, seconds: int) -> None:
         """Build in three processes that share a cache, while a fourth trims it in a loop."""
@@ -243,6 +251,7 @@ def main() -> int:
         with contextlib.suppress(KeyboardInterrupt):
             getattr(torture, given.kind)(given.count)
     finally:
+        torture.server.close()
         shutil.rmtree(folder, ignore_errors=True)
     for name, number in sorted(torture.counts.items()):
         print(f"{number:6} {name}")

@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -87,6 +88,13 @@ def _load_library(dotted: str, arguments: tuple[Any, ...]) -> None:
             load_library(isolate._file_of(arguments))
 
 
-def use_forks() -> None:
-    """Let isolated calls of this process be made in forks."""
+def use_forks(warm_up: Callable[[], None]) -> None:
+    """Let isolated calls of this process be made in forks, after a warm-up without forks.
+
+    Libraries such as USD's prepare themselves in their first call; that takes longer than all else.
+    """
+    scratch = new_scratch_name()
+    install_scratch(scratch)
+    warm_up()
+    remove_scratch(scratch)
     isolate.Decoder = ForkedDecoder  # type: ignore[misc]

@@ -7,9 +7,9 @@
 A case is one damaged file with one target. It is wrong if anything but EncodeError is raised, if it
 takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was
 built. The file of a wrong case is written to the working folder, and the exit code is 1. The same
-`--seed` gives the same cases. A format of the registry without a file to damage is named. Counts are
-printed every minute, and at the end for each reader. `--no-limits` is for a build with sanitizers,
-whose shadow memory is larger than any limit.
+`--seed` gives the same cases. A format of the registry without a file to damage is named. Counts
+are printed every minute, and at the end for each reader. `--no-limits` is for a build with
+sanitizers, whose shadow memory is larger than any limit.
 """
 
 from __future__ import annotations
@@ -76,6 +76,11 @@ class Cases:
             return (self.targets[number % len(self.targets)],)
         return self.targets
 
+    def build_undamaged(self) -> None:
+        """Build every file as it is, with one target."""
+        for files, _ in self.projects.values():
+            build(self.targets[0], files)
+
     def project(self, number: int) -> tuple[str, Project, str]:
         """Return a damaged project: its name, its files, and the path of the damaged one."""
         chance = random.Random(f"{self.seed}:{number}")
@@ -88,8 +93,8 @@ class Cases:
 def run_cases(cases: Cases, first: int, end: int, answers: Connection) -> None:
     """Run cases in this process; tell before each what it is, and after it how it went."""
     if cases.has_limits:
+        use_forks(cases.build_undamaged)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-        use_forks()
     prepare_process(os.getcwd())
     warnings.simplefilter("error")  # a warning of numpy is a number that nobody thought of
     for number in range(first, end):

@@ -31,7 +31,7 @@ from encoders.kit.source.usd.frame import Doubles, Frame
 from encoders.kit.source.usd.material import NO_MATERIAL, Materials
 from encoders.kit.source.usd.primvar import Table, Topology, attribute_of, read_table
 from encoders.kit.source.usd.shape import Shape, build_shape
-from encoders.kit.source.usd.stage import Opened
+from encoders.kit.source.usd.stage import Opened, read_value
 
 # What glTF's v, from the top, is of USD's: 1 - v.
 FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
@@ -128,7 +128,7 @@ class Meshes:
         return found
 
     def _value(self, prim: Any, name: str) -> Any:
-        return prim.GetAttribute(name).Get(self._opened.time)
+        return read_value(self._opened, prim.GetAttribute(name))
 
     def _is_translucent(self, shown: Shown) -> bool:
         if not shown.has("primvars:displayOpacity"):
@@ -208,7 +208,7 @@ class Meshes:
     ) -> Integers:
         found = np.full(len(surface.topology.sizes), material)
         for number, subset in subsets:
-            indices = subset.GetIndicesAttr().Get(self._opened.time)
+            indices = read_value(self._opened, subset.GetIndicesAttr())
             faces = np.array(indices or (), np.int64)
             found[faces[(faces >= 0) & (faces < len(found))]] = number
         return found
@@ -294,10 +294,10 @@ class Meshes:
         return store_primitives(self._glb, geometry, one.materials[face], one.weights)
 
     def _points(self, surface: Surface, bind: Doubles | None) -> npt.NDArray[np.float32]:
-        points = self._frame.points(surface.points)
-        if bind is not None:
-            points = transform(bind, points) + bind[:3, 3]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
+            points = self._frame.points(surface.points)
+            if bind is not None:
+                points = transform(bind, points) + bind[:3, 3]
             return points.astype("<f4")
 
     def _normals(self, shown: Shown, surface: Surface, bind: Doubles | None) -> Attributes:
@@ -388,7 +388,9 @@ class Meshes:
                 return None
         time = self._opened.time
         indices = found.GetIndices(time) if found.IsIndexed() else None
-        return read_table(found.Get(time), indices, found.GetInterpolation(), width)
+        return read_table(
+            read_value(self._opened, found.GetAttr()), indices, found.GetInterpolation(), width
+        )
 
     def _fitted(
         self, shown: Shown, what: str, key: str, table: Table, topology: Topology
