@@ -1,0 +1,44 @@
+"""Errors of the disk fail what they meet, and nothing of them is left in the next run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+import pytest
+
+from pipeline.plan import survey
+from tests.pipeline.game import Game
+
+HOUR_SECONDS = 3600
+
+
+def test_source_that_could_not_be_read_once_is_built_in_the_next_run(
+    game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = game.write("assets/a.txt", "one")
+    # Old, so that the stamp of the file is trusted.
+    old = time.time() - HOUR_SECONDS
+    os.utime(path, (old, old))
+    _make_stamps_trusted(monkeypatch)
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(survey, "read_source", fail)
+        ran = game.doit()
+    assert ran.code == 1
+    assert "Input/output error" in ran.out + ran.err
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    assert game.read("build/toy/a.out") == b"ONE"
+    assert game.doit().built == []
+
+
+def _make_stamps_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let stamps be old enough: the change time of a file cannot be set."""
+    from pipeline.disk import listing
+
+    monkeypatch.setattr(listing, "is_trusted", lambda stamp, now_ns: True)
