@@ -33,6 +33,7 @@ FAULTY_CALLS = {"write": 150, "read": 300, "open": 250, "fsync": 12, "rename": 4
 FAULTY_CALLS |= {"unlink": 12, "mkdir": 8}
 FAULTY_CODES = (errno.ENOSPC, errno.EIO)
 REPORT_SECONDS = 30.0
+OF_DOIT = "config_in.loads(config_filenames)"  # where doit reads doit.cfg and pyproject.toml
 
 
 class Torture:
@@ -207,8 +208,13 @@ class Torture:
 
     def _judge(self, ran: Run, fault: Fault, fired: list[str]) -> None:
         """Look at a build with a fault: one that says it is whole has to be."""
+        if OF_DOIT in ran.text:  # its own settings, which it reads before anything of ours
+            self.counts["faults in doit itself"] += 1
+            return
         self.note(ran)
-        is_wrong = not ran.code and self._found() != self.right[self.version]
+        # A stale file that cannot be removed is named, and goes in the next build.
+        found = {name: data for name, data in self._found().items() if name not in _kept(ran.text)}
+        is_wrong = not ran.code and found != self.right[self.version]
         self.counts["wrong outputs"] += is_wrong
         if is_wrong or "Traceback" in ran.text:
             self.show(f"{fault}: {fired[:3]}")
@@ -236,6 +242,12 @@ class Torture:
                     games[number].outputs() != self.right[versions[number]]
                 )
                 self.counts["builds compared"] += 1
+
+
+def _kept(text: str) -> set[str]:
+    """Return the stale outputs that a build says it could not remove."""
+    lines = (line for line in text.splitlines() if line.endswith("so it stays"))
+    return {line.split("build/", 1)[-1].split(": ")[0] for line in lines}
 
 
 def main() -> int:

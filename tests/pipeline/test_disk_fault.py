@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import time
+from types import ModuleType
 
 import pytest
 
+from pipeline import setting
 from pipeline.plan import survey
+from pipeline.report import last_build
 from tests.pipeline.game import Game
 
 HOUR_SECONDS = 3600
@@ -42,3 +45,27 @@ def _make_stamps_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     from pipeline.disk import listing
 
     monkeypatch.setattr(listing, "is_trusted", lambda stamp, now_ns: True)
+
+
+@pytest.mark.parametrize(
+    ("module", "file"), [(last_build, "last-build.json"), (setting, "pyproject.toml")]
+)
+def test_file_of_the_project_that_cannot_be_read_is_named_without_a_traceback(
+    game: Game, monkeypatch: pytest.MonkeyPatch, module: ModuleType, file: str
+) -> None:
+    game.write("assets/a.txt", "one")
+    assert game.doit().code == 0
+    game.write("assets/b.txt", "two")
+    read = module.read_if_there
+
+    def fail(path: str) -> bytes | None:
+        if path.endswith(file):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        content: bytes | None = read(path)
+        return content
+
+    monkeypatch.setattr(module, "read_if_there", fail)
+    ran = game.doit()
+    assert ran.code == 3
+    assert f"{file}: Input/output error" in ran.err
+    assert "Traceback" not in ran.err
