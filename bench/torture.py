@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
 from bench.torture_game import ROOT, SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
@@ -45,7 +45,8 @@ class Torture:
         self.folder = folder
         self.right: list[Files] = right_outputs(folder)
         self.game = TortureGame(folder / "game")
-        self.version, self.harm = 0, ""
+        self.version = 0
+        self.history: deque[str] = deque(maxlen=12)  # what was done lately
         self.game.become(self.version)
         self.server = RunServer(self.game.folder, ROOT, build_fault_library(folder))
         self.usual_seconds = 1.0
@@ -56,7 +57,7 @@ class Torture:
         self.version = self.rng.randrange(VERSIONS)
         self.game.become(self.version)
         what = self.rng.choice(("", "", "", "tamper", "delete", "cache", "state", "drop"))
-        self.harm = what
+        self.history.append(f"version {self.version} {what}")
         if what:
             self.counts[f"harm: {what}"] += 1
             getattr(self, f"_{what}")()
@@ -99,7 +100,9 @@ class Torture:
 
     def _drop(self) -> None:
         # Without its memory a build cannot know old outputs as its own, so these go as well.
-        self.game.drop(*self.rng.choice((("cache",), ("build",), SAVED)))
+        dropped = self.rng.choice((("cache",), ("build",), SAVED))
+        self.history.append(f"dropped {dropped}")
+        self.game.drop(*dropped)
 
     def finish(self) -> None:
         """Build to the end, and compare every output with the right one."""
@@ -114,7 +117,7 @@ class Torture:
             self.show(ran.text)
         if self._found() != self.right[self.version]:
             self.counts["wrong outputs"] += 1
-            self._show_difference()
+            self._show_difference(ran)
         self.counts["builds compared"] += 1
         self._report_regularly()
 
@@ -137,11 +140,14 @@ class Torture:
             if name in right or not data.startswith(TAMPERED)
         }
 
-    def _show_difference(self) -> None:
+    def _show_difference(self, ran: Run) -> None:
         found, right = self._found(), self.right[self.version]
         names = [one for one in sorted({*found, *right}) if found.get(one) != right.get(one)]
         states = {name: (name in found, name in right) for name in names[:5]}
-        self.show(f"version {self.version} after {self.harm!r}, there and right: {states}")
+        self.show(f"version {self.version}, there and right: {states}\nafter {self.history}")
+        self.show(ran.text)
+        kept = self.folder.parent / f"{self.folder.name}-wrong{self.counts['wrong outputs']}"
+        shutil.copytree(self.game.folder, kept, symlinks=True)
 
     def note(self, ran: Run) -> None:
         if "Traceback" in ran.text:
@@ -169,9 +175,11 @@ class Torture:
             self.version = self.rng.randrange(VERSIONS)
             self.game.become(self.version)
             self.counts["saves during the build"] += 1
+            self.history.append(f"version {self.version} {moments[0]:.3f} s after the start")
             time.sleep(moments[1] - moments[0])
         is_alive = running.is_alive
         running.kill()
+        self.history.append(f"killed at {moments[1]:.3f} s at the latest {words}")
         code, text = running.wait(HANG_SECONDS)
         self.counts["killed while building" if is_alive else "ended before the kill"] += 1
         if not is_alive:
@@ -246,7 +254,7 @@ class Torture:
 
 def _kept(text: str) -> set[str]:
     """Return the stale outputs that a build says it could not remove."""
-    lines = (line for line in text.splitlines() if line.endswith("so it stays"))
+    lines = (line for line in text.splitlines() if "so it stays" in line)
     return {line.split("build/", 1)[-1].split(": ")[0] for line in lines}
 
 

@@ -72,7 +72,9 @@ class RunningBuild:
                 raise subprocess.TimeoutExpired("doit", seconds)
             time.sleep(0.002)
         assert self._code is not None
-        return self._code, self._log.read_text(errors="replace")
+        # A run that is killed at once has no log.
+        text = self._log.read_text(errors="replace") if self._log.exists() else ""
+        return self._code, text
 
 
 class RunServer:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import time
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from pipeline import setting
+from pipeline.disk.file import read_file
 from pipeline.plan import survey
 from pipeline.report import last_build
 from tests.pipeline.game import Game
@@ -45,6 +47,18 @@ def _make_stamps_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     from pipeline.disk import listing
 
     monkeypatch.setattr(listing, "is_trusted", lambda stamp, now_ns: True)
+
+
+def test_error_of_reading_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "read", fail)
+    with pytest.raises(OSError, match=f"{path}"):
+        read_file(str(path))
 
 
 @pytest.mark.parametrize(
