@@ -106,7 +106,7 @@ class PlannedFiles:
     def reassign_if_produced(self, path: str, task: str) -> str | None:
         """Give a file that a task no longer writes to the task that does, and return that."""
         producer = self.producer(path)
-        if producer in (None, task):
+        if producer is None or producer == task or self._was_left_out(path, producer):
             return None
         self._state.reassign_output(path, producer)
         return producer
