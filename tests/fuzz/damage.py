@@ -6,6 +6,7 @@ repaired after damage: chunk lengths of GLB, checksums of PNG.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -107,7 +108,8 @@ def _change_value(document: Any, chance: Chance) -> None:
     elif way == 2 and isinstance(holder[key], list):
         holder[key] = holder[key] * chance.choice((2, 10, 200))
     else:
-        holder[key] = chance.choice(ODD)
+        # A copy: a list of ODD that is changed later could hold itself, without an end.
+        holder[key] = copy.deepcopy(chance.choice(ODD))
 
 
 def _has(holder: Any, key: Any) -> bool:
