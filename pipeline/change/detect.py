@@ -8,7 +8,7 @@ planned again and every node is evaluated. Either way the result is saved in one
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from encoders.kit.plan import Product
 from encoders.kit.source.registry import is_composed
@@ -18,6 +18,7 @@ from pipeline.change.owner import keep_files_of_broken_assets
 from pipeline.content.code import PYTHON
 from pipeline.content.kernel import KERNELS
 from pipeline.disk.listing import (
+    UNKNOWN,
     Listing,
     differing_names,
     is_link,
@@ -168,10 +169,17 @@ class Detector:
             if clean != row.clean:
                 self.nodes.set_clean(row, clean)
 
-    def _save_listings(self, stem: str, folders: Iterable[str]) -> None:
-        """Keep the listings of folders, without the stamps that are too fresh to trust."""
+    def _save_listings(
+        self, stem: str, folders: Iterable[str], unread: Container[str] = ()
+    ) -> None:
+        """Keep the listings of folders, without the stamps that are too fresh to trust.
+
+        Nor those of files that could not be read: the disk may work again in the next run.
+        """
         for folder in folders:
             listing = without_fresh(self.project.snapshot.listing(folder), self.project.now_ns)
+            for name in [one for one in listing or () if posixpath.join(folder, one) in unread]:
+                listing = {**(listing or {}), name: UNKNOWN}
             self.project.state.set_listing(stem, folder, listing)
 
     # Planning again. Everything is worked out first and saved in one step, so a mistake in a
@@ -197,7 +205,7 @@ class Detector:
             state.set_manifest(stem, _manifest_record(plan))
             folders = plan.input_folders | outputs
             state.drop_listings(stem, state.listing_digests(stem).keys() - folders)
-            self._save_listings(stem, folders)
+            self._save_listings(stem, folders, plan.surveyor.unread)
         self.nodes.keep_plans(stem, plan.planned)
         return rows
 

@@ -327,6 +327,11 @@ class Surveyor:
             self._keys[code] = xxhash.xxh3_64_hexdigest(table)
         return f"{self._keys[code]}:{digest}"
 
+    @property
+    def unread(self) -> set[str]:
+        """The files that could not be read; what is known of them is an error of the disk."""
+        return {path for path, content in self._content.items() if not content}
+
     def surveyed_content(self, path: str) -> str:
         """Return the digest of the surveyed content; the file may have been saved since."""
         return self._content.get(path, self._digest(path))

@@ -77,13 +77,17 @@ class LastBuild:
     def kept_lines(self) -> dict[str, str]:
         """Return the lines of nodes that hold since an earlier run, by quoted task."""
         data = (read_if_there(self.path(LAST)) or b"") if self._may_reuse else b""
-        head, _, rest = data.decode().partition('"nodes":[\n')
+        # Damaged bytes make a line that nothing can be made of, and no error.
+        head, _, rest = data.decode(errors="replace").partition('"nodes":[\n')
         nodes, found, code = rest.rpartition(CODE)
         if f'"schema":"{SCHEMA}"' not in head or not found:
             return {}
         from pipeline.report.node_json import task_of
 
-        self.kept_code = json.loads(code.rstrip()[:-1])
+        try:
+            self.kept_code = json.loads(code.rstrip()[:-1])
+        except ValueError:  # the file is damaged
+            return {}
         lines = (line.removesuffix(",") for line in nodes.splitlines())
         # A node that failed has no outputs in its line; it may be unchanged all the same, where it
         # failed for a warning.

@@ -25,7 +25,7 @@ from pipeline.doit_plugin.machine_option import (
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.result_option import RESULT_OPTIONS, ResultFiles, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
-from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
+from pipeline.doit_plugin.user_error import disk_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
 from pipeline.session import Session
 from pipeline.setting import SettingError, find_switch, is_set
@@ -94,7 +94,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        with survive_broken_pipe(), state_errors_as_doit_errors():
+        with survive_broken_pipe(), disk_errors_as_doit_errors():
             try:
                 result: int = super().parse_execute(in_args)
             except KeyboardInterrupt:
