@@ -13,8 +13,8 @@ from doit.cmd_base import Command
 from doit.cmdparse import CmdParse, CmdParseError
 from doit.exceptions import InvalidCommand
 
-from pipeline.project_root import find_root_above
 from pipeline.doit_plugin.user_error import disk_errors_as_doit_errors
+from pipeline.project_root import find_root_above
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
 PLAIN_TYPES = (str, int, bool, list)
