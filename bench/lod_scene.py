@@ -151,7 +151,9 @@ def tree(rings: int, sides: int) -> list[tuple[Shape, int]]:
     """A tree 5 m high: a trunk and a wavy crown."""
     trunk = tube((0, 0, 0), 2.4, np.array([0.25, 0.18, 0.15, 0.12]), 8)
     height = np.linspace(0, 1, rings + 1)
-    radii = 1.6 * np.sqrt(np.maximum(0.0, 1 - (2 * height - 1) ** 2)) * (1 + 0.1 * np.sin(21 * height))
+    radii = (
+        1.6 * np.sqrt(np.maximum(0.0, 1 - (2 * height - 1) ** 2)) * (1 + 0.1 * np.sin(21 * height))
+    )
     return [(trunk, 3), (tube((0, 1.8, 0), 3.2, radii, sides), 4)]
 
 
@@ -180,8 +182,11 @@ def terrain(side: float, cells: int) -> Glb:
     for wave in (60.0, 27.0, 13.0, 6.0, 3.0):
         a, b, c = random.uniform(0, 2 * np.pi, 3)
         turn = x * np.cos(a) + z * np.sin(a), z * np.cos(a) - x * np.sin(a)
-        position[:, 1] += wave / 18 * np.sin(2 * np.pi * turn[0] / wave + b) * np.cos(
-            2 * np.pi * turn[1] / wave + c
+        position[:, 1] += (
+            wave
+            / 18
+            * np.sin(2 * np.pi * turn[0] / wave + b)
+            * np.cos(2 * np.pi * turn[1] / wave + c)
         )
     height = position[:, 1].reshape(cells + 1, cells + 1)
     slope_z, slope_x = np.gradient(height, side / cells)

@@ -38,10 +38,12 @@ def weld_vertices(attributes: Sequence[VertexArray], tolerance: float = 0.0) -> 
 def _weld_reference(
     rows: NDArray[np.uint8], number: NDArray[np.int32], first: NDArray[np.int32]
 ) -> int:
-    """Number the rows: the reference of the native kernel."""
+    """Give equal rows one number: the reference of the native kernel."""
     # One opaque item for each row, which compares by its bytes. A dict keeps first use by itself;
     # np.unique over rows would sort.
-    keys = rows.view(f"V{rows.shape[1]}").reshape(-1).tolist() if rows.shape[1] else [b""] * len(rows)
+    keys = (
+        rows.view(f"V{rows.shape[1]}").reshape(-1).tolist() if rows.shape[1] else [b""] * len(rows)
+    )
     numbers: dict[bytes, int] = {}
     first[:] = 0
     for row, key in enumerate(keys):
