@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_mesh import flip_v, import_mesh
+from encoders.kit.mesh.mesh import Attribute
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model, open_model
 from encoders.kit.warning import grouped
@@ -35,6 +37,8 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     model, lost = _import_model(open_model(inputs, known["source"]), known)
     objects, warnings = build_object_meshes(model, known.get("shading", "auto"))
     warnings += lost
+    # The objects have all geometry now; the mesh it came from would double the memory needed.
+    model = _without_geometry(model)
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(
         known["tile_size"], known["floor"], clips=known["clip"], pivot=known.get("pivot", ())
@@ -137,6 +141,13 @@ def _import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
     mesh = import_mesh(mesh, known, model.source, warnings.append)
     mesh = flip_v(mesh) if known.get("flip_v") else mesh
     return replace(model, mesh=mesh), warnings
+
+
+def _without_geometry(model: Model) -> Model:
+    """Return the model with its materials, and which of them its triangles have, but no vertex."""
+    none = Attribute(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32))
+    mesh = replace(model.mesh, position=none, normal=None, uv=(), color=None, tangent=None)
+    return replace(model, mesh=mesh)
 
 
 def _losses(model: Model, known: Any) -> list[str]:
