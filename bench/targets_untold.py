@@ -54,9 +54,8 @@ def run(folder: Path, *words: str) -> tuple[float, float, str]:
     seconds = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(done.stdout + done.stderr)
-    # A worker is nobody's child once its parent has ended, so its nodes say what they cost.
-    driver = _children_seconds() - before
-    return seconds, driver + _worker_seconds(folder), done.stdout
+    # doit waits for its workers, so their time is in its own.
+    return seconds, _children_seconds() - before, done.stdout
 
 
 def _children_seconds() -> float:
@@ -68,10 +67,6 @@ def _built(folder: Path) -> list[dict[str, Any]]:
     """Return what the last build says of the nodes that it built."""
     nodes = json.loads((folder / ".cartwright/last-build.json").read_bytes())["nodes"]
     return [node for node in nodes if node["outcome"] == "built"]
-
-
-def _worker_seconds(folder: Path) -> float:
-    return sum(node["cpu_seconds"] or 0.0 for node in _built(folder) if node["worker"])
 
 
 def main() -> None:

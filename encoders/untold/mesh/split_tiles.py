@@ -200,8 +200,11 @@ class _Parts:
         self,
     ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64], Triangles]]:
         start = low = 0
-        for part, end, high in zip(self._parts, self._ends, self._vertex_ends, strict=True):
-            index, tile = divmod(int(part), int(self._shape.prod()))
+        ends = zip(
+            *(one.tolist() for one in (self._parts, self._ends, self._vertex_ends)), strict=True
+        )
+        for part, end, high in ends:
+            index, tile = divmod(part, int(self._shape.prod()))
             place = np.array(np.unravel_index(tile, self._shape))
             yield index, place, self._used[low:high], self._corners[start:end] - np.int32(low)
             start, low = end, high
