@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
 from encoders.kit.image import bc1, codebook, dither
-from encoders.kit.mesh import patch, strip
+from encoders.kit.mesh import patch, strip, vertex_cache, weld
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel
@@ -202,6 +202,27 @@ def qoa_encode(random: np.random.Generator) -> Call:
     return Call("qoa_encode", qoa.encode_slices, arguments, ("states", "words"))
 
 
+def order_triangles(random: np.random.Generator) -> Call:
+    triangles = random.permutation(grid(5, 4)[: random.integers(1, 41)])
+    arguments = {
+        "triangles": triangles,
+        "vertex_count": 30,
+        "cache_size": int(random.integers(0, 20)),
+        "order": np.zeros(len(triangles), np.int32),
+    }
+    return Call("order_triangles", vertex_cache._order_reference, arguments, ("order",))
+
+
+def weld_rows(random: np.random.Generator) -> Call:
+    count, width = (int(n) for n in random.integers(1, (60, 20)))
+    arguments = {
+        "rows": random.choice([0, 7], (count, width), p=[0.9, 0.1]).astype(np.uint8),
+        "number": np.zeros(count, np.int32),
+        "first": np.zeros(count, np.int32),
+    }
+    return Call("weld_rows", weld._weld_reference, arguments, ("number", "first"))
+
+
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
@@ -213,4 +234,6 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "nearest_blocks": nearest_blocks,
     "qoa_encode": qoa_encode,
     "simplify": simplify,
+    "order_triangles": order_triangles,
+    "weld_rows": weld_rows,
 }

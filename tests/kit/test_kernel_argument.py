@@ -27,6 +27,7 @@ FREE_AXES = {
     ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
+    ("weld_rows", "rows", 1),
 }
 OTHER_TYPE = {np.uint8: np.int16, np.int32: np.int64, np.float64: np.float32}
 SAME_SIZE = {np.uint8: np.int8, np.int32: np.float32, np.float64: np.int64}
@@ -264,7 +265,7 @@ def test_a_codebook_of_no_entry_or_too_many_is_refused(rows):
 def limit_of(call: Call, argument: str) -> int:
     """Say how many rows the indices of an argument may name."""
     rows = {"triangles": "place", "place": "places", "owners": "sums", "labels": "centers"}
-    if call.kernel == "cluster_patches":
+    if call.kernel in ("cluster_patches", "order_triangles"):
         return int(call.arguments["vertex_count"])
     return len(call.arguments[rows[argument]])
 
@@ -275,6 +276,7 @@ def limit_of(call: Call, argument: str) -> int:
     ("name", "argument"),
     [
         ("cluster_patches", "triangles"),
+        ("order_triangles", "triangles"),
         ("simplify", "triangles"),
         ("simplify", "place"),
         ("add_columns", "owners"),

@@ -35,7 +35,9 @@
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \
     KERNEL(nearest_blocks, "Find the two nearest entries of a codebook for blocks of 16 bytes.")  \
     KERNEL(qoa_encode, "Encode 16-bit samples as QOA slices, and the state before each frame.")   \
-    KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")
+    KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")      \
+    KERNEL(order_triangles, "Order triangles for a small cache of transformed vertices.")         \
+    KERNEL(weld_rows, "Number equal rows of bytes by first use; return how many differ.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS
