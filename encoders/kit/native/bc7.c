@@ -17,7 +17,7 @@ static const float HOPE = 0.4f;
 static const float ENOUGH[BC7_MOST_SUBSETS] = {0.0f, 0.0f, 32.0f};
 
 /* A mode whose channels share one index: the bits of its partition, how many partitions are tried
- * (0 for no subsets), its palette. */
+ * its palette. */
 typedef struct {
     int mode, subsets, partition_bits, tries, channels;
     bc7_palette palette;
