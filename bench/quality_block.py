@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,7 +84,7 @@ def bc1_encoders() -> dict[str, Encode]:
     }
     if find_spec("quicktex"):
         for level in (5, 18):
-            encoders[f"quicktex {level}"] = lambda p, at=level: quicktex_bc1(p, at)
+            encoders[f"quicktex {level}"] = partial(quicktex_bc1, level=level)
     return encoders
 
 

@@ -55,7 +55,7 @@ class Fit(NamedTuple):
     """Levels (blocks, 2, C) with their low bits, an index for each texel, the squared error."""
 
     level: Ints
-    index: Ints
+    indices: Ints
     error: Floats
 
 
@@ -69,7 +69,7 @@ def fit_palette(color: Floats, member: Truths, palette: Palette) -> Fit:
         better = fit.error < best.error
         best = Fit(
             np.where(better[:, None, None], fit.level, best.level),
-            np.where(better[:, None], fit.index, best.index),
+            np.where(better[:, None], fit.indices, best.indices),
             np.where(better, fit.error, best.error),
         )
     return best
@@ -84,7 +84,8 @@ def first_line(color: Floats, live: Floats) -> Floats:
     high = np.where(live > 0, along, np.float32(-np.inf)).max(1)
     middle, square = dot(axis, mean), np.maximum(dot(axis, axis), np.float32(1))
     ends = [mean + axis * ((end - middle) / square)[:, None] for end in (low, high)]
-    return np.clip(np.stack(ends, 1), np.float32(0), np.float32(255))
+    clipped: Floats = np.clip(np.stack(ends, 1), np.float32(0), np.float32(255))
+    return clipped
 
 
 def expand(level: Ints, bits: int) -> Ints:
@@ -107,7 +108,8 @@ def round_line(ends: Floats, palette: Palette) -> Ints:
     if palette.low_bit is LowBit.SHARED:
         errors = [(error[:, 0] + error[:, 1])[:, None] for error in errors]
     is_set = (errors[1] < errors[0]) | (palette.low_bit is LowBit.SET)
-    return np.where(is_set[..., None], levels[1], levels[0])
+    rounded: Ints = np.where(is_set[..., None], levels[1], levels[0])
+    return rounded
 
 
 def choose_indices(color: Floats, live: Floats, palette: Palette, level: Ints) -> Fit:
@@ -123,7 +125,7 @@ def choose_indices(color: Floats, live: Floats, palette: Palette, level: Ints) -
 
 def refit(color: Floats, live: Floats, palette: Palette, fit: Fit) -> Floats:
     """Return the ends with the least squared error for the chosen indices."""
-    share = WEIGHTS[palette.index_bits][fit.index].astype(np.float64) * live
+    share = WEIGHTS[palette.index_bits][fit.indices].astype(np.float64) * live
     once, bb = share.sum(1), (share * share).sum(1)
     ab = WHOLE * once - bb
     aa = WHOLE * (WHOLE * live.sum(1, dtype=np.float64)) - 2 * (WHOLE * once) + bb
@@ -135,4 +137,5 @@ def refit(color: Floats, live: Floats, palette: Palette, fit: Fit) -> Floats:
     aa, ab, bb = aa[:, None], ab[:, None], bb[:, None]
     a = ((bb * a_color - ab * b_color) * scale).astype(np.float32)
     b = ((aa * b_color - ab * a_color) * scale).astype(np.float32)
-    return np.clip(np.stack([a, b], 1), np.float32(0), np.float32(255))
+    clipped: Floats = np.clip(np.stack([a, b], 1), np.float32(0), np.float32(255))
+    return clipped

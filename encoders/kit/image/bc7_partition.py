@@ -103,7 +103,8 @@ def widest_row(matrix: Floats) -> Floats:
 def scale_to_one(vector: Floats) -> Floats:
     """Scale vectors so that their largest component is 1; zero vectors stay."""
     longest = np.abs(vector).max(-1, keepdims=True)
-    scaled: Floats = vector / np.where(longest == 0, np.float32(1), longest)
+    divisor: Floats = np.where(longest == 0, np.float32(1), longest)
+    scaled: Floats = np.divide(vector, divisor, dtype=np.float32)
     return scaled
 
 
@@ -131,7 +132,7 @@ def line_residue(matrix: Floats, count: Floats) -> Floats:
     along = dot(axis, turn(matrix, axis)) / np.where(square > 0, square, np.float32(1))
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     trace = dot(diagonal, np.ones_like(diagonal))
-    left: Floats = (trace - along * (np.float32(1) - STEP_ERROR)) / count
+    left: Floats = ((trace - along * (np.float32(1) - STEP_ERROR)) / count).astype(np.float32)
     return left
 
 

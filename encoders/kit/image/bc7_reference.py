@@ -168,7 +168,7 @@ def try_partition(best: Best, rows: Ints, mode: JointMode, partition: Ints) -> N
         error = error + fit.error
         anchor = ANCHOR[mode.subsets][partition, subset]
         fits.append(turn_line(fit, anchor, mode.palette.index_bits))
-    index = sum(np.where(subset_of == s, fit.index, 0) for s, fit in enumerate(fits))
+    index = sum(np.where(subset_of == s, fit.indices, 0) for s, fit in enumerate(fits))
     fields: list[Field] = [
         (np.full(len(rows), 1 << mode.mode), mode.mode + 1),
         (partition, mode.partition_bits),
@@ -182,9 +182,9 @@ def try_partition(best: Best, rows: Ints, mode: JointMode, partition: Ints) -> N
 def turn_line(fit: Fit, anchor: Ints, bits: int) -> Fit:
     """Swap the ends where the index of the anchor would need its highest bit."""
     top = (1 << bits) - 1
-    turned = np.take_along_axis(fit.index, anchor[:, None], 1) > top // 2
+    turned = np.take_along_axis(fit.indices, anchor[:, None], 1) > top // 2
     level = np.where(turned[..., None], fit.level[:, ::-1], fit.level)
-    return Fit(level, np.where(turned, top - fit.index, fit.index), fit.error)
+    return Fit(level, np.where(turned, top - fit.indices, fit.indices), fit.error)
 
 
 def level_fields(mode: JointMode, fits: list[Fit]) -> list[Field]:
@@ -240,7 +240,7 @@ def try_split(best: Best, rows: Ints, mode: SplitMode, rotation: int) -> None:
         *((other.level[:, end, 0], mode.alone.bits) for end in (0, 1)),
     ]
     indices = [
-        index_bits(fit.index, first[:, None], palette.index_bits)
+        index_bits(fit.indices, first[:, None], palette.index_bits)
         for fit, palette in ((one, mode.color), (other, mode.alone))
     ]
     # The selector says that the longer indices are those of the colours.
