@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, codebook, dither
+from encoders.kit.image import bc1, bc7_reference, codebook, dither
 from encoders.kit.mesh import patch, strip, vertex_cache, weld
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
@@ -100,6 +100,14 @@ def decode_digits(random: np.random.Generator) -> Call:
         "values": np.zeros(count, np.int32),
     }
     return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
+
+
+def bc7_encode(random: np.random.Generator) -> Call:
+    count = int(random.integers(0, 8) == 6)  # its reference is slow
+    texels = random.integers(0, 256, (count, 64)).astype(np.uint8)
+    texels[:, 3::4] |= np.uint8(255 * random.integers(0, 2))
+    arguments = {"texels": texels, "blocks": np.zeros((count, 16), np.uint8)}
+    return Call("bc7_encode", bc7_reference.encode_blocks, arguments, ("blocks",))
 
 
 def dither_picture(random: np.random.Generator) -> Call:
@@ -227,6 +235,7 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
     "decode_digits": decode_digits,
+    "bc7_encode": bc7_encode,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,
