@@ -55,7 +55,9 @@ def rows() -> Iterator[tuple[str, ...]]:
         found = [errors(picture, way(picture, s)) for s in STRENGTHS for way in (ours, pngquant)]
         peers = found[1::2]
         # A strength of ours that is no worse in both than the peer's full strength.
-        wins = [s for s, one in zip(STRENGTHS, found[::2], strict=True) if dominates(one, peers[-1])]
+        wins = [
+            s for s, one in zip(STRENGTHS, found[::2], strict=True) if dominates(one, peers[-1])
+        ]
         cells = [f"{local:.2f} / {noise:.2f}" for local, noise in found]
         yield (name, *cells, f"at {wins[0]}" if wins else "at none")
 

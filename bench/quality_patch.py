@@ -101,7 +101,12 @@ class Meshlets:
 def rows() -> Iterator[tuple[str, ...]]:
     """Return the table: patches, bytes and times."""
     names = ("patches", "bytes", "ms")
-    yield ("mesh", *(f"{way} {one}" for one in names for way in ("our", "their")), "patches", "time")
+    yield (
+        "mesh",
+        *(f"{way} {one}" for one in names for way in ("our", "their")),
+        "patches",
+        "time",
+    )
     for name, (triangles, positions) in meshes().items():
         count = len(positions)
         limits = (VERTICES, TRIANGLES)

@@ -1,6 +1,6 @@
 """How full VRAM is when the first texture finds no place, beside the console's own exporter.
 
-Twice: with the system font's area kept free by both, and with the exporter using it while we do
+Three times: with the system font kept by both, with the exporter using its area while we do
 not (its default beside ours), and last with both using it. The file format has atlases of 256 rows
 only, so a page with the font in it cannot hold any.
 """

@@ -1,7 +1,7 @@
 """Draw palettes and dithering side by side: `python tools/palette_sheet.py docs/images/palettes.png`.
 
-A row for each texture of the sample, halved so that pixel art has many colours: the picture, then
-what the target `splashpack` shows of it with 16 colours, with 16 colours dithered, and with 256.
+A row for a soft gradient and for parts of the sample's textures: the picture, then what the target
+`splashpack` shows of it with 16 colours, with 16 colours dithered, and with 256.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ Bytes = NDArray[np.uint8]
 
 
 def open_picture(name: str) -> Bytes:
-    """Return a part of a texture at half its size, opaque."""
+    """Return a part of a texture, opaque."""
     with Image.open(ROOT / f"assets/textures/{name}.png") as image:
-        small = image.convert("RGB").resize((image.width // 2, image.height // 2))
-    return np.array(small.crop((0, 0, SIDE, SIDE)).convert("RGBA"))
+        return np.array(image.convert("RGB").crop((0, 0, SIDE, SIDE)).convert("RGBA"))
 
 
 def make_sky() -> Bytes:
