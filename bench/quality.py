@@ -1,8 +1,8 @@
 """Print how good outputs are beside those of public encoders: every row, lost ones too.
 
-`python bench/quality.py [TOPIC ...]`, in an environment with the dependency group `bench`. Each topic
-is a module `quality_<topic>.py` of this folder with a function `rows()`, which gives tuples of
-text, the header first. A topic whose module or peers are not there is named and left out.
+`python bench/quality.py [TOPIC ...]`, in an environment with the dependency group `bench`. Each
+topic is a module `quality_<topic>.py` of this folder with a function `rows()`, which gives tuples
+of text, the header first. A topic whose module or peers are not there is named and left out.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from encoders.kit.mesh.strip import strip_patches
 Triangles = NDArray[np.int32]
 Positions = NDArray[np.float32]
 VERTICES, TRIANGLES, ENTRIES = 16, 32, 48
+LIMITS = (VERTICES, TRIANGLES)
 
 
 def flat(width: int, rows: int) -> Positions:
@@ -109,8 +110,7 @@ def rows() -> Iterator[tuple[str, ...]]:
     )
     for name, (triangles, positions) in meshes().items():
         count = len(positions)
-        limits = (VERTICES, TRIANGLES)
-        clusters, spent = timed(lambda t=triangles, n=count: cluster_patches(t, n, *limits))
+        clusters, spent = timed(lambda t=triangles, n=count: cluster_patches(t, n, *LIMITS))
         peer = Meshlets(triangles, positions)
         made, peer_spent = timed(peer.build)
         ordered, meshlets = peer.clusters(made)

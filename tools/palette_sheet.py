@@ -1,5 +1,6 @@
-"""Draw palettes and dithering side by side: `python tools/palette_sheet.py docs/images/palettes.png`.
+"""Draw palettes and dithering side by side.
 
+Run `python tools/palette_sheet.py docs/images/palettes.png`.
 A row for a soft gradient and for parts of the sample's textures: the picture, then what the target
 `splashpack` shows of it with 16 colours, with 16 colours dithered, and with 256.
 """
