@@ -109,7 +109,9 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     check_shown_triangles(asset.source, surveys, asset.options, TRIANGLE_SHARE)
     # Images and materials hold no geometry.
     buffers = outline_model(asset.source, surveys).buffers
-    files = plan_inputs(asset.name, (asset.source, *buffers), surveys)
+    files = plan_inputs(
+        asset.name, (asset.source, *buffers), surveys, asset.options, TRIANGLE_SHARE
+    )
     outputs = _mesh_outputs(file_base(identifier), bool(asset.options["pack"]))
     node = Node(asset.name, "encoders.rp2350.node_mesh:encode_mesh", files.inputs, params, outputs)
     return [*files.nodes, node]
