@@ -2,8 +2,9 @@
 
 Both peers are rebuilt from their descriptions. psxavenc finds, for each filter, the shift that
 holds the residuals of the sound itself, and tries it and its two neighbours with the decoder's
-state. QOA's reference adds a penalty for large predictor weights to the error of each scale. All
-rows are signal to noise in dB; more is better.
+state. QOA's reference rounds residuals to the nearest code and adds a penalty for large predictor
+weights to the error of each scale; ours gives the bytes of the console's own encoder, which rounds
+towards zero. All rows are signal to noise in dB; more is better.
 """
 
 from __future__ import annotations
