@@ -13,7 +13,7 @@ from targets_splashpack import CROWDS, FREE_WORDS, RESERVED, Texture, fill, fits
 
 from encoders.splashpack.vram.packing import VramTexture, pack_vram
 
-SETS = 3
+SETS = 1
 PAGE = 64 * 256
 # Areas that we and the exporter keep free, by what is compared.
 CASES = {
@@ -21,6 +21,16 @@ CASES = {
     "font kept by us": (RESERVED, RESERVED[:2]),
     "font used by both": (RESERVED[:2], RESERVED[:2]),
 }
+
+
+# Textures that fill a page without a rest: nothing can be gained on them.
+UNIFORM = {f"all {side} x {side}, 4 bits": (side // 4, side, 0, 16) for side in (128, 256)}
+
+
+def crowds() -> dict[str, list[list[Texture]]]:
+    """Return sets of textures by their kind."""
+    mixed = {name: [make_crowd(name, seed) for seed in range(SETS)] for name in CROWDS}
+    return {name: [[one] * 600] for name, one in UNIFORM.items()} | mixed
 
 
 def is_packed(crowd: list[Texture], reserved: list[tuple[int, int, int, int]]) -> bool:
@@ -34,13 +44,12 @@ def rows() -> Iterator[tuple[str, ...]]:
     """Return the table: the share of VRAM's free pages that is full, with the font's page."""
     yield ("textures", "font", "ours", "exporter", "points")
     whole = FREE_WORDS + PAGE
-    for name in CROWDS:
-        crowds = [make_crowd(name, seed) for seed in range(SETS)]
+    for name, sets in crowds().items():
         for case, (kept, theirs) in CASES.items():
             shares = [
-                sum(fill(lambda some, a=areas, do=does: do(some, a), crowd) for crowd in crowds)
+                sum(fill(lambda some, a=areas, do=does: do(some, a), crowd) for crowd in sets)
                 * FREE_WORDS
-                / (SETS * whole)
+                / (len(sets) * whole)
                 for areas, does in ((kept, is_packed), (theirs, fits))
             ]
             points = 100 * (shares[0] - shares[1])
