@@ -479,7 +479,7 @@ class Session:
                 edges = edges_from(planned.node) if planned else ()
                 for reader in map(nodes.row, state.readers(row.stem, edges)):
                     if reader is not None:
-                        nodes.set_dirty(reader)
+                        nodes.set_clean(reader, False)
 
     def items(self, build: Build, everything: bool = False) -> list[TaskItem]:
         """Return the tasks to build: dirty nodes and all that may change downstream of them."""

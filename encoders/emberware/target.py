@@ -20,7 +20,7 @@ from encoders.kit.source.registry import (
 )
 from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
 
-FILLED = Text(r"(?s).+", "a text that is not empty")
+FILLED = Text(r"[\s\S]+", "a text that is not empty")
 # The ROM's file name, so it has to be valid on every file system.
 SAFE_ID = Text(
     r'(?=.{1,200}$)[^/\\:*?"<>|\x00-\x1f\x7f]*[^/\\:*?"<>|\x00-\x1f\x7f. ]',
@@ -63,10 +63,10 @@ ANIMATION_OPTIONS = {
     "bone_prefix": Option(Text(), "", "a prefix that names of joints are compared without"),
 }
 GAME = {
-    "id": Option(SAFE_ID, None, "what the ROM is called", required=True),
-    "title": Option(FILLED, None, "the game's title", required=True),
-    "author": Option(FILLED, None, "who made it", required=True),
-    "version": Option(FILLED, None, "the game's version", required=True),
+    "id": Option(SAFE_ID, None, "what the ROM is called", required=True, example="my-game"),
+    "title": Option(FILLED, None, "the game's title", required=True, example="My game"),
+    "author": Option(FILLED, None, "who made it", required=True, example="Your name"),
+    "version": Option(FILLED, None, "the game's version", required=True, example="0.1.0"),
     "description": Option(Text(), "", "a few words"),
     "tags": Option(Several(Text()), [], "words to find it by"),
     "platform_game_id": Option(Text(), None, "the platform's number of the game"),

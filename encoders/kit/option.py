@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+Schema: TypeAlias = dict[str, object]
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
 
 
@@ -19,6 +20,11 @@ class Rule(Protocol):
     @property
     def text(self) -> str:
         """Say what is allowed, in the words of an error message."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Say the same as JSON Schema, for editors."""
         ...
 
     def allows(self, value: object) -> bool:
@@ -31,6 +37,11 @@ class Flag:
     """True or false."""
 
     text: str = "true or false"
+
+    @property
+    def schema(self) -> Schema:
+        """Say the type."""
+        return {"type": "boolean"}
 
     def allows(self, value: object) -> bool:
         """Tell whether the value is a boolean; 0 and 1 are not."""
@@ -50,6 +61,12 @@ class Number:
         """Say the bounds."""
         return f"{'a whole number' if self.whole else 'a number'} from {self.low} to {self.high}"
 
+    @property
+    def schema(self) -> Schema:
+        """Say the type and the bounds."""
+        kind = "integer" if self.whole else "number"
+        return {"type": kind, "minimum": self.low, "maximum": self.high}
+
     def allows(self, value: object) -> bool:
         """Tell whether the value is a number within the bounds."""
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -68,6 +85,11 @@ class Choice:
         """List the values."""
         return ", ".join(f'"{one}"' if isinstance(one, str) else str(one) for one in self.values)
 
+    @property
+    def schema(self) -> Schema:
+        """List the values."""
+        return {"enum": list(self.values)}
+
     def allows(self, value: object) -> bool:
         """Tell whether the value is one of them, of the same type."""
         return any(value == one and type(value) is type(one) for one in self.values)
@@ -79,6 +101,13 @@ class Text:
 
     pattern: str = ""
     text: str = "a text"
+
+    @property
+    def schema(self) -> Schema:
+        """Say the type and the form."""
+        # The whole text has to match, and JSON Schema looks for the pattern anywhere in it.
+        form = {"pattern": f"^(?:{self.pattern})$"} if self.pattern else {}
+        return {"type": "string", **form}
 
     def allows(self, value: object) -> bool:
         """Tell whether the value is a text of the form."""
@@ -102,6 +131,12 @@ class Several:
             return f"a list of {self.least}, each {self.rule.text}"
         return f"a list, each {self.rule.text}"
 
+    @property
+    def schema(self) -> Schema:
+        """Say the length and what is in it."""
+        length = {"minItems": self.least, "maxItems": self.most}
+        return {"type": "array", "items": self.rule.schema, **length}
+
     def allows(self, value: object) -> bool:
         """Tell whether the value is a list of the right length with allowed values."""
         return (
@@ -122,6 +157,11 @@ class Either:
         """Join the rules' words."""
         return " or ".join(rule.text for rule in self.rules)
 
+    @property
+    def schema(self) -> Schema:
+        """Say that one of the rules is enough."""
+        return {"anyOf": [rule.schema for rule in self.rules]}
+
     def allows(self, value: object) -> bool:
         """Tell whether one of the rules allows the value."""
         return any(rule.allows(value) for rule in self.rules)
@@ -131,7 +171,9 @@ class Either:
 class Option:
     """One key of a manifest: its rule, its value when not given, and a sentence for the manual.
 
-    `excludes` is another key of the same kind that may not be given as well.
+    `excludes` is another key of the same kind that may not be given as well. `needs` is another key
+    and the values of it with which this one has an effect. `example` is what a new manifest has,
+    where it needs the key or is better with it.
     """
 
     rule: Rule
@@ -139,6 +181,8 @@ class Option:
     doc: str
     required: bool = False
     excludes: str = ""
+    needs: tuple[str, tuple[Value, ...]] | None = None
+    example: Value = None
 
 
 def chosen(values: Mapping[str, Value], options: Mapping[str, Option]) -> dict[str, Value]:

@@ -88,7 +88,11 @@ VRAM = Table(
 TEXTURE = Table(
     {
         "match": Option(
-            Text(r".+", "a glob"), "", "which images: a glob on a name or a path", required=True
+            Text(r".+", "a glob"),
+            "",
+            "which images: a glob on a name or a path",
+            required=True,
+            example="*",
         ),
         "bpp": Option(
             Choice((4, 8, 16, "auto")),
@@ -103,6 +107,8 @@ TEXTURE = Table(
         ),
         # None where a row says nothing, so that it leaves what an earlier row says.
         **{key: replace(option, default=None) for key, option in IMAGE_IMPORT.items()},
+        # A page of the VRAM holds no larger ones.
+        "max_size": replace(IMAGE_IMPORT["max_size"], default=None, example=256),
     },
     repeated=True,
 )

@@ -87,6 +87,9 @@ class Detector:
             # A node that an earlier run left out of date may be up to date again by now.
             dirty = state.rows(stem, only_dirty=True)
             tasks |= {row.task for row in dirty if row.packed_build is not None}
+            if len(tasks) > LOAD_ALL_FROM:
+                self.project.sources.load_all()
+                self.nodes.load_all(stem)
             self._evaluate_tasks(tasks, set(outputs))
             self._save_listings(stem, folders)
         return True
@@ -152,20 +155,18 @@ class Detector:
         return changed | (paths - seen.keys())
 
     def _evaluate_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:
-        state = self.project.state
         for task in sorted(tasks):
-            row = state.row(task)
-            if row is None:
+            row, planned = self.nodes.row(task), self.nodes.planned(task)
+            if row is None or planned is None:
                 raise StateDamagedError("an edge leads to no node")
             clean = self.evaluator.is_current(
-                row.planned.node,
+                planned.node,
                 row.built,
                 self.nodes.digests_in(row.stem),
                 altered if row.clean else None,
             )
-            row = NodeRow(task, row.stem, row.packed_plan, row.packed_build, clean)
-            state.update_row(row)
-            self.nodes.keep_rows([row])
+            if clean != row.clean:
+                self.nodes.set_clean(row, clean)
 
     def _save_listings(self, stem: str, folders: Iterable[str]) -> None:
         """Keep the listings of folders, without the stamps that are too fresh to trust."""

@@ -14,6 +14,7 @@ from doit.cmdparse import CmdParse, CmdParseError
 from doit.exceptions import InvalidCommand
 
 from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
+from pipeline.project_root import find_root_above
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
 PLAIN_TYPES = (str, int, bool, list)
@@ -124,15 +125,6 @@ def complete_values(in_args: Sequence[str], short: str) -> list[str]:
     return [*options, *words[end:]]
 
 
-def find_root(folder: str) -> str | None:
-    """Return the nearest folder above that has the files of a project, or None."""
-    while folder != os.path.dirname(folder):
-        folder = os.path.dirname(folder)
-        if all(os.path.isfile(f"{folder}/{name}") for name in ("dodo.py", "doit.cfg")):
-            return folder
-    return None
-
-
 class PlainOptions(Command):  # type: ignore[misc] # doit has no types
     """A command that describes a wrong option in one sentence."""
 
@@ -163,7 +155,7 @@ class PlainCommand(PlainOptions):
         """Refuse to run where doit.cfg does not name our loader, since doit finds us anywhere."""
         if self.config.get("GLOBAL", {}).get("loader") == LOADER:
             return
-        root = find_root(os.getcwd())
+        root = find_root_above(os.getcwd())
         where = f"change to {root} and run it there" if root else "doit.cfg is missing"
         raise InvalidCommand(f"{self.name}: this is not the root of a Cartwright project; {where}")
 

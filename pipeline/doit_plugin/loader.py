@@ -19,6 +19,7 @@ from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.session import Session
+from pipeline.size import count_of
 from pipeline.task_name import is_node_name, stem_of
 
 if TYPE_CHECKING:
@@ -232,9 +233,28 @@ def _build_node() -> NoReturn:
     raise RuntimeError("nodes are built by BuildRunner")
 
 
-# Constructed once with all of doit's checks; `_node_task` copies them.
-DIRTY_NODE, CURRENT_NODE = (
-    Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE)
+class NodeTask(Task):  # type: ignore[misc] # doit has no types
+    """A node as a task: what all nodes have in common is an attribute of the class.
+
+    doit checks and stores some forty attributes for each task, which would take as long as
+    planning the node, and more memory than the node itself.
+    """
+
+    def __init__(self, name: str, needs: Sequence[str], files: Sequence[str], doc: str) -> None:
+        # doit's own `__init__` is left out: its results are attributes of the classes below.
+        self.name, self.subtask_of, self.targets = name, stem_of(name), list(files)
+        self.doc = doc
+        self.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
+
+
+def _with_attributes_of(task: Task) -> type[NodeTask]:
+    """Make a class of nodes that share the attributes of a checked task."""
+    return type("NodeTask", (NodeTask,), dict(vars(task)))
+
+
+# Constructed once with all of doit's checks.
+DirtyNode, CurrentNode = (
+    _with_attributes_of(Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE))
     for up_to_date in (False, True)
 )
 
@@ -246,13 +266,9 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    """Make a task by copying a checked one: doit's own checks take as long as planning the node."""
-    task = Task.__new__(Task)
-    task.__dict__.update((CURRENT_NODE if up_to_date else DIRTY_NODE).__dict__)
-    task.name, task.subtask_of, task.targets = name, stem_of(name), list(files)
-    task.doc = f"from {', '.join(sources)}" if sources else ""
-    task.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
-    return task
+    """Make the task of a node."""
+    doc = f"from {', '.join(sources)}" if sources else ""
+    return (CurrentNode if up_to_date else DirtyNode)(name, needs, files, doc)
 
 
 def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> list[Task]:
@@ -260,7 +276,7 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
     members: dict[str, list[str]] = {stem: [] for stem in stems}
     for task in tasks:
         members[stem_of(task)].append(task)
-    titles = {stem: f"{session.statuses[stem].node_count} nodes" for stem in members}
+    titles = {stem: count_of(session.statuses[stem].node_count, "node") for stem in members}
     for stem, target in session.targets().items():
         # Only where the target has another name: a task cannot be a group of itself.
         if stem in titles and target != stem:

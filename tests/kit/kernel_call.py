@@ -16,6 +16,7 @@ from encoders.kit.mesh import patch, strip
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel
+from encoders.kit.source.obj import digits
 
 Array = NDArray[Any]
 MAX_INT = 2**31 - 1
@@ -86,6 +87,19 @@ def bc1_encode(random: np.random.Generator) -> Call:
     }
     arguments["texels"][: count // 2, 3::4] = 255
     return Call("bc1_encode", bc1.encode_blocks, arguments, ("blocks",))
+
+
+def decode_digits(random: np.random.Generator) -> Call:
+    count = int(random.integers(1, 40))
+    numbers = random.integers(1, 10 ** random.integers(1, 9, count))
+    words = [str(one) if random.integers(0, 5) else "" for one in numbers]
+    separators = random.choice([" ", "/", "\n"], count)
+    text = "".join(map("".join, zip(words, separators, strict=True)))[:-1]
+    arguments = {
+        "text": np.frombuffer(text.encode(), np.uint8).copy(),
+        "values": np.zeros(count, np.int32),
+    }
+    return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
 
 
 def dither_picture(random: np.random.Generator) -> Call:
@@ -205,6 +219,7 @@ def qoa_encode(random: np.random.Generator) -> Call:
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
+    "decode_digits": decode_digits,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,

@@ -22,6 +22,7 @@ FREE_AXES = {
     ("dither", "palette", 0),
     ("add_columns", "owners", 1),
     ("add_columns", "sums", 0),
+    ("decode_digits", "text", 0),  # a number may have more digits, or fewer
     ("nearest_blocks", "centers", 0),
     ("color_round", "centers", 0),
     ("qoa_encode", "samples", 0),  # the last slice may be short

@@ -1,0 +1,1 @@
+"""The `cartwright` command: what `doit` does, from any folder of the project, and a start."""

@@ -1,0 +1,112 @@
+"""The files of a new project that could be sources, and the patterns that match them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+ASSETS = "assets"
+# Folders that hold no sources, beside those whose name begins with a dot.
+OTHER = frozenset(("build", "cache", "encoders", "manifests", "node_modules", "pipeline", "venv"))
+SCENE_FOLDERS = frozenset(("level", "levels", "map", "maps", "scene", "scenes", "world", "worlds"))
+MAX_FILES = 100_000
+# Asset packs have each model in several formats; the first of these that is there is taken.
+PREFERRED = (".glb", ".gltf", ".fbx", ".usdz", ".usdc", ".usda", ".usd", ".obj", ".dae", ".ply")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSource:
+    """A file by its path from the project's root, with its size."""
+
+    path: str
+    size: int
+
+    @property
+    def suffix(self) -> str:
+        """The suffix in lower case; those of two parts are no sources of a new project."""
+        return os.path.splitext(self.path)[1].lower()
+
+    @property
+    def stem(self) -> str:
+        """The file's name without suffix, as an identifier has it."""
+        name = os.path.splitext(os.path.basename(self.path))[0]
+        return re.sub(r"\W+", "_", name).strip("_").lower() or "asset"
+
+
+def find_sources(root: str) -> list[FoundSource]:
+    """Return the files in `assets/`, or where there are none all files of the project."""
+    assets = os.path.join(root, ASSETS)
+    found = sorted(_walk(assets, root), key=lambda one: one.path) if os.path.isdir(assets) else []
+    return found or sorted(_walk(root, root), key=lambda one: one.path)
+
+
+def _walk(folder: str, root: str) -> Iterator[FoundSource]:
+    count = 0
+    for base, folders, files in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in OTHER)
+        for name in sorted(files):
+            path = os.path.join(base, name)
+            if name.startswith(".") or os.path.islink(path):
+                continue
+            count += 1
+            if count > MAX_FILES:
+                return
+            relative = os.path.relpath(path, root).replace(os.sep, "/")
+            yield FoundSource(relative, os.path.getsize(path))
+
+
+def source_root(sources: Sequence[FoundSource]) -> str:
+    """Return the folder that output names are relative to."""
+    return ASSETS if all(one.path.startswith(f"{ASSETS}/") for one in sources) else "."
+
+
+def patterns(sources: Iterable[FoundSource]) -> list[str]:
+    """Return globs that match these sources: one for each first folder and suffix."""
+    found = set()
+    for one in sources:
+        first = one.path.partition("/")[0] if "/" in one.path else ""
+        suffix = os.path.splitext(one.path)[1]
+        found.add(f"{first}/**/*{suffix}" if first else f"*{suffix}")
+    return sorted(found)
+
+
+def choose_scene(models: Sequence[FoundSource]) -> FoundSource:
+    """Return the model that is most likely a scene: one in a folder for scenes, or the largest."""
+    in_folders = [one for one in models if SCENE_FOLDERS & set(one.path.lower().split("/")[:-1])]
+    return max(in_folders or models, key=lambda one: one.size)
+
+
+def drop_copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
+    """Leave out models that are there in a preferred format as well."""
+    best: dict[str, int] = {}
+    for one in sources:
+        if one.suffix in PREFERRED:
+            rank = PREFERRED.index(one.suffix)
+            best[one.stem] = min(rank, best.get(one.stem, rank))
+    return [
+        one
+        for one in sources
+        if one.suffix not in PREFERRED or PREFERRED.index(one.suffix) == best[one.stem]
+    ]
+
+
+def clashing(sources: Sequence[FoundSource]) -> dict[str, str]:
+    """Return an id for each source whose name another one before it has, by path."""
+    taken: set[str] = set()
+    found: dict[str, str] = {}
+    # Models keep their names: textures are more often called after a model than the reverse.
+    for one in sorted(sources, key=lambda one: (one.suffix not in PREFERRED, one.path)):
+        name = one.stem
+        if name in taken:
+            name = _free_name(f"{name}_{one.suffix.strip('.')}", taken)
+            found[one.path] = name
+        taken.add(name)
+    return found
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
+    return next(one for one in numbered if one not in taken)

@@ -1,0 +1,85 @@
+"""The entry point of `cartwright`: its own commands, or `doit` in the project's root."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from pipeline.project_root import find_root_above, is_root
+
+# Each is a module of this package with a function `run(arguments) -> exit code`.
+OWN = {
+    "init": "start a project here: dodo.py, doit.cfg and a manifest for each target",
+    "doctor": "check the compiler, extras, cache, shared cache, clock and file system",
+    "completion": "print the completion script of bash, zsh or fish",
+}
+VERSION = "--version"
+HELP = ("help", "--help", "-h")
+NO_PROJECT = 3  # doit's exit code for a command line or a project that it cannot use
+
+
+def main() -> int:
+    """Run the command line of this process."""
+    return run(sys.argv[1:])
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command of our own, or what doit does with the same words."""
+    first = words[0] if words else ""
+    if first in OWN or first == VERSION:
+        return _run_own(first.strip("-"), words[1:])
+    here = os.getcwd()
+    root = here if is_root(here) else find_root_above(here)
+    if first in HELP and len(words) == 1:
+        print(usage(root is not None))
+        words = ["help"]
+    if root is None:
+        return _without_project(first in HELP)
+    return _run_doit(words, root, here)
+
+
+def _run_own(name: str, words: Sequence[str]) -> int:
+    from pipeline.report.output_stream import survive_broken_pipe
+
+    with survive_broken_pipe():
+        return int(import_module(f"pipeline.cli.{name}").run(list(words)))
+
+
+def usage(has_project: bool) -> str:
+    """Return the help of our own commands."""
+    lines = [f"  cartwright {name:<12} {text}" for name, text in OWN.items()]
+    rest = "Everything else is as with doit:" if has_project else "In a project, all that doit does"
+    version = f"  cartwright {VERSION:<12} versions, extras and kernels that are installed"
+    return "\n".join(["Cartwright", *lines, version, "", rest])
+
+
+def _without_project(is_help: bool) -> int:
+    if is_help:
+        return 0
+    sys.stderr.write(
+        "ERROR: no Cartwright project here or in a folder above (dodo.py and doit.cfg); "
+        "`cartwright init` starts one\n"
+    )
+    return NO_PROJECT
+
+
+def _run_doit(words: Sequence[str], root: str, here: str) -> int:
+    """Run doit in the root, with the paths that were typed elsewhere written from there."""
+    if root != here:
+        from pipeline.cli.words import RUN, from_root
+
+        os.chdir(root)
+        words = from_root(words, root, here, is_run=_is_run(words, RUN))
+    # After the change of folder: what doit.cfg names keeps the project's modules apart from ours.
+    from pipeline.doit_plugin.run_line import run_line
+
+    return run_line(words)
+
+
+def _is_run(words: Sequence[str], run_word: str) -> bool:
+    """Tell whether the line is a run, which is what doit does without the name of a command."""
+    from pipeline.cli.command_names import command_names
+
+    return not words or words[0] == run_word or words[0] not in command_names()

@@ -1,0 +1,149 @@
+"""`cartwright init`: the files of a new project, for what lies in the folder."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from encoders.kit.plan import Target
+from pipeline.cli import init
+from pipeline.cli.found_source import FoundSource, choose_scene, clashing, drop_copies, patterns
+from pipeline.cli.init import InitError, start_project
+from pipeline.content.code import target_names
+from pipeline.manifest.json_schema import manifest_schema
+from pipeline.manifest.mistake import Check
+from pipeline.manifest.schema import read_manifest
+from pipeline.plan.target import load_target
+from tests.cli.new_game import make_folder
+from tests.pipeline.game import ROOT
+
+TARGETS = ["emberware", "kac", "rp2350", "splashpack", "untold"]
+
+
+def found(*paths: str) -> list[FoundSource]:
+    return [FoundSource(path, len(path)) for path in paths]
+
+
+def checked(name: str, text: str) -> tuple[Target, list[str]]:
+    target, check = load_target(name), Check(f"manifests/{name}.toml")
+    read_manifest(name, tomllib.loads(text), name, target, check)
+    return target, [f"{one.key}: {one.problem}" for one in check.mistakes]
+
+
+@pytest.mark.parametrize("below", ["", "assets", "assets/props"])
+@pytest.mark.parametrize("name", TARGETS)
+def test_each_first_manifest_has_no_mistake_and_fits_its_schema(tmp_path, name, below):
+    make_folder(tmp_path, below)
+    list(start_project(str(tmp_path), [name], None))
+    text = (tmp_path / f"manifests/{name}.toml").read_text()
+    target, mistakes = checked(name, text)
+    assert mistakes == []
+    jsonschema.validate(tomllib.loads(text), manifest_schema(name, target))
+    assert f"#:schema ../.cartwright/schema/{name}.json\n" in text
+    assert (tmp_path / f".cartwright/schema/{name}.json").is_file()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_commented_key_with_a_default_is_a_key_of_the_target(tmp_path, name):
+    list(start_project(str(make_folder(tmp_path)), [name], None))
+    lines = (tmp_path / f"manifests/{name}.toml").read_text().splitlines()
+    keys = [line for line in lines if re.match(r"(# )?(\[|\w+ = [^…])", line)]
+    text = "\n".join(line.removeprefix("# ") for line in keys if "# several" not in line)
+    mistakes = checked(name, text)[1]
+    # Tables that are comments name no files, which is the only thing that may be wrong with them.
+    assert [one for one in mistakes if not one.startswith(("sound", "model"))] == []
+    assert len(keys) > 10
+
+
+def test_without_names_all_targets_that_fit_get_a_manifest(tmp_path):
+    make_folder(tmp_path)
+    lines = list(start_project(str(tmp_path), [], None))
+    assert [line for line in lines if "manifests/" in line] == [
+        f"wrote     manifests/{name}.toml" for name in TARGETS
+    ]
+    assert {*TARGETS} <= {*target_names()}
+
+
+def test_a_folder_of_pictures_gets_no_manifest_of_a_target_that_takes_models(tmp_path):
+    make_folder(tmp_path)
+    (tmp_path / "sign.glb").unlink()
+    list(start_project(str(tmp_path), [], None))
+    names = sorted(path.stem for path in (tmp_path / "manifests").iterdir())
+    assert names == ["emberware", "rp2350"]
+
+
+def test_what_is_there_is_kept(tmp_path):
+    make_folder(tmp_path)
+    (tmp_path / "manifests").mkdir()
+    mine = {"manifests/kac.toml": "# mine\n", "dodo.py": "# mine\n", ".gitignore": "/build\n*.o"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    lines = list(start_project(str(tmp_path), ["kac"], "github"))
+    assert "kept      manifests/kac.toml" in lines
+    assert "kept      dodo.py" in lines
+    assert any(line.startswith("Add `from pipeline.doit_plugin.config import") for line in lines)
+    assert (tmp_path / "manifests/kac.toml").read_text() == "# mine\n"
+    assert (tmp_path / ".gitignore").read_text() == "/build\n*.o\ncache/\n.cartwright/\n"
+    assert (tmp_path / ".github/workflows/content.yml").is_file()
+    again = list(start_project(str(tmp_path), ["kac"], "github"))
+    assert not [line for line in again if line.startswith("wrote")]
+
+
+def test_an_unknown_target_is_refused_and_nothing_is_written(tmp_path):
+    make_folder(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(InitError, match='"kack" is no target; did you mean "kac"'):
+        list(start_project(str(tmp_path), ["kack"], None))
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_an_empty_folder_is_told_how_to_start(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert init.run([]) == 3
+    said = capsys.readouterr().err
+    assert "no source was found in assets/ or in this folder" in said
+    assert "cartwright init emberware kac" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_inside_a_project_is_no_place_for_another(tmp_path):
+    list(start_project(str(make_folder(tmp_path)), ["kac"], None))
+    (tmp_path / "inner").mkdir()
+    with pytest.raises(InitError, match="is a Cartwright project already"):
+        list(start_project(str(tmp_path / "inner"), ["kac"], None))
+
+
+@pytest.mark.parametrize("name", ["dodo.py", "doit.cfg"])
+def test_the_files_of_a_new_project_are_those_of_this_repository(name):
+    template = Path(init.__file__).parent / "template" / name
+    assert template.read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_of_a_model_in_several_formats_one_is_taken():
+    pack = found("a/chair.fbx", "a/chair.glb", "b/chair.obj", "b/table.obj", "chair.png")
+    kept = [one.path for one in drop_copies(pack)]
+    assert kept == ["a/chair.glb", "b/table.obj", "chair.png"]
+
+
+def test_sources_of_one_name_get_different_ids():
+    pack = found("ui/Hero.png", "hero.glb", "skins/hero.png")
+    assert clashing(pack) == {"skins/hero.png": "hero_png", "ui/Hero.png": "hero_png_2"}
+
+
+def test_a_scene_is_looked_for_in_folders_for_scenes_then_by_size():
+    small, large, scene = FoundSource("a.glb", 1), FoundSource("b.glb", 9), FoundSource("maps/c", 5)
+    assert choose_scene([small, large]) == large
+    assert choose_scene([small, large, scene]) == scene
+
+
+def test_patterns_reach_every_source_in_its_own_spelling():
+    assert patterns(found("a.PNG", "b.png", "assets/x/c.png", "assets/d.glb")) == [
+        "*.PNG",
+        "*.png",
+        "assets/**/*.glb",
+        "assets/**/*.png",
+    ]

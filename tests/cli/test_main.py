@@ -1,0 +1,117 @@
+"""The `cartwright` command: what `doit` does, from any folder of the project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.cli import doctor, main
+from pipeline.cli.completion import complete
+from pipeline.cli.version import version_lines
+from pipeline.cli.words import from_root
+from tests.pipeline.game import Game
+
+
+@pytest.fixture
+def game(tmp_path) -> Game:
+    game = Game(tmp_path / "game")
+    game.write("assets/a.txt", "one")
+    return game
+
+
+def rewritten(line: str, is_run: bool = True, root: str = "/p", here: str = "/p/sub") -> str:
+    return " ".join(from_root(line.split(), root, here, is_run))
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("kac --junit out.xml", "kac --junit sub/out.xml"),
+        ("--json=r.json -n 4", "--json=sub/r.json -n 4"),
+        ("--trace /abs/t.json", "--trace /abs/t.json"),
+        ("kac:meshes/barrel", "kac:meshes/barrel"),
+        ("", ""),
+    ],
+)
+def test_paths_of_options_are_written_from_the_root(typed, expected):
+    assert rewritten(typed) == expected
+
+
+def test_json_is_a_flag_where_no_run_is_asked_for():
+    assert rewritten("explain --json x", is_run=False) == "explain --json x"
+
+
+def test_a_word_is_a_path_only_if_it_is_there_and_looks_like_one(tmp_path):
+    (tmp_path / "sub/kac").mkdir(parents=True)
+    (tmp_path / "sub/a.kac").write_bytes(b"")
+    given = {"root": str(tmp_path), "here": str(tmp_path / "sub")}
+    assert rewritten("inspect a.kac", **given) == "inspect sub/a.kac"
+    assert rewritten("inspect ../sub/a.kac", **given) == "inspect sub/a.kac"
+    assert rewritten("kac", **given) == "kac"
+    assert rewritten("build/kac/b.kac", **given) == "build/kac/b.kac"
+
+
+def test_a_build_from_a_folder_below_is_the_build_of_the_project(game):
+    here = game.path("assets/deep/er")
+    here.mkdir(parents=True)
+    program = "import sys; from pipeline.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    subprocess.run(
+        [sys.executable, "-c", program, "--json", "result.json"],
+        cwd=here,
+        env=game.environment(),
+        check=True,
+        timeout=100,
+    )
+    assert game.path("build/toy/a.out").is_file()
+    assert (here / "result.json").is_file()
+
+
+def test_where_there_is_no_project_the_message_says_how_to_start_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.run(["kac"]) == 3
+    assert "`cartwright init` starts one" in capsys.readouterr().err
+    assert main.run(["--help"]) == 0
+    assert "cartwright doctor" in capsys.readouterr().out
+
+
+def test_the_version_names_doit_python_kernels_and_every_extra():
+    text = "\n".join(version_lines())
+    assert text.startswith("cartwright ")
+    for word in ("\ndoit ", "\nPython ", "\nkernels ", "extra      usd: usd-core "):
+        assert word in text
+
+
+def test_the_doctor_is_content_with_a_good_project_and_fails_with_a_cache_it_cannot_write(
+    game, monkeypatch, capsys
+):
+    monkeypatch.chdir(game.root)
+    assert doctor.run([]) == 0
+    assert f"ok    project       {game.root}" in capsys.readouterr().out
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert doctor.run([]) == 1
+    assert "bad   cache" in capsys.readouterr().out
+
+
+def test_the_doctor_tells_of_a_shared_cache_that_does_not_answer(game, monkeypatch, capsys):
+    monkeypatch.chdir(game.root)
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "http://127.0.0.1:9")
+    assert doctor.run([]) == 0
+    assert "note  shared cache  http://127.0.0.1:9 can't be used" in capsys.readouterr().out
+
+
+def test_completion_knows_commands_targets_nodes_and_files(game, monkeypatch):
+    game.doit()
+    for line, expected in {
+        "cartwright ins": ["inspect"],
+        "cartwright do": ["doctor", "dodo.py", "doit.cfg"],
+        "cartwright to": ["toy"],
+        "cartwright toy:": ["toy:a", "toy:pack"],
+        "cartwright inspect build/toy/a.": ["build/toy/a.out"],
+        "cartwright inspect bu": ["build/"],
+    }.items():
+        monkeypatch.chdir(game.root)
+        found = complete(line)
+        assert sorted(expected) == found, line
