@@ -28,6 +28,7 @@
 #define KERNELS                                                                                   \
     KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
     KERNEL(decode_digits, "Decode numbers of up to eight digits that separators part.")           \
     KERNEL(bc7_encode, "Encode blocks of 16 RGBA texels as BC7.")                                  \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
