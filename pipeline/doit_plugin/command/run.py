@@ -236,7 +236,8 @@ def _open_shared(session: Session) -> Any:
         from pipeline.cache.shared.shared_cache import open_shared
 
         project = session.project
-        shared = open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
+        pending = Pending(f"{project.private}/uploads", project.scratch)
+        shared = open_shared(project.root, pending, f"{project.private}/packs")
         if shared is not None:
             shared.timeline = project.timeline
         return shared
