@@ -16,6 +16,7 @@ KEYS = (
     "remote_write",
     "remote_wait",
     "remote_patience",
+    "remote_least_seconds",
     "executor",
     "scheduler",
     "scheduler_tls_ca",

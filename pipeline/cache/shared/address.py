@@ -48,6 +48,7 @@ class Address:
     authorization: str = field(default="", repr=False)
     patience_seconds: float | None = None
     key: bytes = field(default=b"", repr=False)
+    least_seconds: float | None = None  # of nodes that are shared; None for a round trip
 
     @property
     def is_bucket(self) -> bool:
@@ -84,6 +85,7 @@ def find_address(root: str) -> Address | None:
         "" if parts.scheme in BUCKETS else _authorization(parts.hostname or ""),
         _seconds(*find_setting(root, "remote_patience"), LEAST_PATIENCE_SECONDS),
         _signing_key(),
+        _seconds(*find_setting(root, "remote_least_seconds"), 0.0),
     )
 
 

@@ -104,6 +104,10 @@ class Client:
         if data is not None:
             yield data
 
+    def has_result(self, fingerprint: str) -> bool:
+        """Ask whether there is a result."""
+        return self.has(AC, fingerprint)
+
     def put_results(self, messages: Mapping[str, bytes]) -> None:
         """Send results."""
         for fingerprint, data in messages.items():

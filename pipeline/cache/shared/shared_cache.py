@@ -30,6 +30,7 @@ from pipeline.cache.shared.breaker import PATIENCE_SECONDS, Breaker
 from pipeline.cache.shared.client import (
     AC,
     CAS,
+    NAMES,
     AccessError,
     Client,
     RemoteError,
@@ -45,6 +46,8 @@ from pipeline.timeline import LOOK_UPS, UPLOADS, Timeline
 BLOB_BYTES = 1 << 32  # of a blob whose size is not known beforehand
 
 
+# A round trip below this is near; it is known from so many requests on.
+NEAR_SECONDS, MEASURED_FROM = 0.002, 8
 SHOWN_DIGITS = 12  # of a fingerprint, in a trace
 
 
@@ -61,6 +64,10 @@ class Transport(Protocol):
 
     def results(self, fingerprint: str, limit: int) -> Iterator[bytes]:
         """Give the messages that there are of a result."""
+        ...
+
+    def has_result(self, fingerprint: str) -> bool:
+        """Ask whether there is a result."""
         ...
 
     def put_results(self, messages: Mapping[str, bytes]) -> None:
@@ -293,6 +300,31 @@ class SharedCache:
         if self.address.writes and fingerprint not in self._fetched:
             self._uploads.add(fingerprint, cache)
 
+    def offer_if_missing(self, fingerprint: str, cache: Cache) -> None:
+        """Queue a result for upload unless the server has it."""
+        try:
+            if self.takes_uploads and not self.client.has_result(fingerprint):
+                self.offer(fingerprint, cache)
+        except RemoteError as error:
+            self._note(error)
+
+    def pays(self, seconds: float | None) -> bool:
+        """Tell whether sharing a node pays that takes so long to encode; None if nobody knows."""
+        return seconds is None or seconds >= self.least_seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """How long a node must take to be shared: what the user set, else a round trip.
+
+        A server that is near is always asked: what a request costs there is less than what a
+        measurement of it is wrong by.
+        """
+        if self.address.least_seconds is not None:
+            return self.address.least_seconds
+        quickest = self.client.round_trip_seconds or 0.0
+        is_measured = self.client.requests >= MEASURED_FROM and quickest >= NEAR_SECONDS
+        return quickest if is_measured else 0.0
+
     def resume(self, cache: Cache) -> None:
         """Queue the results that earlier runs could not upload."""
         if self._pending is not None:
@@ -312,6 +344,14 @@ class SharedCache:
     def put_blob(self, sha: str, data: bytes) -> bool:
         """Send bytes under their digest; return whether they arrived."""
         return self._put(CAS, sha, data)
+
+    def put_name(self, key: str, message: bytes) -> bool:
+        """Let a key stand for something else from now on; return whether that arrived."""
+        return self._put(NAMES, key, message)
+
+    def get_name(self, key: str, limit: int) -> bytes | None:
+        """Fetch what a key stands for now; None where it stands for nothing."""
+        return self._get(NAMES, key, limit)
 
     def has_blobs(self, shas: Iterable[str]) -> set[str]:
         """Return the digests of which the server has the bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
@@ -15,6 +16,11 @@ from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
+from pipeline.doit_plugin.fleet_option import (
+    FLEET_OPTIONS,
+    leave_durations,
+    refuse_contradictions,
+)
 from pipeline.doit_plugin.machine_option import (
     memory_limit,
     parse_memory,
@@ -31,6 +37,7 @@ from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
 
 if TYPE_CHECKING:
+    from pipeline.build.shard import Shard
     from pipeline.build.strict import Strictness
 
 opt_lint = {
@@ -85,6 +92,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         opt_scheduler,
         opt_strict,
         opt_strict_group,
+        *FLEET_OPTIONS,
         *RESULT_OPTIONS,
     )
 
@@ -133,12 +141,16 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         json: str = "",
         junit: str = "",
         trace: str = "",
+        shard: Shard | None = None,
+        require_cached: bool = False,
     ) -> int:
+        refuse_contradictions(always, shard, require_cached, executor)
         session: Session = self.loader.session
         with ExitStack() as stack:
             stack.callback(session.project.close)
             if session.build is not None:
                 session.build.lint = lint
+                session.build.require_cached = require_cached
                 session.build.is_durable = _find_switch(session, "durable", default=True)
             count = worker_count(num_process)
             session.strictness = _find_strictness(session, strict, strict_group)
@@ -164,6 +176,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             # The memory of a cluster's machines is not ours to measure.
             runner.memory_limit = None if cluster else memory_limit(session, memory)
             runner.source_results = self.loader.source_results
+            if shard is not None:
+                runner.on_built = partial(leave_durations, session, shard)
             files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())

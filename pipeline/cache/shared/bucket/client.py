@@ -62,6 +62,10 @@ class BucketClient:
         """Give the messages that packs have of a result; there may be several, or none."""
         return self._packs.messages(fingerprint, limit)
 
+    def has_result(self, fingerprint: str) -> bool:
+        """Tell whether a pack has a result."""
+        return self._packs.has(fingerprint)
+
     def put_results(self, messages: Mapping[str, bytes]) -> None:
         """Send results together."""
         for pack in split_packs(messages.items()):

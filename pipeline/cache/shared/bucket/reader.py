@@ -1,7 +1,8 @@
 """Finding results in packs: all indexes in memory, messages by parts of packs.
 
-Packs never change, so an index is fetched once and kept on this machine; which packs there are is
-asked once a run. A result that no index has costs no request. Results that were made together lie
+Packs never change, so an index is fetched once and kept on this machine. Which packs there are is
+asked once, and again now and then while results are missing. Otherwise a result that no index has
+costs no request. Results that were made together lie
 together and are asked for together, so a part that is fetched is larger than its first message,
 and doubles with every further part of the same pack.
 """
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Protocol
 
 from pipeline.cache.shared.breaker import Breaker
@@ -29,6 +31,7 @@ from pipeline.disk.file import read_if_there, write_whole
 FIRST_PART_BYTES, LARGEST_PART_BYTES = 1 << 16, 1 << 22
 KEPT_BYTES = 1 << 26  # of parts in memory
 INDEXES_AT_ONCE = 16
+LISTING_SECONDS = 30.0  # how old a listing may be that does not have what is looked for
 
 
 class Bucket(Protocol):
@@ -69,35 +72,44 @@ class PackReader:
     def __init__(self, bucket: Bucket, folder: str) -> None:
         self._bucket, self._folder = bucket, folder
         self._lock = threading.Lock()
-        self._slices: dict[str, tuple[Slice, ...]] | None = None
+        self._slices: dict[str, tuple[Slice, ...]] = {}
+        self._listed = float("-inf")
         self._packs: dict[str, Pack] = {}
         self._recent: list[Pack] = []
 
     def messages(self, fingerprint: str, limit: int) -> Iterator[bytes]:
         """Give the messages of a result, one for each pack that has it."""
-        for place in self._known().get(fingerprint, ()):
+        for place in self._places(fingerprint):
             data = self._read(place) if place.length <= limit else None
             if data is not None:
                 yield data
 
-    def _known(self) -> dict[str, tuple[Slice, ...]]:
-        with self._lock:  # one thread asks, the others wait for its answer
-            if self._slices is None:
-                self._slices = self._load()
-            return self._slices
+    def has(self, fingerprint: str) -> bool:
+        """Tell whether there is a message of a result."""
+        return bool(self._places(fingerprint))
 
-    def _load(self) -> dict[str, tuple[Slice, ...]]:
+    def _places(self, fingerprint: str) -> tuple[Slice, ...]:
+        with self._lock:  # one thread asks, the others wait for its answer
+            found = self._slices.get(fingerprint, ())
+            # Other machines send while we build, so what is missing is asked for now and then.
+            if not found and monotonic() - self._listed > LISTING_SECONDS:
+                self._load()
+                found = self._slices.get(fingerprint, ())
+            return found
+
+    def _load(self) -> None:
+        """Find out which packs there are, and read the indexes of new ones."""
         # Sorted: of two that have a result, the same one is asked first on every machine.
         names = sorted(one for one in self._bucket.list_packs() if index_bytes(one))
-        slices: dict[str, tuple[Slice, ...]] = {}
+        new = [one for one in names if one not in self._packs]
         with ThreadPoolExecutor(INDEXES_AT_ONCE) as threads:
-            for name, found in zip(names, threads.map(self._index, names), strict=True):
+            for name, found in zip(new, threads.map(self._index, new), strict=True):
                 end = max((one.end for one in found.values()), default=0)
                 self._packs[name] = Pack(name, end)
                 for fingerprint, place in found.items():
-                    slices[fingerprint] = (*slices.get(fingerprint, ()), place)
+                    self._slices[fingerprint] = (*self._slices.get(fingerprint, ()), place)
+        self._listed = monotonic()
         self._forget_others(names)
-        return slices
 
     def _index(self, name: str) -> dict[str, Slice]:
         """Return the index of a pack, from this machine or the bucket; {} where it is damaged."""
