@@ -24,6 +24,7 @@ KEYS = (
     "scheduler_tls_key",
     "cluster_wait",
     "durable",
+    "from_pointers",
     "strict",
 )
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")

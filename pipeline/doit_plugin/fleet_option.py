@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 
-from pipeline.setting import SettingError, is_set
+from pipeline.disk.file import read_if_there
+from pipeline.setting import SettingError, find_switch, is_set
+
+LFS = b"filter=lfs"  # in .gitattributes: other machines may have pointers instead of files
 
 if TYPE_CHECKING:
     from pipeline.build.shard import Shard
+    from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.session import Session
 
 
@@ -35,7 +39,18 @@ opt_require_cached = {
     "default": False,
     "help": "encode nothing: restore from the caches, and fail where they lack a result",
 }
-FLEET_OPTIONS: tuple[dict[str, Any], ...] = (opt_shard, opt_require_cached)
+opt_from_pointers = {
+    "name": "from_pointers",
+    "long": "from-pointers",
+    "type": bool,
+    "default": False,
+    "help": "take Git LFS pointers for the files they stand for, whose results the caches have",
+}
+FLEET_OPTIONS: tuple[dict[str, Any], ...] = (
+    opt_shard,
+    opt_require_cached,
+    opt_from_pointers,
+)
 
 
 def refuse_contradictions(
@@ -71,6 +86,41 @@ def known_durations(session: Session) -> Mapping[str, float]:
         return known_durations(shared, DEFAULT_NAME)
     finally:
         shared.close()
+
+
+def exchange_surveys(session: Session, from_pointers: bool) -> None:
+    """Let surveys come from other machines for pointers, and go to them where these may have some.
+
+    The shared cache is opened here already, because surveys come before anything is built.
+    """
+    project = session.project
+    try:
+        project.from_pointers = from_pointers or find_switch(project.root, "from_pointers", False)
+        has_lfs = LFS in (read_if_there(f"{project.root}/.gitattributes") or b"")
+        if not (project.from_pointers or has_lfs):
+            return
+        session.shared = open_shared_cache(session)
+    except SettingError as error:
+        project.close()
+        raise InvalidDodoFile(str(error)) from None
+    from pipeline.plan.survey_exchange import SurveyExchange
+
+    project.survey_exchange = SurveyExchange(project.cache, session.shared)
+
+
+def open_shared_cache(session: Session) -> SharedCache | None:
+    """Open the shared cache of a run, if one is set."""
+    project = session.project
+    if not is_set(project.root, "remote_cache"):
+        return None
+    from pipeline.cache.shared.pending import Pending
+    from pipeline.cache.shared.shared_cache import open_shared
+
+    pending = Pending(f"{project.private}/uploads", project.scratch)
+    shared = open_shared(project.root, pending, f"{project.private}/packs")
+    if shared is not None:
+        shared.timeline = project.timeline
+    return shared
 
 
 def leave_durations(session: Session, shard: Shard) -> None:

@@ -15,6 +15,7 @@ from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
 
 import encoders  # noqa: F401 - now, before the game's folder, which may have one, is on the path
+from pipeline.doit_plugin.fleet_option import exchange_surveys
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
@@ -40,6 +41,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session: Session | None = None
         self.always = False
         self.shard: Shard | None = None  # which of several jobs this is
+        self.from_pointers = False
         self.target_command: type[Any] | None = None  # set if the line names one
         self.source_results: Results = {}  # own tasks that ran before the plan was made
         self._made_by: dict[str, str] = {}  # the own task that makes a source
@@ -51,6 +53,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.namespace.pop("task_cartwright", None)
         self.always = bool(opt_values.get("always"))
         self.shard = opt_values.get("shard")
+        self.from_pointers = bool(opt_values.get("from_pointers"))
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Return all tasks that a command needs to know."""
@@ -59,6 +62,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session = session = open_session()
         if cmd.name == "run":
             _show_phases(session)
+            exchange_surveys(session, self.from_pointers)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
             with user_errors_as_doit_errors():

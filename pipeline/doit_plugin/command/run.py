@@ -19,6 +19,7 @@ from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
 from pipeline.doit_plugin.fleet_option import (
     FLEET_OPTIONS,
     leave_durations,
+    open_shared_cache,
     refuse_contradictions,
 )
 from pipeline.doit_plugin.machine_option import (
@@ -39,6 +40,7 @@ from pipeline.state.database import DAMAGE
 if TYPE_CHECKING:
     from pipeline.build.shard import Shard
     from pipeline.build.strict import Strictness
+    from pipeline.cache.shared.shared_cache import SharedCache
 
 opt_lint = {
     "name": "lint",
@@ -143,6 +145,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         trace: str = "",
         shard: Shard | None = None,
         require_cached: bool = False,
+        from_pointers: bool = False,  # noqa: ARG002 - the loader has used it
     ) -> int:
         refuse_contradictions(always, shard, require_cached, executor)
         session: Session = self.loader.session
@@ -239,21 +242,13 @@ def _find_strictness(session: Session, is_all: bool, groups: Sequence[str]) -> S
         raise InvalidDodoFile(str(error)) from None
 
 
-def _open_shared(session: Session) -> Any:
-    """Open the shared cache, if one is set and there is something to build."""
+def _open_shared(session: Session) -> SharedCache | None:
+    """Return the shared cache, if one is set and there is something to build."""
     if session.build is None:
+        if session.shared is not None:
+            session.shared.close()
         return None
     try:
-        if not is_set(session.project.root, "remote_cache"):
-            return None
-        from pipeline.cache.shared.pending import Pending
-        from pipeline.cache.shared.shared_cache import open_shared
-
-        project = session.project
-        pending = Pending(f"{project.private}/uploads", project.scratch)
-        shared = open_shared(project.root, pending, f"{project.private}/packs")
-        if shared is not None:
-            shared.timeline = project.timeline
-        return shared
+        return session.shared or open_shared_cache(session)
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None
