@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import encoders
 from encoders.kit.isolate import use_runner
 
 # The same examples in every run: a commit is judged by what it changed, not by luck. New examples
@@ -41,3 +43,16 @@ def functions_run_here() -> Iterator[None]:
     """
     yield
     use_runner(None)
+
+
+@pytest.fixture(autouse=True)
+def games_are_forgotten() -> Iterator[None]:
+    """Forget the targets of a game that a test opened in this process.
+
+    The next game has a target of the same name, and that of the first one would be found.
+    """
+    folders = list(encoders.__path__)
+    yield
+    encoders.__path__[:] = folders
+    for name in [one for one in sys.modules if one.startswith(("encoders.toy", "encoders.own"))]:
+        del sys.modules[name]

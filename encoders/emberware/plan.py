@@ -83,8 +83,8 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
         yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only
         buffers = outline_model(asset.source, surveys).buffers
-        inputs = {path: Source(path) for path in (asset.source, *buffers)}
-        yield planner.single("mesh", "node_mesh:encode_mesh", inputs)
+        files = plan_inputs(asset.name, (asset.source, *buffers), surveys, asset.options)
+        yield planner.single("mesh", "node_mesh:encode_mesh", files.inputs)
     else:
         yield from (planner.single(kind, LOOSE[kind], {"data": file}) for kind in kinds)
 
@@ -117,7 +117,7 @@ class Planner:
         # A ROM holds the plain samples, not the compressed file.
         return files | {"samples": None} if kind == "sound" else files
 
-    def single(self, kind: str, encoder: str, inputs: Mapping[str, Source]) -> Node:
+    def single(self, kind: str, encoder: str, inputs: Mapping[str, Source | Product]) -> Node:
         """Plan a node that reads whole files."""
         asset = self.asset
         is_mesh = kind == "mesh" and encoder not in LOOSE.values()
@@ -178,7 +178,9 @@ class Planner:
 
     def _inputs(self, source: str, surveys: Surveys) -> tuple[dict[str, Any], tuple[Node, ...]]:
         """Return a model and its buffers as inputs, and the nodes that convert it."""
-        files = plan_inputs(self.asset.name, [source], surveys)
+        # Another file, which only gives its skin, has nothing to refine.
+        options = self.asset.options if source == self.asset.source else {}
+        files = plan_inputs(self.asset.name, [source], surveys, options)
         inputs: dict[str, Any] = {"model": files.inputs[source]}
         buffers: Any = surveys[source]["buffers"] if source in surveys else ()
         for uri in buffers:

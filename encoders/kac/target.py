@@ -69,7 +69,7 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     outline = outline_model(asset.source, surveys)
     # Images inside a GLB come with the model; only files are inputs of their own.
     images = [image.name for image in outline.images(SLOTS) if not image.is_inside]
-    files = plan_inputs(asset.name, [*outline.files, *images], surveys)
+    files = plan_inputs(asset.name, [*outline.files, *images], surveys, asset.options)
     params = {"source": asset.source, **{name: asset.options[name] for name in OPTIONS}}
     place: Place = f"{asset.place}.kac"
     if asset.options["overflow"] == "split":

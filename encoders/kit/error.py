@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+# The hint for a file that does not follow its format, where nothing better is known.
+EXPORT_AGAIN = "Export the file again; it may have been damaged when it was copied or downloaded."
+# The same for a file that is something else than its name says.
+OTHER_FORMAT = "Give the file the suffix of what it is, or export it in the format of its name."
+
 
 def text_of(value: object) -> str:
     """Return the text of any value, also of one whose `__str__` fails."""

@@ -131,7 +131,8 @@ class Either:
 class Option:
     """One key of a manifest: its rule, its value when not given, and a sentence for the manual.
 
-    `excludes` is another key of the same kind that may not be given as well.
+    `excludes` is another key of the same kind that may not be given as well. `needs` is another key
+    and the values of it with which this one has an effect.
     """
 
     rule: Rule
@@ -139,6 +140,7 @@ class Option:
     doc: str
     required: bool = False
     excludes: str = ""
+    needs: tuple[str, tuple[Value, ...]] | None = None
 
 
 def chosen(values: Mapping[str, Value], options: Mapping[str, Option]) -> dict[str, Value]:

@@ -90,7 +90,7 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     scene = SceneInputs()
     for source in asset.sources:
         check_shown_triangles(source, surveys, asset.options)
-        _add_source(scene, source, asset.name, surveys)
+        _add_source(scene, source, asset, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)
     textures = _texture_nodes(asset, scene, existing, images, settings)
@@ -120,10 +120,10 @@ def _check_pivot(asset: Asset) -> None:
         raise EncodeError("several sources have no common pivot of this kind", facts, hint)
 
 
-def _add_source(scene: SceneInputs, source: str, asset: str, surveys: Surveys) -> None:
+def _add_source(scene: SceneInputs, source: str, asset: Asset, surveys: Surveys) -> None:
     """Add the files of a source and the texture requests of its materials."""
     outline = outline_model(source, surveys)
-    files = plan_inputs(asset, outline.files, surveys)
+    files = plan_inputs(asset.name, outline.files, surveys, asset.options)
     requests = _requests(outline)
     inside = {one.name: one for one in outline.images(SLOTS) if one.is_inside}
     scene.embedded |= {

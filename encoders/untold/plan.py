@@ -207,7 +207,7 @@ class _Planner:
                 "shows_emissive": self.options["format_version"] != 1,
                 **self._mesh_import(),
             }
-            files = plan_inputs(self.asset.name, source.files, self.surveys)
+            files = plan_inputs(self.asset.name, source.files, self.surveys, self.options)
             yield from files.nodes
             name = self._source_node(number)
             encoder = "encoders.untold.node_source:encode_source"

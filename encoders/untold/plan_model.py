@@ -65,7 +65,9 @@ class _ModelPlanner:
         self.stems = self._stems()
         self.clips = self._select_clips()
         self.textures = TexturePlan(asset, sources, surveys, self._image_node)
-        files = [plan_inputs(asset.name, source.files, surveys) for source in sources]
+        files = [
+            plan_inputs(asset.name, source.files, surveys, asset.options) for source in sources
+        ]
         self.inputs = [one.inputs for one in files]
         # A library may belong to several sources, and is converted once.
         self.input_nodes = {node.name: node for one in files for node in one.nodes}.values()

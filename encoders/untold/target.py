@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from encoders.kit.image.import_option import IMAGE_IMPORT
-from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING
+from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING, SUBDIVIDE
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Text
 from encoders.kit.plan import (
     FILE,
@@ -87,6 +87,7 @@ MODEL_OPTIONS = {
     ),
     "lights": Option(Flag(), True, "whether lights and cameras of a glTF source come along"),
     **SHADING,
+    **SUBDIVIDE,
     "compression": Option(
         Choice(("none", "lz4")), "none", "how vertices and indices are compressed"
     ),
@@ -148,8 +149,19 @@ TARGET = Target(
             needs_siblings=True,
             view="encoders.untold.scene_view:view_scene",
         ),
-        Reader(".untoldanim", b"UNTOLD\0\0", "encoders.untold.view:decode_untold"),
-        Reader(".untoldpack", b"", "encoders.untold.pack_view:decode_pack", needs_siblings=True),
+        Reader(
+            ".untoldanim",
+            b"UNTOLD\0\0",
+            "encoders.untold.view:decode_untold",
+            view="encoders.untold.clip_view:view_clip",
+        ),
+        Reader(
+            ".untoldpack",
+            b"",
+            "encoders.untold.pack_view:decode_pack",
+            needs_siblings=True,
+            view="encoders.untold.clip_view:view_pack",
+        ),
     ),
     charts={
         "encoders.untold.node_manifest:encode_manifest": "encoders.untold.chart:chart_manifest"

@@ -26,6 +26,7 @@ CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
 MISSING = "output missing"
+ASKED = "asked for"  # nothing changed: the user wants everything encoded again
 FAILED_BEFORE = "failed last time"
 
 # What a detail may have after its first cause, which is all that nodes downstream repeat.

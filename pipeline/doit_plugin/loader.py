@@ -20,6 +20,7 @@ from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.session import Session
+from pipeline.size import count_of
 from pipeline.task_name import is_node_name, stem_of
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
     members: dict[str, list[str]] = {stem: [] for stem in stems}
     for task in tasks:
         members[stem_of(task)].append(task)
-    titles = {stem: f"{session.statuses[stem].node_count} nodes" for stem in members}
+    titles = {stem: count_of(session.statuses[stem].node_count, "node") for stem in members}
     for stem, target in session.targets().items():
         # Only where the target has another name: a task cannot be a group of itself.
         if stem in titles and target != stem:

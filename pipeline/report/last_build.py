@@ -29,6 +29,7 @@ from encoders.kit.error import EncodeError
 from pipeline.disk.file import read_file, read_if_there, write_whole
 
 if TYPE_CHECKING:
+    from pipeline.build.event import NodeEvent
     from pipeline.project import Project
     from pipeline.session import Session
     from pipeline.state.node_table import NodeTable
@@ -191,6 +192,12 @@ class KeyTexts:
             return json.dumps(self._parts.of(task), separators=(",", ":"))
         return "null"
 
+    def of_ran(self, event: NodeEvent) -> str:
+        """Return the parts of the key of a node that ran, from the inputs that it read."""
+        if event.inputs is None:
+            return self.of(event.task)
+        return self._parts.text_of(event.task, {n: one.sha for n, one in event.inputs.items()})
+
 
 def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
     """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold.
@@ -219,7 +226,7 @@ def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, 
             event = events.get(task)
             line = None
             if event is not None and is_clean:
-                line = writer.of_ran(event, keys.of(task))
+                line = writer.of_ran(event, keys.of_ran(event))
             if event is None and is_clean and quote(task) in kept:
                 line = as_unchanged(kept[quote(task)])
             if line is None:

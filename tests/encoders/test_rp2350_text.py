@@ -466,6 +466,7 @@ def test_options_have_the_names_and_defaults_of_the_contract():
             "pivot": "keep",
             "triangles": None,
             "simplify": None,
+            "subdivide": 0,
             "triangle_limit": None,
             "double_sided": False,
         },

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from encoders.kit.isolate import use_scratch
+from pipeline.process.scratch import install_scratch
 from tests.encoders import (
     emberware_reader,
     kac_reader,
@@ -17,6 +20,7 @@ from tests.encoders import (
 )
 from tests.fuzz.memory_build import MANIFESTS, build
 from tests.kit.glb_builder import Builder
+from tests.kit.usd_maker import mesh, usda
 
 POINTS = [(0, 0, 0), (1, 0, 0), (1, 2, 0), (0, 2, 0), (0, 0, 1)]
 NORMALS = [(0, 0, 1), (1, 0, 0), (0, 1, 0), (-1, 0, 0), (0, -1, 0)]
@@ -55,7 +59,26 @@ def as_glb() -> bytes:
     return builder.glb()
 
 
-FORMS: dict[str, Callable[[], bytes]] = {"obj": as_obj, "glb": as_glb, "ply": as_ply}
+def as_usda() -> bytes:
+    normals = f'normal3f[] normals = {NORMALS} (interpolation = "vertex")\n'
+    uv = f'texCoord2f[] primvars:st = {UVS} (interpolation = "vertex")\n'
+    corners = str([corner for face in FACES for corner in face])
+    return usda(mesh("part", normals + uv, points=str(POINTS), sizes="[3, 3, 3]", corners=corners))
+
+
+FORMS: dict[str, Callable[[], bytes]] = {
+    "obj": as_obj,
+    "glb": as_glb,
+    "ply": as_ply,
+    "usda": as_usda,
+}
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path) -> Iterator[None]:
+    install_scratch(str(tmp_path / "scratch"))
+    yield
+    use_scratch(None)
 
 
 def emberware(files: dict[str, bytes]) -> list:
@@ -110,6 +133,7 @@ def without_uvs(target: str, triangles: list) -> list:
 @pytest.mark.parametrize("target", sorted(READERS))
 def test_the_same_model_has_the_same_triangles_from_every_format(target: str) -> None:
     pytest.importorskip("trimesh")
+    pytest.importorskip("pxr")
     found = {}
     for suffix, make in FORMS.items():
         built = build(target, {f"assets/part.{suffix}": make()})
@@ -118,7 +142,35 @@ def test_the_same_model_has_the_same_triangles_from_every_format(target: str) ->
         assert len(triangles) == len(FACES)
         found[suffix] = rp2350_second_reader.multiset(triangles)
     assert found["ply"] == found["glb"]
+    assert found["usda"] == found["glb"]
     assert without_uvs(target, found["glb"]) == without_uvs(target, found["obj"])
+
+
+def subdividing(target: str) -> str:
+    source = 'source = "assets/*"\n'
+    return MANIFESTS[target].replace(source, f"{source}subdivide = 1\n", 1)
+
+
+@pytest.mark.parametrize("target", sorted(READERS))
+def test_a_subdivided_model_has_its_triangles_in_every_target(target: str) -> None:
+    pytest.importorskip("pxr")
+    cage = usda(mesh("part", scheme="catmullClark"))
+    manifest = subdividing(target)
+    built = build(target, {"assets/part.usda": cage}, manifest)
+    assert built.errors == []
+    assert not [one for one in built.warnings if "cage" in one]
+    # A quad becomes four.
+    assert len(READERS[target](built.files)) == 8
+
+
+@pytest.mark.parametrize("target", sorted(READERS))
+def test_subdivide_is_refused_for_a_format_without_subdivision_surfaces(target: str) -> None:
+    manifest = subdividing(target)
+    built = build(target, {"assets/part.obj": as_obj()}, manifest)
+    (error,) = built.errors
+    assert error.problem == "only USD has subdivision surfaces to refine"
+    assert error.facts["file"] == "assets/part.obj"
+    assert "take `subdivide` out" in error.hint
 
 
 def test_every_target_is_compared() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Asset, Family, Node, Product, Settings, Source, Target
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import load, suffix_of, survey_functions
+from encoders.kit.source.registry import is_composed, load, suffix_of, survey_functions
 from pipeline.manifest.asset import find_assets
 from pipeline.manifest.mistake import Check
 from pipeline.manifest.schema import parse_toml, read_manifest
@@ -79,7 +79,9 @@ def _survey(files: Mapping[str, bytes], built: Built) -> SurveyResults:
     for path, data in files.items():
         function = survey_functions().get(suffix_of(path))
         try:
-            found[path] = load(function)(data, path) if function else {}
+            # Layers are not followed here: a composed source is a file of its own.
+            layers = ({},) if is_composed(path) else ()
+            found[path] = load(function)(data, path, *layers) if function else {}
             for one in found[path].get("refs", ()):
                 resolve_reference(path, one)
         except EncodeError as error:

@@ -4,7 +4,8 @@ A target adds `MESH_IMPORT` to the options of a kind, gives its node the params
 `chosen(asset.options, MESH_IMPORT)`, and its encoder calls `import_mesh` on the decoded mesh. A
 target without a `flip_v` of its own adds `FLIP_V` as well and calls `flip_v`. A target that can
 show back sides adds `double_sided(default)` and calls `add_backs` of `back_side`. One that stores
-normals adds `SHADING`.
+normals adds `SHADING`. `SUBDIVIDE` concerns the conversion of a source: a target passes the options
+to `plan_inputs`.
 Imported while planning, so it must not import numpy.
 """
 
@@ -13,7 +14,15 @@ from __future__ import annotations
 from encoders.kit.option import Choice, Either, Flag, Number, Option, Several, Value
 
 KEEP = "keep"
+SUBDIVIDE = {
+    "subdivide": Option(
+        Number(0, 6, whole=True),
+        0,
+        "how often the subdivision surfaces of a USD source are refined; 0 shows their cages",
+    )
+}
 MESH_IMPORT = {
+    **SUBDIVIDE,
     "up": Option(Choice(("y", "z")), "y", "the axis that points up in the source"),
     "pivot": Option(
         Either((Choice((KEEP, "center", "bottom")), Several(Number(-1e9, 1e9), 3, 3))),

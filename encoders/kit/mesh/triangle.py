@@ -64,7 +64,12 @@ def join_along_edges(
     # Opposite edges: the start of one is the end of the other.
     after_one, after_other = (edge // 3 * 3 + (edge + 1) % 3 for edge in (one, other))
     here, near = np.concatenate([one, after_one]), np.concatenate([after_other, other])
-    group = np.arange(3 * triangles)
+    return join_pairs(here, near, 3 * triangles)
+
+
+def join_pairs(here: NDArray[np.int64], near: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return for each of `count` things the first that pairs of neighbours join it with."""
+    group = np.arange(count)
     # Label propagation with path compression, until neighbours agree.
     while True:
         low = np.minimum(group[here], group[near])

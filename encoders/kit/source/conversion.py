@@ -7,6 +7,7 @@ a process of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from encoders.kit.error import EncodeError
@@ -16,6 +17,9 @@ from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.registry import format_of, load_reader
 
 Warn = Callable[[str], object]
+# Params of a conversion that refine subdivision surfaces.
+REFINE = ("subdivide", "triangle_limit")
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 def convert(data: bytes, name: str, warn: Warn = lambda _: None) -> bytes:
@@ -27,11 +31,18 @@ def convert(data: bytes, name: str, warn: Warn = lambda _: None) -> bytes:
 
 
 def compose(
-    files: Mapping[str, bytes], name: str, *, with_data: bool = True
+    files: Mapping[str, bytes],
+    name: str,
+    *,
+    with_data: bool = True,
+    refine: Mapping[str, int] = NOTHING,
 ) -> tuple[bytes, tuple[str, ...]]:
-    """Return a source that has layers as GLB, and warnings; `files` are all of them by path."""
+    """Return a source that has layers as GLB, and warnings; `files` are all of them by path.
+
+    `refine` is how subdivision surfaces are refined, by the params in `REFINE`.
+    """
     function = load_reader(_format(name), "convert", name)
-    glb, warnings = function(files, name, with_data)
+    glb, warnings = function(files, name, with_data, **refine)
     return glb, tuple(warnings)
 
 
@@ -75,5 +86,6 @@ def encode_composed_glb(inputs: Inputs, params: Params) -> Outputs:
         facts = {"file": name, "layer": missing[0]}
         hint = "Add the file, or take the reference to it out of the stage."
         raise EncodeError("a layer of the file is missing", facts, hint)
-    glb, warnings = compose(inputs, name)
+    refine = {key: int(cast(int, params[key])) for key in REFINE if key in params}
+    glb, warnings = compose(inputs, name, refine=refine)
     return {"glb": glb, WARNINGS: "\n".join(warnings).encode()}

@@ -29,8 +29,9 @@ class SourceFormat:
       crash. A format that is converted declares no other function but `layers`: it is taken as
       glTF;
     - `layers`: (data, name) -> a survey whose `refs` are the files that this one is composed
-      with. Then `convert` is (files, name, with_data) -> (GLB, warnings): `files` are the source
-      and all its layers by path, and without data the GLB only has to be good for a survey.
+      with. Then `convert` is (files, name, with_data, subdivide, triangle_limit) -> (GLB,
+      warnings): `files` are the source and all its layers by path, and without data the GLB only
+      has to be good for a survey. Subdivision surfaces are refined `subdivide` times.
 
     An image is recognised by its `magic`, all of it, or by one of `other_magic`, which its file
     begins with instead, because names inside a model may be wrong or missing; a format without

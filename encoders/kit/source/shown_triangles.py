@@ -26,6 +26,13 @@ TRIANGLE_LIMIT = {
 }
 
 
+def allowed_triangles(survey: Any, options: Mapping[str, Value], share: float = 1.0) -> int:
+    """Return how many triangles a model may show; `survey` tells the size of its files."""
+    given: Any = options.get("triangle_limit")
+    usual = share * (FREE_TRIANGLES + TRIANGLES_PER_BYTE * survey.get("stored_bytes", 0))
+    return int(usual) if given is None else int(given)
+
+
 def check_shown_triangles(
     source: str, surveys: Surveys, options: Mapping[str, Value], share: float = 1.0
 ) -> None:
@@ -36,9 +43,7 @@ def check_shown_triangles(
     survey: Any = surveys[source]
     if "stored_bytes" not in survey:  # a format in which nothing repeats
         return
-    given: Any = options.get("triangle_limit")
-    usual = share * (FREE_TRIANGLES + TRIANGLES_PER_BYTE * survey["stored_bytes"])
-    allowed = int(usual) if given is None else given
+    allowed = allowed_triangles(survey, options, share)
     if survey["triangles"] > allowed:
         facts = {"asset": source, "triangles": survey["triangles"], "allowed": allowed}
         facts |= {"bytes": survey["stored_bytes"]}

@@ -48,8 +48,10 @@ def survey_composed_pictures(data: bytes, name: str, layers: Mapping[str, bytes]
     """Return the same survey of a source that is composed of layers."""
     from encoders.kit.source.conversion import compose
 
-    glb, _ = compose({**layers, name: data}, name, with_data=False)
-    return survey_gltf_pictures(glb, name)
+    files = {**layers, name: data}
+    glb, _ = compose(files, name, with_data=False)
+    # The GLB of a survey has no data, so its own size says nothing.
+    return {**survey_gltf_pictures(glb, name), "stored_bytes": sum(map(len, files.values()))}
 
 
 @isolated

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.cmd_run import opt_num_process
+from doit.cmdparse import CmdParseError
 from doit.control import TaskControl
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 from doit.task import Stream
@@ -197,6 +198,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         self.control = TaskControl(self.task_list)
         try:
             self.control.process(self.sel_tasks)
+        except CmdParseError as error:
+            raise self._misplaced_option(error) from None
         except InvalidCommand as error:
             if error.not_found is None:
                 raise
@@ -204,6 +207,20 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             raise unknown_name(error.not_found, "is no command, task or output", known) from None
         if single:
             self._drop_needs()
+
+    def _misplaced_option(self, error: CmdParseError) -> InvalidCommand:
+        """Say of an option behind a name where it belongs."""
+        words = list(self.sel_tasks)
+        place = next((n for n, word in enumerate(words) if word.startswith("-")), 0)
+        if not place:
+            return InvalidCommand(str(error))
+        name, flag = words[place - 1], words[place].partition("=")[0]
+        known = [f"-{one.short}" for one in self.get_options() if one.short]
+        known += [f"--{one.long}" for one in self.get_options() if one.long]
+        if flag not in known and flag[:2] not in known:
+            return InvalidCommand(f"{name} has no option {flag}")
+        line = " ".join(["doit", *words[place:], *words[:place]])
+        return InvalidCommand(f"{flag} is an option of the run and goes before names: {line}")
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:

@@ -11,7 +11,7 @@ from typing import Any
 
 import ufbx
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import EXPORT_AGAIN, EncodeError
 from encoders.kit.source.fbx.animation import convert_clips
 from encoders.kit.source.fbx.library import items, mesh_name, quaternion, vector
 from encoders.kit.source.fbx.material import Materials
@@ -51,7 +51,9 @@ def convert_fbx(data: bytes, name: str, warn: Warn) -> bytes:
     except ufbx.UfbxError as error:
         facts = {"file": name, "reason": error or type(error).__name__}
         facts["looks like"] = describe_content(data)
-        raise EncodeError("the FBX is damaged or of an unknown kind", facts) from error
+        raise EncodeError(
+            "the FBX is damaged or of an unknown kind", facts, EXPORT_AGAIN
+        ) from error
 
 
 def _convert(scene: Any, name: str, warn: Warn) -> bytes:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Corners
-from encoders.kit.source.shared.wavefront import Statement, quote, statement
+from encoders.kit.source.shared.wavefront import CORRECT_LINE, Statement, quote, statement
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class Block:
     lines: Integers
 
     def error(
-        self, row: int, problem: str, facts: dict[str, object], hint: str = ""
+        self, row: int, problem: str, facts: dict[str, object], hint: str = CORRECT_LINE
     ) -> EncodeError:
         """Make the error of one line."""
         where: dict[str, object] = {"file": self.file, "line": int(self.lines[row])}

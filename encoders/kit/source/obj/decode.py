@@ -42,6 +42,7 @@ NONE = -1
 # Geometry that has no triangles.
 LOST = {b"l": "lines", b"p": "points", b"curv": "curves", b"curv2": "curves", b"surf": "surfaces"}
 FLAT = (b"", b"0", b"off", b"none")
+FACES_NEEDED = "Export the model with its faces; lines and points alone cannot be shown."
 TRIANGULATE_HINT = "Triangulate the face where it was modelled."
 
 T = TypeVar("T")
@@ -69,7 +70,9 @@ def decode_obj(data: bytes, name: str) -> Obj:
     rows = resolve(blocks[b"f"], faces, 0, blocks[b"v"])
     corners, face = _triangulate(blocks[b"f"], faces.sizes, vertices[:, :3], rows)
     if not len(face):
-        raise EncodeError("no faces", {"file": name, "`f` statements": len(faces.sizes)})
+        raise EncodeError(
+            "no faces", {"file": name, "`f` statements": len(faces.sizes)}, FACES_NEEDED
+        )
     lines = blocks[b"f"].lines[face]
     parts, part = _used(state.parts, state.part.at(lines))
     materials, material = _used(state.materials, state.material.at(lines))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.shared.wavefront import (
+    CORRECT_LINE,
     decode_libraries,
     decode_name,
     normalise,
@@ -143,7 +144,7 @@ def _position(line: bytes, row: int, name: str) -> list[float]:
     if not _are_float32(numbers):
         error = _refuse(name, row, "a position is out of range", line)
         allowed = "-3.40282e+38 to 3.40282e+38, which float32 holds"
-        raise EncodeError(error.problem, {**error.facts, "allowed": allowed})
+        raise EncodeError(error.problem, {**error.facts, "allowed": allowed}, error.hint)
     return numbers
 
 
@@ -157,7 +158,7 @@ def _are_float32(values: list[float]) -> bool:
 
 
 def _refuse(name: str, row: int, problem: str, line: bytes) -> EncodeError:
-    return EncodeError(problem, {"file": name, "line": row + 1, "found": quote(line)})
+    return EncodeError(problem, {"file": name, "line": row + 1, "found": quote(line)}, CORRECT_LINE)
 
 
 def _survey_faces(section: _Section, lines: list[bytes], vertices: list[int], name: str) -> None:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import EXPORT_AGAIN, EncodeError
 from encoders.kit.source.shared.tag_directory import UPRIGHT, exif_orientation
 from encoders.kit.warning import grouped, ignore
 
@@ -91,6 +91,7 @@ def walk_chunks(
             raise EncodeError(
                 "a PNG chunk reaches past the end of the file",
                 {"file": name, "chunk": kind, "offset": offset, "length": size},
+                EXPORT_AGAIN,
             )
         if zlib.crc32(view[offset + 4 : end]) == int.from_bytes(view[end : end + 4], "big"):
             yield kind, view[offset + 8 : end]
@@ -111,7 +112,9 @@ def walk_chunks(
                 warn(grouped("damage", text))
             return
         offset = end + 4
-    raise EncodeError("the PNG ends before its IEND chunk", {"file": name, "bytes": len(data)})
+    raise EncodeError(
+        "the PNG ends before its IEND chunk", {"file": name, "bytes": len(data)}, EXPORT_AGAIN
+    )
 
 
 def _makes_pixels(kind: str) -> bool:
@@ -139,20 +142,26 @@ def png_orientation(data: bytes) -> int:
 def decode_png_header(kind: str, content: memoryview, name: str) -> PngHeader:
     """Return the header from a PNG's first chunk, which must be a valid IHDR."""
     if kind != "IHDR" or len(content) != 13:
-        raise EncodeError("the PNG does not begin with its header", {"file": name, "chunk": kind})
+        raise EncodeError(
+            "the PNG does not begin with its header", {"file": name, "chunk": kind}, EXPORT_AGAIN
+        )
     width, height, depth, colour_type, method, filtering, interlace = struct.unpack(
         ">IIBBBBB", content
     )
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
-        raise EncodeError("the PNG has no area", {"file": name, "size": f"{width} x {height}"})
+        raise EncodeError(
+            "the PNG has no area", {"file": name, "size": f"{width} x {height}"}, EXPORT_AGAIN
+        )
     if depth not in DEPTHS.get(colour_type, ()):
         raise EncodeError(
             "the PNG has a pixel format that does not exist",
             {"file": name, "bit depth": depth, "colour type": colour_type},
+            EXPORT_AGAIN,
         )
     if method or filtering or interlace > 1:
         raise EncodeError(
             "the PNG uses a method that does not exist",
             {"file": name, "compression": method, "filter": filtering, "interlace": interlace},
+            EXPORT_AGAIN,
         )
     return PngHeader(width, height, depth, colour_type, bool(interlace))

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import EXPORT_AGAIN, EncodeError
 from encoders.kit.source.png.chunk import (
     CHANNELS,
     GREY,
@@ -98,12 +98,12 @@ def _collect(data: bytes, name: str, warn: Warn) -> _Parts:
             _take_transparency(parts, content, name)
         elif kind != "IEND" and kind[0].isupper():
             raise EncodeError(
-                "the PNG has an unknown critical chunk", {"file": name, "chunk": kind}
+                "the PNG has an unknown critical chunk", {"file": name, "chunk": kind}, EXPORT_AGAIN
             )
         previous = kind
     if not parts.data or (header.colour_type == PALETTE and not parts.palette):
         missing = "PLTE" if parts.data else "IDAT"
-        raise EncodeError("the PNG lacks a chunk", {"file": name, "chunk": missing})
+        raise EncodeError("the PNG lacks a chunk", {"file": name, "chunk": missing}, EXPORT_AGAIN)
     return parts
 
 
@@ -115,7 +115,7 @@ def _take_palette(parts: _Parts, content: memoryview, name: str) -> None:
     entries, rest = divmod(len(content), 3)
     if rest or not 1 <= entries <= limit or header.colour_type in (GREY, GREY_ALPHA):
         facts = {"file": name, "chunk": "PLTE", "bytes": len(content), "entries": f"1 to {limit}"}
-        raise EncodeError("the PNG's palette does not fit its kind", facts)
+        raise EncodeError("the PNG's palette does not fit its kind", facts, EXPORT_AGAIN)
     parts.palette = bytes(content)
 
 
@@ -129,12 +129,12 @@ def _take_transparency(parts: _Parts, content: memoryview, name: str) -> None:
     )
     if not fits:
         facts = {"file": name, "chunk": "tRNS", "bytes": len(content), "colour type": kind}
-        raise EncodeError("the PNG's transparency does not fit its kind", facts)
+        raise EncodeError("the PNG's transparency does not fit its kind", facts, EXPORT_AGAIN)
     parts.transparency = bytes(content)
 
 
 def _misplaced(kind: str, name: str) -> EncodeError:
-    return EncodeError("a PNG chunk is out of order", {"file": name, "chunk": kind})
+    return EncodeError("a PNG chunk is out of order", {"file": name, "chunk": kind}, EXPORT_AGAIN)
 
 
 def _inflate(parts: _Parts, name: str, warn: Warn) -> bytes:
@@ -146,16 +146,16 @@ def _inflate(parts: _Parts, name: str, warn: Warn) -> bytes:
     packed = b"".join(parts.data)
     facts = {"file": name, "needed": f"{expected} bytes", "compressed": len(packed)}
     if expected > _MAX_DEFLATE_RATIO * len(packed) + _MAX_DEFLATE_RATIO:
-        raise EncodeError("the PNG has less image data than its size needs", facts)
+        raise EncodeError("the PNG has less image data than its size needs", facts, EXPORT_AGAIN)
     inflater = zlib.decompressobj()
     try:
         rows = inflater.decompress(packed, expected + 1)
     except zlib.error as error:
         facts["reason"] = str(error)
-        raise EncodeError("the PNG's image data is damaged", facts) from error
+        raise EncodeError("the PNG's image data is damaged", facts, EXPORT_AGAIN) from error
     has_more = len(rows) > expected
     if len(rows) < expected or not (inflater.eof or has_more):
-        raise EncodeError("the PNG has less image data than its size needs", facts)
+        raise EncodeError("the PNG has less image data than its size needs", facts, EXPORT_AGAIN)
     if has_more or inflater.unused_data:
         text = f"{name}: the PNG has more image data than its size needs; the rest was ignored"
         warn(grouped("damage", text))
@@ -201,7 +201,7 @@ class _Stored:
             picture = Image.frombytes(mode, size, self.stream, "zip", raw_mode, interlaced)
         except ValueError as error:
             raise EncodeError(
-                "the PNG uses a row filter that does not exist", {"file": self.name}
+                "the PNG uses a row filter that does not exist", {"file": self.name}, EXPORT_AGAIN
             ) from error
         pixels = np.asarray(picture, np.uint8)
         return pixels.reshape(*pixels.shape[:2], -1)
@@ -213,7 +213,9 @@ def _look_up(indices: _Samples, parts: _Parts, name: str) -> npt.NDArray[np.uint
     highest = int(indices.max())
     if highest >= entries:
         facts = {"file": name, "index": highest, "palette": f"{entries} colours"}
-        raise EncodeError("the PNG uses a colour that its palette does not have", facts)
+        raise EncodeError(
+            "the PNG uses a colour that its palette does not have", facts, EXPORT_AGAIN
+        )
     palette = np.full((entries, 4), 255, np.uint8)
     palette[:, :3] = np.frombuffer(parts.palette, np.uint8).reshape(-1, 3)
     alpha = np.frombuffer(parts.transparency or b"", np.uint8)

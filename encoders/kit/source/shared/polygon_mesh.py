@@ -81,11 +81,19 @@ def cut_meshes(
     ]
 
 
+def distinct(numbers: Integers) -> list[int]:
+    """Return the distinct numbers in order; most often there is one, which needs no sorting."""
+    if len(numbers) and (numbers == numbers[0]).all():
+        return [int(numbers[0])]
+    found: list[int] = np.unique(numbers).tolist()
+    return found
+
+
 def store_primitives(
     glb: GlbBuilder, geometry: Geometry, material: Integers, weights: Weights | None
 ) -> tuple[spec.Primitive, ...]:
     """Store a primitive for each material; `material` has one for each triangle."""
-    numbers = np.unique(material).tolist()
+    numbers = distinct(material)
     if len(numbers) == 1:
         return (_store_primitive(glb, geometry, geometry.corners, numbers[0], weights),)
     return tuple(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import OTHER_FORMAT, EncodeError
 from encoders.kit.source.signature import (
     HTML,
     JSON,
@@ -25,6 +25,9 @@ QUOTE_LIMIT = 60
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Either names that end in .mtl, which may hold blanks, or all that is left of the line.
 LIBRARY = re.compile(r"\S.*?\.mtl(?=\s|$)|\S.*", re.IGNORECASE)
+
+# The hint for a line that does not follow the format.
+CORRECT_LINE = "Correct the line, or export the model again."
 
 
 class Statement(NamedTuple):
@@ -45,7 +48,7 @@ def normalise(data: bytes, name: str) -> bytes:
     if describe_content(data) in (HTML, JSON) or find_signature(data) is not None:
         kind = posixpath.splitext(name)[1].lstrip(".").upper() or "model"
         problem = f"{posixpath.basename(name)} is no {kind} file: {describe_beginning(data)}"
-        raise EncodeError(problem, {"file": name})
+        raise EncodeError(problem, {"file": name}, OTHER_FORMAT)
     text = data.removeprefix(BYTE_ORDER_MARK)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")

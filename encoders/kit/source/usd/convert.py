@@ -8,7 +8,7 @@ lights, curves and volumes are left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,12 @@ from encoders.kit.source.usd.animation import convert_clips
 from encoders.kit.source.usd.frame import Frame
 from encoders.kit.source.usd.layer import FAULTS, damaged, reason_of
 from encoders.kit.source.usd.material import Materials
-from encoders.kit.source.usd.mesh import Meshes, Shown
+from encoders.kit.source.usd.mesh import Meshes
 from encoders.kit.source.usd.part import Part, number_parts
 from encoders.kit.source.usd.shape import is_shape
 from encoders.kit.source.usd.skeleton import Skeletons
 from encoders.kit.source.usd.stage import Opened, open_stage
+from encoders.kit.source.usd.surface import SUBDIVISION, Levels, Shown, Surfaces
 from encoders.kit.warning import grouped
 
 DEFINED = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
@@ -46,14 +47,25 @@ KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
     (PLACE, lambda prim: prim.IsA(UsdGeom.Xformable)),
 )
 HIDDEN_PURPOSES = ("guide", "proxy")
-SUBDIVISION, ANIMATED, BLEND_SHAPES = "subdivision", "animated", "blend shapes"
+ANIMATED, BLEND_SHAPES = "animated", "blend shapes"
 
 
-def convert_usd(files: Mapping[str, bytes], name: str, with_data: bool) -> tuple[bytes, list[str]]:
-    """Return a GLB with everything of a stage that targets can use, and warnings."""
+def convert_usd(
+    files: Mapping[str, bytes],
+    name: str,
+    with_data: bool,
+    subdivide: int = 0,
+    triangle_limit: int = 1 << 30,
+) -> tuple[bytes, list[str]]:
+    """Return a GLB with everything of a stage that targets can use, and warnings.
+
+    Subdivision surfaces are refined `subdivide` times.
+    """
     opened = open_stage(files, name)
     try:
-        return Scene(opened, with_data).convert(), opened.warnings
+        return Scene(
+            opened, with_data, Levels(subdivide, triangle_limit)
+        ).convert(), opened.warnings
     except FAULTS as error:
         raise damaged(files[name], name, reason_of(error)) from None
 
@@ -61,12 +73,13 @@ def convert_usd(files: Mapping[str, bytes], name: str, with_data: bool) -> tuple
 class Scene:
     """A stage while it is converted."""
 
-    def __init__(self, opened: Opened, with_data: bool) -> None:
-        self._opened, self._with_data = opened, with_data
+    def __init__(self, opened: Opened, with_data: bool, levels: Levels) -> None:
+        self._opened, self._with_data, self._levels = opened, with_data, levels
         self._glb = GlbBuilder() if with_data else OutlineBuilder()
         self._frame = Frame.of_stage(opened.stage, opened.name)
         self._materials = Materials(opened, self._glb)
-        self._meshes = Meshes(opened, self._glb, self._materials, self._frame, with_data)
+        self._surfaces = Surfaces(opened, levels)
+        self._meshes = Meshes(self._surfaces, self._glb, self._materials, self._frame, opened)
         self._skeletons = Skeletons(opened, self._frame)
         self._roots: list[Part] = []
         self._prototypes: dict[Any, Part] = {}
@@ -81,6 +94,7 @@ class Scene:
         self._meshes.finish()
         self._roots += [rig.root for rig in self._skeletons.rigs]
         nodes, count, numbers = number_parts(self._roots)
+        self._check_triangles(nodes)
         skins = self._skeletons.store(self._glb, numbers)
         document = spec.Document(
             asset=spec.Asset(version="2.0"),
@@ -100,6 +114,12 @@ class Scene:
         )
         self._opened.warnings += self._losses()
         return self._glb.finish(document)
+
+    def _check_triangles(self, nodes: Iterable[spec.Node]) -> None:
+        """Refuse more triangles in all instances than refining may give."""
+        triangles = self._meshes.triangles
+        shown = sum(triangles[node.mesh] for node in nodes if node.mesh is not None)
+        self._surfaces.check_triangles(shown, {"file": self._opened.name})
 
     def _shown_roots(self) -> list[Any]:
         """Return the prims to show: the default prim where there is one, else all at the root."""
@@ -135,7 +155,13 @@ class Scene:
             if children and self._kind(prim) != INSTANCER:
                 names = inherited | {name for name in own if name.startswith("primvars:")}
                 # Backwards: the last in the list is the next.
+                self._find_materials(children)
                 waiting += [(child, below, purpose, names) for child in reversed(children)]
+
+    def _find_materials(self, children: list[Any]) -> None:
+        meshes = [child for child in children if self._kind(child) == MESH]
+        if len(meshes) > 1:
+            self._materials.find_bound(meshes)
 
     def _value(self, prim: Any, name: str) -> Any:
         return prim.GetAttribute(name).Get(self._opened.time)
@@ -233,7 +259,10 @@ class Scene:
     def _losses(self) -> list[str]:
         """Return warnings about what was left out, with how often."""
         found = []
-        for what, count in sorted((self._ignored + self._meshes.losses).items()):
+        if self._levels.count and not self._surfaces.refined:
+            found.append(("ignored", "`subdivide` has no effect: it has no subdivision surface"))
+        losses = self._ignored + self._meshes.losses + self._surfaces.losses
+        for what, count in sorted(losses.items()):
             said = TEXTS.get(what)
             if said is not None:
                 found.append((said[0], said[1].format(count=count)))
@@ -248,7 +277,10 @@ class Scene:
 
 
 TEXTS = {
-    SUBDIVISION: ("feature", "{count} subdivision surfaces are shown by their cages"),
+    SUBDIVISION: (
+        "feature",
+        "{count} subdivision surfaces are shown by their cages",
+    ),
     ANIMATED: ("animation", "{count} moving prims stand still; only skeletons are animated"),
     BLEND_SHAPES: ("feature", "{count} meshes have blend shapes, left out"),
 }

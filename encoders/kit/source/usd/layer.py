@@ -14,7 +14,7 @@ from typing import Any
 
 from pxr import Sdf, Tf, UsdUtils
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import EXPORT_AGAIN, EncodeError
 from encoders.kit.isolate import scratch_files
 from encoders.kit.source.reference import resolve_reference
 from encoders.kit.source.registry import suffix_of
@@ -69,7 +69,7 @@ def layer_names(path: str, data: bytes, name: str) -> list[str]:
 def damaged(data: bytes, name: str, reason: str) -> EncodeError:
     """Return the error of a file that the library does not accept."""
     facts = {"file": name, "reason": reason, "looks like": describe_content(data)}
-    return EncodeError("the USD file is damaged or of an unknown kind", facts)
+    return EncodeError("the USD file is damaged or of an unknown kind", facts, EXPORT_AGAIN)
 
 
 def reason_of(error: Exception) -> str:

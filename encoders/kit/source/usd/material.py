@@ -58,9 +58,18 @@ class Materials:
         self._numbers: dict[tuple[str, bool, bool], int] = {}
         self._surfaces: dict[str, dict[str, Value] | None] = {}
         self._images: dict[str, int | None] = {}
+        self._bound: dict[Any, Any] = {}
+
+    def find_bound(self, prims: list[Any]) -> None:
+        """Find the materials of many prims at once, which takes less time than one by one."""
+        found = UsdShade.MaterialBindingAPI.ComputeBoundMaterials(prims)[0]
+        self._bound = {prim.GetPath(): one for prim, one in zip(prims, found, strict=True)}
 
     def bound(self, prim: Any) -> Any:
         """Return the material that is bound to a prim, by itself or by what is above it."""
+        path = prim.GetPath()
+        if path in self._bound:
+            return self._bound[path]
         return UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
 
     def number(self, material: Any, *, double_sided: bool, blended: bool = False) -> int:

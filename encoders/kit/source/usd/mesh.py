@@ -1,12 +1,12 @@
 """The meshes of a USD stage: polygons to triangles, a primitive for each material.
 
-A subdivision surface is shown by its cage. v is counted from the top, as in glTF.
+v is counted from the top, as in glTF.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from pxr import UsdGeom
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
-from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.gltf.document.builder import GlbBuilder, OutlineBuilder
 from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, transform
 from encoders.kit.source.shared.polygon_mesh import (
     Attributes,
@@ -25,50 +25,21 @@ from encoders.kit.source.shared.polygon_mesh import (
     Integers,
     Weights,
     cut_meshes,
+    distinct,
     store_primitives,
 )
 from encoders.kit.source.usd.frame import Doubles, Frame
 from encoders.kit.source.usd.material import NO_MATERIAL, Materials
-from encoders.kit.source.usd.primvar import Table, Topology, attribute_of, read_table
-from encoders.kit.source.usd.shape import Shape, build_shape
+from encoders.kit.source.usd.primvar import Table, attribute_of, read_table
 from encoders.kit.source.usd.stage import Opened
+from encoders.kit.source.usd.surface import Shown, Surface, Surfaces
 
 # What glTF's v, from the top, is of USD's: 1 - v.
 FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
 # A stage can have thousands of small meshes; so many corners are cut at once.
 BATCH_CORNERS = 1 << 18
-NOTHING = np.zeros(0, np.int64)
 UV_TYPES = ("texCoord2f[]", "texCoord2d[]", "texCoord2h[]")
 UV_NAMES = ("st", "st0", "uv", "UVMap", "map1")
-
-
-@dataclass(frozen=True, eq=False)
-class Shown:
-    """A gprim with the names of its own properties and of the primvars above it.
-
-    Asking for a value that nobody wrote costs as much as for one that is there.
-    """
-
-    prim: Any
-    own: frozenset[str]
-    inherited: frozenset[str]
-    has_children: bool
-    is_mesh: bool
-
-    def has(self, name: str) -> bool:
-        """Tell whether a primvar can have a value."""
-        return name in self.own or name in self.inherited
-
-
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """What a gprim shows: points, faces and what is known of its sides."""
-
-    points: npt.NDArray[Any]
-    topology: Topology
-    is_left_handed: bool = False
-    holes: Integers = field(default_factory=lambda: NOTHING)
-    shape: Shape | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +58,19 @@ class Meshes:
     """The meshes so far: one for each gprim and the materials that it is shown with."""
 
     def __init__(
-        self, opened: Opened, glb: GlbBuilder, materials: Materials, frame: Frame, with_data: bool
+        self,
+        surfaces: Surfaces,
+        glb: GlbBuilder,
+        materials: Materials,
+        frame: Frame,
+        opened: Opened,
     ) -> None:
         self.meshes: list[spec.Mesh] = []
+        self.triangles: list[int] = []
         self.losses: Counter[str] = Counter()
+        self._surfaces = surfaces
         self._opened, self._glb, self._materials, self._frame = opened, glb, materials, frame
-        self._with_data = with_data
+        self._with_data = not isinstance(glb, OutlineBuilder)
         self._numbers: dict[Any, int | None] = {}
         self._pending: list[Pending] = []
         self._pending_corners = 0
@@ -143,96 +121,45 @@ class Meshes:
         subsets: list[tuple[int, Any]],
         bound: tuple[Doubles | None, Weights | None],
     ) -> int | None:
-        prim = shown.prim
-        shape = None if shown.is_mesh else build_shape(prim, self._opened.time)
-        surface = self._surface(shown, shape)
+        surface = self._surfaces.read(shown)
         if surface is None:
             return None
+        count = int(surface.triangle_counts().sum())
         materials = self._face_materials(surface, material, subsets)
         primitives: tuple[spec.Primitive, ...] = ()
-        if self._with_data:
-            is_empty = not self._triangle_counts(surface).any()
-        else:
-            primitives = self._store_outline(shown, surface, materials, bound)
-            is_empty = not primitives
-        if is_empty:
+        if not count:
             return None
+        if not self._with_data:
+            primitives = self._store_outline(shown, surface, materials, bound[0])
         number = len(self.meshes)
-        self.meshes.append(spec.Mesh(name=prim.GetName(), primitives=primitives))
+        self.meshes.append(spec.Mesh(name=shown.prim.GetName(), primitives=primitives))
+        self.triangles.append(count)
         if self._with_data:
             self._add_pending(shown, surface, materials, bound)
         return number
 
-    def _triangle_counts(self, surface: Surface) -> Integers:
-        """Return how many triangles each face gives."""
-        return np.where(self._is_shown(surface), surface.topology.sizes - 2, 0).clip(0)
-
-    def _surface(self, shown: Shown, shape: Shape | None) -> Surface | None:
-        if shape is not None:
-            topology = Topology(shape.sizes, shape.corners, len(shape.points))
-            return Surface(shape.points, topology, shape=shape)
-        prim = shown.prim
-        points, sizes, corners = (
-            self._value(prim, name) for name in ("points", "faceVertexCounts", "faceVertexIndices")
-        )
-        if not points or not sizes or not corners:
-            return None
-        # A mesh without the word is a subdivision surface.
-        has_scheme = "subdivisionScheme" in shown.own
-        if not has_scheme or self._value(prim, "subdivisionScheme") != UsdGeom.Tokens.none:
-            self.losses["subdivision"] += 1
-        topology = Topology(np.array(sizes, np.int64), np.array(corners, np.int64), len(points))
-        self._check(prim, topology)
-        is_left = (
-            "orientation" in shown.own
-            and self._value(prim, "orientation") == UsdGeom.Tokens.leftHanded
-        )
-        holes = self._value(prim, "holeIndices") if "holeIndices" in shown.own else None
-        return Surface(
-            np.array(points), topology, is_left, np.array(holes, np.int64) if holes else NOTHING
-        )
-
-    def _check(self, prim: Any, topology: Topology) -> None:
-        """Refuse faces that refer to no point, or that do not add up."""
-        sizes, points = topology.sizes, topology.points
-        facts, count = self._facts(prim), topology.count
-        if sizes.min(initial=0) < 0 or int(sizes.sum()) != len(points):
-            facts |= {"corners of faces": int(sizes.sum()), "indices": len(points)}
-            raise EncodeError("the faces of a mesh do not fit its indices", facts)
-        if int(points.min()) < 0 or int(points.max()) >= count:
-            facts |= {"points": count, "index": int(points.max())}
-            raise EncodeError("a face refers to a point that does not exist", facts)
-
     def _face_materials(
         self, surface: Surface, material: int, subsets: list[tuple[int, Any]]
     ) -> Integers:
-        found = np.full(len(surface.topology.sizes), material)
+        found = np.full(len(surface.cage.sizes), material)
         for number, subset in subsets:
             indices = subset.GetIndicesAttr().Get(self._opened.time)
             faces = np.array(indices or (), np.int64)
             found[faces[(faces >= 0) & (faces < len(found))]] = number
-        return found
-
-    def _is_shown(self, surface: Surface) -> npt.NDArray[np.bool_]:
-        shown = np.ones(len(surface.topology.sizes), np.bool_)
-        shown[surface.holes[(surface.holes >= 0) & (surface.holes < len(shown))]] = False
-        return shown
+        by_face: Integers = surface.by_face(found)
+        return by_face
 
     def _store_outline(
-        self,
-        shown: Shown,
-        surface: Surface,
-        materials: Integers,
-        bound: tuple[Doubles | None, Weights | None],
+        self, shown: Shown, surface: Surface, materials: Integers, bind: Doubles | None
     ) -> tuple[spec.Primitive, ...]:
         """Store what a survey looks at: bounds, and how many triangles each material has."""
-        points = self._points(surface, bound[0])
+        points = self._points(surface, bind)
         if not np.isfinite(points).all():
-            raise EncodeError("a position is not finite", self._facts(shown.prim))
+            raise EncodeError("a position is not finite", self._surfaces.facts(shown.prim))
         position = self._glb.accessor(points, with_bounds=True)
-        triangles = self._triangle_counts(surface)
+        triangles = surface.triangle_counts()
         primitives = []
-        for number in np.unique(materials).tolist():
+        for number in distinct(materials):
             count = int(triangles[materials == number].sum())
             if count:
                 indices = self._glb.accessor(np.broadcast_to(np.uint32(0), 3 * count))
@@ -244,9 +171,6 @@ class Meshes:
                     )
                 )
         return tuple(primitives)
-
-    def _facts(self, prim: Any) -> dict[str, object]:
-        return {"file": self._opened.name, "mesh": prim.GetPath()}
 
     def _add_pending(
         self,
@@ -263,9 +187,11 @@ class Meshes:
             **self._normals(shown, surface, bind),
             **self._coordinates(shown, surface),
         }
-        if set(np.unique(materials).tolist()) & self._materials.shows_colors:
-            attributes |= self._colors(shown, topology)
-        facts = self._facts(shown.prim)
+        if not self._materials.shows_colors.isdisjoint(distinct(materials)):
+            attributes |= self._colors(shown, surface)
+        if weights is not None and surface.refinement is not None:
+            weights = surface.refinement.refine_weights(weights)
+        facts = self._surfaces.facts(shown.prim)
         one = Pending(len(self.meshes) - 1, surface, attributes, materials, weights, facts)
         self._pending.append(one)
         self._pending_corners += len(topology.points)
@@ -285,8 +211,8 @@ class Meshes:
 
     def _store(self, one: Pending, corners: Integers, face: Integers) -> tuple[spec.Primitive, ...]:
         surface = one.surface
-        if len(surface.holes):
-            is_shown = self._is_shown(surface)[face]
+        if surface.is_shown is not None:
+            is_shown = surface.is_shown[face]
             corners, face = corners[is_shown], face[is_shown]
         if surface.is_left_handed:
             corners = corners[:, ::-1]
@@ -301,7 +227,11 @@ class Meshes:
             return points.astype("<f4")
 
     def _normals(self, shown: Shown, surface: Surface, bind: Doubles | None) -> Attributes:
-        shape, topology = surface.shape, surface.topology
+        if surface.refinement is not None:
+            points = surface.points.astype(np.float64)
+            found, rows = surface.refinement.normals(points, surface.is_left_handed)
+            return {"NORMAL": (self._unit(found, bind), rows)}
+        shape = surface.shape
         if shape is not None:
             table: Table | None = Table(shape.normals, None, "faceVarying")
         else:
@@ -312,10 +242,10 @@ class Meshes:
                 table = read_table(value, None, kind, 3)
         if table is None:
             return {}
-        fitted = self._fitted(shown, "normals", "NORMAL", table, topology)
+        fitted = self._fitted(shown, "normals", "NORMAL", table, surface)
         return {key: (self._unit(values, bind), rows) for key, (values, rows) in fitted.items()}
 
-    def _unit(self, values: Floats, bind: Doubles | None) -> Floats:
+    def _unit(self, values: npt.NDArray[Any], bind: Doubles | None) -> Floats:
         """Turn normals and give them the length of one that glTF wants; zero stays zero."""
         turned = self._frame.directions(values.astype(np.float64))
         if bind is not None:
@@ -326,7 +256,7 @@ class Meshes:
         return (turned / np.where(length == 0, 1, length)).astype("<f4")
 
     def _coordinates(self, shown: Shown, surface: Surface) -> Attributes:
-        shape, topology = surface.shape, surface.topology
+        shape = surface.shape
         if shape is not None:
             tables: list[Table | None] = [Table(shape.uv, None, "faceVarying")]
         else:
@@ -340,7 +270,7 @@ class Meshes:
         for number, table in enumerate(tables):
             # A set that this mesh lacks keeps its number, because materials count on it.
             known = table or Table(np.zeros((1, 2), "<f4"), None, "constant")
-            fitted = self._fitted(shown, "coordinates", f"TEXCOORD_{number}", known, topology)
+            fitted = self._fitted(shown, "coordinates", f"TEXCOORD_{number}", known, surface)
             if not fitted:
                 break
             found |= {key: (value * FLIP + ONE, rows) for key, (value, rows) in fitted.items()}
@@ -355,46 +285,53 @@ class Meshes:
         typed = [one for one in api.GetPrimvarsWithValues() if str(one.GetTypeName()) in UV_TYPES]
         return [one.GetPrimvarName() for one in typed[:1]]
 
-    def _colors(self, shown: Shown, topology: Topology) -> Attributes:
+    def _colors(self, shown: Shown, surface: Surface) -> Attributes:
         """Return vertex colours from the display colour and opacity."""
         color, opacity = (
-            None if table is None else attribute_of(table, topology)
-            for table in (
-                self._primvar(shown, "displayColor", 3),
-                self._primvar(shown, "displayOpacity", 1),
-            )
+            self._primvar(shown, "displayColor", 3),
+            self._primvar(shown, "displayOpacity", 1),
         )
-        if color is None and opacity is None:
-            return {}
-        white = np.ones((1, 3), "<f4"), topology.zeros
-        values, rows = color or white
-        if opacity is None:
-            return {"COLOR_0": (values.clip(0, 1), rows)}
-        shares, share_rows = opacity
+        values, shares = (
+            None if table is None else attribute_of(table, surface.cage)
+            for table in (color, opacity)
+        )
+        if shares is None:
+            if color is None or values is None:
+                return {}
+            table = replace(color, values=color.values.clip(0, 1))
+            return self._fitted(shown, "display colours", "COLOR_0", table, surface)
+        rgb, rows = values or (np.ones((1, 3), "<f4"), surface.cage.zeros)
         # Both have rows of their own, so each corner gets the two side by side.
-        joined = np.hstack([values[rows], shares[share_rows]]).clip(0, 1).astype("<f4")
+        joined = np.hstack([rgb[rows], shares[0][shares[1]]]).clip(0, 1).astype("<f4")
         table = Table(joined, None, "faceVarying")
-        return self._fitted(shown, "display colours", "COLOR_0", table, topology)
+        return self._fitted(shown, "display colours", "COLOR_0", table, surface)
 
     def _primvar(self, shown: Shown, name: str, width: int) -> Table | None:
         if not shown.has(f"primvars:{name}"):
             return None
-        api = UsdGeom.PrimvarsAPI(shown.prim)
-        found = api.GetPrimvar(name)
+        time, key = self._opened.time, f"primvars:{name}"
+        if key in shown.own:
+            attribute = shown.prim.GetAttribute(key)
+            value = attribute.Get(time)
+            if value is not None:
+                known = f"{key}:indices"
+                indices = self._value(shown.prim, known) if known in shown.own else None
+                kind = UsdGeom.Primvar(attribute).GetInterpolation()
+                return read_table(value, indices, kind, width)
+        # Constant primvars are inherited.
+        found = UsdGeom.PrimvarsAPI(shown.prim).FindPrimvarWithInheritance(name)
         if not found or not found.HasAuthoredValue():
-            # Constant primvars are inherited.
-            found = api.FindPrimvarWithInheritance(name)
-            if not found or not found.HasAuthoredValue():
-                return None
-        time = self._opened.time
+            return None
         indices = found.GetIndices(time) if found.IsIndexed() else None
         return read_table(found.Get(time), indices, found.GetInterpolation(), width)
 
     def _fitted(
-        self, shown: Shown, what: str, key: str, table: Table, topology: Topology
+        self, shown: Shown, what: str, key: str, table: Table, surface: Surface
     ) -> Attributes:
-        found = attribute_of(table, topology)
+        found = attribute_of(table, surface.cage)
         if found is None:
             self.losses[f"{what} of {shown.prim.GetPath()}"] += 1
             return {}
+        if surface.refinement is not None:
+            found = surface.refinement.refine(*found, table.interpolation)
         return {key: found}

@@ -64,8 +64,10 @@ def read_table(value: Any, indices: Any, interpolation: str, width: int) -> Tabl
     """Return the values of an attribute, None where there are none of this width."""
     if value is None:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = np.array(value, "<f4")
+    values = np.array(value)
+    if values.dtype != np.float32:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = values.astype("<f4")
     # A single value instead of a list of one is constant.
     if values.ndim < 2:
         values = values.reshape(1, -1) if width > 1 else values.reshape(-1, 1)
@@ -79,6 +81,11 @@ def attribute_of(
     table: Table, topology: Topology
 ) -> tuple[npt.NDArray[np.float32], Integers] | None:
     """Return values and the row of each corner, None where they do not fit the mesh."""
+    if table.interpolation == "faceVarying" and table.indices is None:
+        corners = len(topology.points)
+        if len(table.values) < corners:
+            return None
+        return _merged(table.values[:corners], topology)
     found = topology.rows(table.interpolation)
     if found is None or found[1] > len(table.values if table.indices is None else table.indices):
         return None
@@ -87,8 +94,6 @@ def attribute_of(
         rows = table.indices[rows]
         if len(rows) and (int(rows.max()) >= len(table.values) or int(rows.min()) < 0):
             return None
-    elif table.interpolation == "faceVarying":
-        return _merged(table.values[: found[1]], topology)
     return table.values, rows
 
 

@@ -135,11 +135,7 @@ class Skeletons:
         weight = np.array(found[1], np.float64).reshape(count, -1)
         joint = self._in_skeleton(joint, query, skin)
         weight = np.where((joint >= 0) & np.isfinite(weight) & (weight > 0), weight, 0.0)
-        # By weight, then by joint, so that the order in the file does not matter.
-        order = np.lexsort((joint, -weight), axis=1)[:, :INFLUENCES]
-        joint, weight = (np.take_along_axis(one, order, axis=1) for one in (joint, weight))
-        width = 4 if not weight[:, 4:].any() else INFLUENCES
-        return _padded(joint, weight, width)
+        return heaviest(joint, weight)
 
     def _in_skeleton(self, joint: Any, query: Any, skin: int) -> Any:
         """Return joints by the numbers that the skeleton gives them; -1 is none."""
@@ -161,6 +157,20 @@ class Skeletons:
                 spec.Skin(name=rig.root.name, joints=joints, inverse_bind_matrices=matrices)
             )
         return tuple(skins)
+
+
+def pick_heaviest(joint: Any, weight: Any) -> tuple[Any, Any]:
+    """Return the joints and weights of each point that glTF has room for, the heaviest first."""
+    # By weight, then by joint, so that the order in the file does not matter.
+    order = np.lexsort((joint, -weight), axis=1)[:, :INFLUENCES]
+    return np.take_along_axis(joint, order, axis=1), np.take_along_axis(weight, order, axis=1)
+
+
+def heaviest(joint: Any, weight: Any) -> Weights:
+    """Return the heaviest joints of each point, with weights that add up to one."""
+    joint, weight = pick_heaviest(joint, weight)
+    width = 4 if not weight[:, 4:].any() else INFLUENCES
+    return _padded(joint, weight, width)
 
 
 def _joint_parts(names: list[str], rest: Doubles) -> list[Part]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.source.gltf.document import spec
@@ -35,11 +34,10 @@ class GlbBuilder:
         """Store an array (count,) or (count, components) and return its accessor."""
         width = 1 if values.ndim == 1 else values.shape[1]
         # glTF requires bounds for positions and key times only.
-        has_bounds = with_bounds and len(values) > 0
-        low, high = (
-            tuple(map(float, np.atleast_1d(bound(axis=0)))) if has_bounds else None
-            for bound in (values.min, values.max)
-        )
+        low = high = None
+        if with_bounds and len(values):
+            table = values.reshape(len(values), width)
+            low, high = _numbers(table.min(axis=0)), _numbers(table.max(axis=0))
         record = spec.Accessor(
             component_type=COMPONENTS[values.dtype.str],
             count=len(values),
@@ -74,6 +72,10 @@ class GlbBuilder:
             buffers=buffers,
         )
         return write_glb(whole, bytes(self.binary))
+
+
+def _numbers(values: npt.NDArray[Any]) -> tuple[float, ...]:
+    return tuple(map(float, values.tolist()))
 
 
 class OutlineBuilder(GlbBuilder):

@@ -10,7 +10,7 @@ import posixpath
 import struct
 from dataclasses import dataclass
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import OTHER_FORMAT, EncodeError
 from encoders.kit.source.gltf.document.fault import fault
 from encoders.kit.source.signature import describe_beginning
 
@@ -38,7 +38,7 @@ def decode_container(data: bytes, name: str) -> Container:
     start = len(_UTF8_BOM) if data.startswith(_UTF8_BOM) else 0
     if data[start : start + 64].lstrip()[:1] != b"{":
         problem = f"{posixpath.basename(name)} is not a glTF file: {describe_beginning(data)}"
-        raise EncodeError(problem, {"file": name, "allowed": "GLB or JSON"})
+        raise EncodeError(problem, {"file": name, "allowed": "GLB or JSON"}, OTHER_FORMAT)
     return Container(memoryview(data)[start:], None)
 
 

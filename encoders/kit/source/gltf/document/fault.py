@@ -5,7 +5,7 @@ One function makes every error, so that all of them carry the same facts in the 
 
 from __future__ import annotations
 
-from encoders.kit.error import EncodeError
+from encoders.kit.error import EXPORT_AGAIN, EncodeError
 
 
 def fault(
@@ -14,7 +14,7 @@ def fault(
     where: str,
     found: object = None,
     allowed: object = None,
-    hint: str = "",
+    hint: str = EXPORT_AGAIN,
 ) -> EncodeError:
     """Build the error for file `name` at the JSON path or structure `where`."""
     facts: dict[str, object] = {"file": name, "at": where}

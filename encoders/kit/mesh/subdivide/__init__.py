@@ -1,0 +1,1 @@
+"""Subdivision surfaces: control nets, and what is refined with them."""
