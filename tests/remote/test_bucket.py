@@ -337,3 +337,10 @@ def test_parts_of_a_pack_grow_while_it_is_read(bucket: str, tmp_path: Path) -> N
     _, *grown = parts
     assert grown[:3] == [1 << 16, 1 << 17, 1 << 18]
     assert len(grown) < 8
+
+
+def test_a_bucket_takes_quick_nodes_too_because_they_share_round_trips(bucket: str) -> None:
+    shared = open_bucket()
+    shared.client.round_trip_seconds, shared.client.requests = 0.05, 99
+    assert shared.pays(0.0005)
+    shared.close()

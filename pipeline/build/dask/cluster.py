@@ -91,7 +91,6 @@ class Cluster:
         code_table: Callable[[str, Suffixes], Mapping[str, str]],
         warnings: list[str],
     ) -> None:
-        self._scheduler = scheduler
         self._client = scheduler.connect()
         self._workers = Workers(self._client, scheduler.address, scheduler.wait_seconds)
         self._shared, self._inputs, self._batching = shared, InputStore(shared), Batching()
@@ -177,7 +176,6 @@ class Cluster:
         self._threads.shutdown(wait=False, cancel_futures=True)
         with suppress(OSError, TimeoutError):
             self._client.close(timeout=CONTACT_SECONDS)
-        self._scheduler.close()
 
     # Decisions: made by the main thread.
 

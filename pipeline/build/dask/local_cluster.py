@@ -6,45 +6,35 @@ scheduler on the loopback, no dashboard.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.scheduler import quiet_loggers
 
 HOST = "127.0.0.1"
-CLOSE_SECONDS = 10.0
 
 
 class LocalScheduler:
-    """Starts a cluster when it is connected to, and ends it; stands in for a `Scheduler`."""
+    """Starts a cluster when it is connected to; stands in for a `Scheduler`."""
 
     address = "local"
 
     def __init__(self, wait_seconds: float, workers: int) -> None:
         self.wait_seconds, self._workers = wait_seconds, workers
-        self._cluster: LocalCluster | None = None
 
     def connect(self) -> Client:
-        """Start the cluster and connect to it."""
+        """Start the cluster and connect to it; it ends when the client is closed."""
         quiet_loggers()
         try:
-            self._cluster = LocalCluster(
+            return Client(
                 n_workers=self._workers,
                 threads_per_worker=1,
                 host=HOST,
                 scheduler_port=0,
                 dashboard_address=None,
                 silence_logs=False,
+                set_as_default=False,
+                name="cartwright",
             )
-            return Client(self._cluster, set_as_default=False, name="cartwright")
         except (OSError, TimeoutError, RuntimeError) as error:
             raise ClusterError(f"the cluster of this machine does not start: {error}") from None
-
-    def close(self) -> None:
-        """End the workers and the scheduler."""
-        cluster, self._cluster = self._cluster, None
-        if cluster is not None:
-            with suppress(OSError, TimeoutError):
-                cluster.close(timeout=CLOSE_SECONDS)

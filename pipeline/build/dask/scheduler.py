@@ -69,9 +69,6 @@ class Scheduler:
         except ValueError as error:  # an address that Dask cannot parse
             raise ClusterError(f"{self.address}: {error}") from error
 
-    def close(self) -> None:
-        """End what `connect` started; nothing, where others started the cluster."""
-
     def _security(self) -> Security:
         """Return checked settings: a client that fails to use them would hang when it is freed."""
         try:

@@ -321,7 +321,8 @@ class SharedCache:
         """
         if self.address.least_seconds is not None:
             return self.address.least_seconds
-        quickest = self.client.round_trip_seconds or 0.0
+        # Results that travel together share their round trips.
+        quickest = (self.client.round_trip_seconds or 0.0) / self.client.batch_size
         is_measured = self.client.requests >= MEASURED_FROM and quickest >= NEAR_SECONDS
         return quickest if is_measured else 0.0
 
