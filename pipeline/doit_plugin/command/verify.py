@@ -113,7 +113,7 @@ def _verify_shared(session: Session, build: Build, tasks: Sequence[str]) -> list
     try:
         jobs = [job for job in map(build.prepare, tasks) if isinstance(job, Job)]
         with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
-            list(threads.map(lambda job: shared.bring(job.fingerprint, job.outputs, cache), jobs))
+            list(threads.map(lambda job: shared.fetch(job.fingerprint, job.outputs, cache), jobs))
         cache.close()
         if not shared.is_on:
             raise InvalidCommand(f"verify --shared: {shared.breaker.reason}")
