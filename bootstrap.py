@@ -28,7 +28,8 @@ OLDEST_PYTHON = (3, 11)
 
 def decisive_files() -> list[Path]:
     """Return the files that decide the set-up: the lock, the project and the native sources."""
-    native = sorted((ROOT / "encoders" / "kit" / "native").glob("*.[ch]"))
+    folders = (ROOT / "encoders" / "kit" / "native", ROOT / "pipeline" / "disk")
+    native = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
     return [
         path
         for path in [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import sysconfig
 from glob import glob
 
@@ -65,20 +66,28 @@ class BuildModules(build_py):
                 file.write(source_digest() + "\n")
 
 
+STABLE_MACROS = [("Py_LIMITED_API", "0x030B0000")] if STABLE else []
+KERNELS = Extension(
+    "encoders.kit._native",
+    sources=sorted(glob(f"{FOLDER}/*.c")),
+    depends=sorted(glob(f"{FOLDER}/*.h")),
+    define_macros=[("CARTWRIGHT_SOURCE_DIGEST", source_digest()), *STABLE_MACROS],
+    py_limited_api=STABLE,
+    optional=True,
+)
+# By itself, since it makes no bytes of any output: it is no part of an encoder's key.
+STAMPS = Extension(
+    "pipeline.disk._stamp",
+    sources=["pipeline/disk/stamp.c"],
+    define_macros=STABLE_MACROS,
+    py_limited_api=STABLE,
+    optional=True,
+)
+
+
 setup(
-    ext_modules=[
-        Extension(
-            "encoders.kit._native",
-            sources=sorted(glob(f"{FOLDER}/*.c")),
-            depends=sorted(glob(f"{FOLDER}/*.h")),
-            define_macros=[
-                ("CARTWRIGHT_SOURCE_DIGEST", source_digest()),
-                *([("Py_LIMITED_API", "0x030B0000")] if STABLE else []),
-            ],
-            py_limited_api=STABLE,
-            optional=True,
-        )
-    ],
+    # Windows opens no folders as files; its listings are made in Python.
+    ext_modules=[KERNELS] if sys.platform == "win32" else [KERNELS, STAMPS],
     cmdclass={"build_ext": BuildKernels, "build_py": BuildModules},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

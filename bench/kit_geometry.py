@@ -90,14 +90,14 @@ def torus(around: int, across: int) -> Surface:
     return Surface(positions, triangles, smooth_normals(positions, triangles), uvs)
 
 
-def sampled(positions: Float32, triangles: Indices, seed: int) -> Float64:
+def sampled(positions: Float32, triangles: Indices, seed: int, count: int = SAMPLES) -> Float64:
     """Return points spread evenly over a surface."""
     chance = np.random.default_rng(seed)
     corners = positions[triangles].astype(np.float64)
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     shares = np.cumsum(np.linalg.norm(faces, axis=1))
-    picked = corners[np.searchsorted(shares, chance.random(SAMPLES) * shares[-1])]
-    u, v = chance.random((2, SAMPLES, 1))
+    picked = corners[np.searchsorted(shares, chance.random(count) * shares[-1])]
+    u, v = chance.random((2, count, 1))
     u, v = np.where(u + v > 1, 1 - u, u), np.where(u + v > 1, 1 - v, v)
     edges = picked[:, 1:] - picked[:, :1]
     points: Float64 = picked[:, 0] + u * edges[:, 0] + v * edges[:, 1]
@@ -126,11 +126,16 @@ def point_triangle(points: Float64, corners: Float64) -> Float64:
     return np.sqrt(np.where(inside, height, nearest))
 
 
-def distances(points: Float64, positions: Float32, triangles: Indices) -> Float64:
-    """Return the distance of each point to a surface, through a grid of its triangles."""
+def distances(
+    points: Float64, positions: Float32, triangles: Indices, cell: float | None = None
+) -> Float64:
+    """Return the distance of each point to a surface, through a grid of its triangles.
+
+    A distance of more than a cell may be too large, or infinite.
+    """
     corners = positions[triangles].astype(np.float64)
     low, high = corners.min(axis=1), corners.max(axis=1)
-    cell = 2 * float(np.median((high - low).max(axis=1)))
+    cell = cell or 2 * float(np.median((high - low).max(axis=1)))
     origin = np.minimum(low.min(axis=0), points.min(axis=0)) - 2 * cell
     first = np.floor((low - origin) / cell).astype(np.int64) - 1
     span = np.floor((high - origin) / cell).astype(np.int64) + 2 - first

@@ -11,42 +11,29 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
+import errno
+import math
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
-from bench.torture_game import SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
+from bench.torture_game import ROOT, SAVED, VERSIONS, Files, Run, TortureGame, right_outputs
+from bench.torture_server import Fault, RunServer, build_fault_library
 
 HANG_SECONDS = 120
 TAMPERED = b"tampered with"
 BAD = ("wrong outputs", "tracebacks", "hangs", "failed rebuilds")
-# Appended to dodo.py: lets the call with this number fail, and writes down that it did.
-FAULT = """
-import errno as _errno, os as _os, stat as _stat
-_name, _code, _at = _os.environ["FAULT"].split(":")
-_real, _count = getattr(_os, _name), [0]
-_write, _open = _os.write, _os.open
-
-def _faulty(*given, **named):
-    # Pipes between processes do not fail as files do.
-    is_file = not isinstance(given[0], int) or _stat.S_ISREG(_os.fstat(given[0]).st_mode)
-    _count[0] += is_file
-    if is_file and _count[0] == int(_at):
-        _write(_open("fired", _os.O_WRONLY | _os.O_CREAT | _os.O_APPEND), b"x")
-        raise OSError(getattr(_errno, _code), _os.strerror(getattr(_errno, _code)))
-    return _real(*given, **named)
-
-setattr(_os, _name, _faulty)
-"""
-FAULTY_CALLS = ("write", "replace", "open", "fsync", "read", "unlink", "mkdir")
-FAULTY_CODES = ("ENOSPC", "EIO", "EACCES", "EROFS", "EMFILE")
+# How many calls of each kind a build makes at least, roughly: later ones seldom come.
+FAULTY_CALLS = {"write": 150, "read": 300, "open": 250, "fsync": 12, "rename": 40}
+FAULTY_CALLS |= {"unlink": 12, "mkdir": 8}
+FAULTY_CODES = (errno.ENOSPC, errno.EIO)
+REPORT_SECONDS = 30.0
+OF_DOIT = "config_in.loads(config_filenames)"  # where doit reads doit.cfg and pyproject.toml
 
 
 class Torture:
@@ -58,15 +45,19 @@ class Torture:
         self.folder = folder
         self.right: list[Files] = right_outputs(folder)
         self.game = TortureGame(folder / "game")
-        self.version, self.harm = 0, ""
+        self.version = 0
+        self.history: deque[str] = deque(maxlen=12)  # what was done lately
         self.game.become(self.version)
+        self.server = RunServer(self.game.folder, ROOT, build_fault_library(folder))
+        self.usual_seconds = 1.0
+        self.reported = time.monotonic()
 
     def change(self) -> None:
         """Go to another version of the sources, and do some harm on the way."""
         self.version = self.rng.randrange(VERSIONS)
         self.game.become(self.version)
         what = self.rng.choice(("", "", "", "tamper", "delete", "cache", "state", "drop"))
-        self.harm = what
+        self.history.append(f"version {self.version} {what}")
         if what:
             self.counts[f"harm: {what}"] += 1
             getattr(self, f"_{what}")()
@@ -109,21 +100,33 @@ class Torture:
 
     def _drop(self) -> None:
         # Without its memory a build cannot know old outputs as its own, so these go as well.
-        self.game.drop(*self.rng.choice((("cache",), ("build",), SAVED)))
+        dropped = self.rng.choice((("cache",), ("build",), SAVED))
+        self.history.append(f"dropped {dropped}")
+        self.game.drop(*dropped)
 
     def finish(self) -> None:
         """Build to the end, and compare every output with the right one."""
-        ran = self._run("-n", "2") if self.rng.random() < 0.3 else self._run()
+        began = time.monotonic()
+        ran = self._run("-n", "2") if self.rng.random() < 0.05 else self._run()
         if ran is None:
             return
+        self.usual_seconds += (time.monotonic() - began - self.usual_seconds) / 8
         self.note(ran)
         if ran.code:
             self.counts["failed rebuilds"] += 1
             self.show(ran.text)
         if self._found() != self.right[self.version]:
             self.counts["wrong outputs"] += 1
-            self._show_difference()
+            self._show_difference(ran)
         self.counts["builds compared"] += 1
+        self._report_regularly()
+
+    def _report_regularly(self) -> None:
+        """Print the counts now and then, so that a run that is cut short has told them."""
+        if time.monotonic() > self.reported + REPORT_SECONDS:
+            self.reported = time.monotonic()
+            counted = ", ".join(f"{number} {name}" for name, number in sorted(self.counts.items()))
+            print(counted, flush=True)
 
     def _found(self) -> Files:
         """Read the outputs, without files that nothing makes and that were tampered with.
@@ -137,20 +140,23 @@ class Torture:
             if name in right or not data.startswith(TAMPERED)
         }
 
-    def _show_difference(self) -> None:
+    def _show_difference(self, ran: Run) -> None:
         found, right = self._found(), self.right[self.version]
         names = [one for one in sorted({*found, *right}) if found.get(one) != right.get(one)]
         states = {name: (name in found, name in right) for name in names[:5]}
-        self.show(f"version {self.version} after {self.harm!r}, there and right: {states}")
+        self.show(f"version {self.version}, there and right: {states}\nafter {self.history}")
+        self.show(ran.text)
+        kept = self.folder.parent / f"{self.folder.name}-wrong{self.counts['wrong outputs']}"
+        shutil.copytree(self.game.folder, kept, symlinks=True)
 
     def note(self, ran: Run) -> None:
         if "Traceback" in ran.text:
             self.counts["tracebacks"] += 1
             self.show(ran.text)
 
-    def _run(self, *words: str, **environment: str) -> Run | None:
+    def _run(self, *words: str, fault: Fault | None = None) -> Run | None:
         try:
-            return self.game.run(*words, within_s=HANG_SECONDS, **environment)
+            return Run(*self.server.start(*words, fault=fault).wait(HANG_SECONDS))
         except subprocess.TimeoutExpired:
             self.counts["hangs"] += 1
             return None
@@ -159,51 +165,67 @@ class Torture:
     def show(text: str) -> None:
         print(text[-3000:], file=sys.stderr, flush=True)
 
-    def kill_once(self, longest: float) -> None:
-        """Kill a build at some moment of its life."""
-        words = ("-n", "2") if self.rng.random() < 0.4 else ()
-        process = self.game.start(*words)
-        time.sleep(self.rng.uniform(0, longest))
-        alive = process.poll() is None
-        if alive:
-            os.killpg(process.pid, signal.SIGKILL)
-        text, _ = process.communicate()
-        self.counts["killed while building" if alive else "ended before the kill"] += 1
-        if not alive:
-            self.note(Run(process.returncode, text))
+    def kill_once(self) -> None:
+        """Kill a build at some moment of its life, some after sources were saved meanwhile."""
+        words = ("-n", "2") if self.rng.random() < 0.1 else ()
+        running = self.server.start(*words)
+        moments = sorted(self.rng.uniform(0, self.usual_seconds) for _ in range(2))
+        time.sleep(moments[0])
+        if self.rng.random() < 0.2:
+            self.version = self.rng.randrange(VERSIONS)
+            self.game.become(self.version)
+            self.counts["saves during the build"] += 1
+            self.history.append(f"version {self.version} {moments[0]:.3f} s after the start")
+            time.sleep(moments[1] - moments[0])
+        is_alive = running.is_alive
+        running.kill()
+        self.history.append(f"killed at {moments[1]:.3f} s at the latest {words}")
+        code, text = running.wait(HANG_SECONDS)
+        self.counts["killed while building" if is_alive else "ended before the kill"] += 1
+        if not is_alive:
+            self.note(Run(code, text))
 
     def kills(self, count: int) -> None:
-        began = time.monotonic()
         self.finish()
-        longest = time.monotonic() - began
         while self.counts["killed while building"] < count:
             self.change()
-            for _ in range(self.rng.randint(1, 3)):
-                self.kill_once(longest)
+            for _ in range(self.rng.randint(2, 5)):
+                self.kill_once()
             self.finish()
+
+    def _some_fault(self) -> Fault:
+        call = self.rng.choice(sorted(FAULTY_CALLS))
+        # Small numbers mostly: only those fire that come at all.
+        at = int(math.exp(self.rng.uniform(0, math.log(FAULTY_CALLS[call]))))
+        return Fault(call, self.rng.choice(FAULTY_CODES), at, self.rng.random() < 0.3)
 
     def faults(self, count: int) -> None:
         self.finish()
         while self.counts["faults that fired"] < count:
             self.change()
-            name, code = self.rng.choice(FAULTY_CALLS), self.rng.choice(FAULTY_CODES)
-            # Small numbers mostly: a rebuild makes few calls of some kinds, and only these fire.
-            at = 1 + int(self.rng.expovariate(1 / 8))
-            self.game.write_dodo(FAULT)
-            ran = self._run(FAULT=f"{name}:{code}:{at}")
-            self.game.write_dodo("")
-            fired = self.game.folder / "fired"
-            if fired.exists():
-                fired.unlink()
+            fault = self._some_fault()
+            ran = self._run(fault=fault)
+            fired = self.server.fired()
+            if fired:
                 self.counts["faults that fired"] += 1
-                self.counts[f"fault: {name}"] += 1
+                self.counts[f"fault: {fault.call} {errno.errorcode[fault.code]}"] += 1
+                self.counts["calls that failed"] += len(fired)
             if ran is not None:
-                self.note(ran)
-                # A build that says it is whole has to be.
-                self.counts["wrong outputs"] += bool(
-                    not ran.code and self._found() != self.right[self.version]
-                )
+                self._judge(ran, fault, fired)
             self.finish()
+
+    def _judge(self, ran: Run, fault: Fault, fired: list[str]) -> None:
+        """Look at a build with a fault: one that says it is whole has to be."""
+        if OF_DOIT in ran.text:  # its own settings, which it reads before anything of ours
+            self.counts["faults in doit itself"] += 1
+            return
+        self.note(ran)
+        # A stale file that cannot be removed is named, and goes in the next build.
+        found = {name: data for name, data in self._found().items() if name not in _kept(ran.text)}
+        is_wrong = not ran.code and found != self.right[self.version]
+        self.counts["wrong outputs"] += is_wrong
+        if is_wrong or "Traceback" in ran.text:
+            self.show(f"{fault}: {fired[:3]}")
 
     def gc(self, seconds: int) -> None:
         """Build in three processes that share a cache, while a fourth trims it in a loop."""
@@ -230,6 +252,12 @@ class Torture:
                 self.counts["builds compared"] += 1
 
 
+def _kept(text: str) -> set[str]:
+    """Return the stale outputs that a build says it could not remove."""
+    lines = (line for line in text.splitlines() if "so it stays" in line)
+    return {line.split("build/", 1)[-1].split(": ")[0] for line in lines}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kind", choices=("kills", "faults", "gc"))
@@ -243,6 +271,7 @@ def main() -> int:
         with contextlib.suppress(KeyboardInterrupt):
             getattr(torture, given.kind)(given.count)
     finally:
+        torture.server.close()
         shutil.rmtree(folder, ignore_errors=True)
     for name, number in sorted(torture.counts.items()):
         print(f"{number:6} {name}")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import BuildLog
+    from pipeline.build.shard import Shard, Share
     from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
@@ -58,6 +59,7 @@ class Session:
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
+        self.share: Share | None = None  # what this job builds, where there are several
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def seconds_left(self, workers: int) -> float | None:
@@ -479,7 +481,7 @@ class Session:
                 edges = edges_from(planned.node) if planned else ()
                 for reader in map(nodes.row, state.readers(row.stem, edges)):
                     if reader is not None:
-                        nodes.set_dirty(reader)
+                        nodes.set_clean(reader, False)
 
     def items(self, build: Build, everything: bool = False) -> list[TaskItem]:
         """Return the tasks to build: dirty nodes and all that may change downstream of them."""
@@ -498,6 +500,25 @@ class Session:
             TaskItem(task, tuple(one for one in found if one in active))
             for task, found in needs.items()
         ]
+
+    def items_of(self, build: Build, shard: Shard, seconds: Mapping[str, float]) -> list[TaskItem]:
+        """Return the tasks of one of several jobs; `seconds` are durations that all jobs know."""
+        from pipeline.build.shard import divide, guess_seconds
+        from pipeline.change.task_item import TaskItem
+
+        needs = {one.task: one.needs for one in self.items(build, everything=True)}
+        sizes = {task: self._source_bytes(task) for task in needs if task not in seconds}
+        guesses = {task: guess_seconds(size) for task, size in sizes.items()}
+        self.share = share = divide(needs, guesses | dict(seconds), shard)
+        mine = (one for one in self.items(build) if one.task in share)
+        return [
+            TaskItem(one.task, tuple(need for need in one.needs if need in share)) for one in mine
+        ]
+
+    def _source_bytes(self, task: str) -> int:
+        """Return the size of the sources of a node, which is the same on every machine."""
+        stamps = (self.project.snapshot.stamp(path) for path in self.sources_of(task))
+        return sum(max(stamp[2], 0) for stamp in stamps if stamp)
 
     def _downstream(self, build: Build, tasks: Iterable[str]) -> set[str]:
         """Return all tasks that read what these tasks make, directly or through others."""

@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write and read them."""
+"""Sizes in bytes, and counts, as people write and read them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def format_bytes(count: float) -> str:
             return f"{text} {unit}"
         count /= 1000
     return f"{count:.1f} GB"
+
+
+def count_of(count: int, noun: str) -> str:
+    """Write a number of things: 1 node, 1,200 nodes."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def parse_bytes(text: str) -> int | None:

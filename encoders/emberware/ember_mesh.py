@@ -212,14 +212,14 @@ def _check(vertices: Vertices, warn: Warn, name: str) -> None:
             {"file": name, "vertex": row, "found": found, "allowed": f"up to {HALF_MAX}"},
             "Scale the model down, or move it nearer to the origin.",
         )
-    for label, values in (("UVs", vertices.uv), ("colours", vertices.color)):
+    for group, label, values in (
+        ("uv", "UVs", vertices.uv),
+        ("color", "colours", vertices.color),
+    ):
         outside = 0 if values is None else int(((values < 0) | (values > 1)).any(axis=1).sum())
         if outside:
-            warn(
-                grouped(
-                    "color", f"{label} of {outside} vertices lie outside 0 to 1 and were cut off"
-                )
-            )
+            text = f"{label} of {outside} vertices lie outside 0 to 1 and were cut off"
+            warn(grouped(group, text))
 
 
 def keep_influences(mesh: Mesh, warn: Warn) -> Mesh:

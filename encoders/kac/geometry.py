@@ -149,14 +149,17 @@ def _uv(
         chosen = np.flatnonzero(kind == number)
         rows = source.corner[chosen]
         has_uv = rows >= 0
-        used, position = np.unique(rows[has_uv], return_inverse=True)
-        rows[has_uv], rows[~has_uv] = position + start, 0
+        is_used = np.zeros(len(source.values), bool)
+        is_used[rows[has_uv]] = True
+        used = np.flatnonzero(is_used)
+        position = np.cumsum(is_used, dtype=rows.dtype) + (start - 1)
+        rows[has_uv], rows[~has_uv] = position[rows[has_uv]], 0
         corner[chosen] = rows
         with np.errstate(over="ignore", invalid="ignore"):  # the writer refuses what overflows
             values.append(transform_uv(placement, source.values[used]))
         start += len(used)
     has_texture = np.array([texture_slot(one) is not None for one in materials])
-    lacks = np.unique(material[(corner == 0).any(axis=1)])
+    lacks = np.flatnonzero(np.bincount(material[(corner == 0).any(axis=1)]))
     return Attribute(np.concatenate(values), corner), lacks[has_texture[lacks]].tolist()
 
 

@@ -171,8 +171,9 @@ class Either:
 class Option:
     """One key of a manifest: its rule, its value when not given, and a sentence for the manual.
 
-    `excludes` is another key of the same kind that may not be given as well. `example` is what a
-    new manifest has, where it needs the key or is better with it.
+    `excludes` is another key of the same kind that may not be given as well. `needs` is another key
+    and the values of it with which this one has an effect. `example` is what a new manifest has,
+    where it needs the key or is better with it.
     """
 
     rule: Rule
@@ -180,6 +181,7 @@ class Option:
     doc: str
     required: bool = False
     excludes: str = ""
+    needs: tuple[str, tuple[Value, ...]] | None = None
     example: Value = None
 
 

@@ -32,6 +32,7 @@ GROUPS = {
     "kernels": "native kernels that do not fit the installed sources",
     "mislabelled": "an image of another format than its name says",
     "missing": "normals, coordinates, materials or images that the source lacks",
+    "no-effect": "an option that changes nothing, as other options are",
     "renamed": "a name that the platform cannot have as it is",
     "resize": "an image resized",
     "shared-cache": "trouble with the shared cache",
@@ -39,6 +40,7 @@ GROUPS = {
     "sound": "a sound mixed, resampled or cut off",
     "stale": "a file that no node produces and that stays all the same",
     "sync": "files that the system could not write to the disk for good",
+    "uv": "texture coordinates cut off",
     OTHER: "a warning without a group",
 }
 _GROUP = re.compile(r" \[([a-z0-9-]+)\]$")

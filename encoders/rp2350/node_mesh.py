@@ -139,7 +139,7 @@ def _warnings(quantised: Quantised) -> list[str]:
     if quantised.clamped_uvs:
         found.append(
             grouped(
-                "budget",
+                "uv",
                 f"UVs outside -4 to 3.9999 were cut off there ({quantised.clamped_uvs} vertices); "
                 "move them by whole tiles, or cut the surface",
             )

@@ -46,11 +46,13 @@ from encoders.rp2350.identifier import (
 INCLUDES = "includes"
 BC1_OPTIONS = ("alpha_cutoff", "quality")
 INDEXED = "indexed8"
+WITH_BC1 = "format", ("bc1", "auto")
 PALETTE = {
     "palette": Option(
         Text("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _"),
         None,
         "in indexed8, the palette that the texture shares with others of the same name",
+        needs=("format", (INDEXED,)),
     ),
 }
 PACK = {"pack": Option(Flag(), False, "whether all patches are one data file and one Rust file")}
@@ -70,10 +72,16 @@ TEXTURE = Kind(
         ),
         "mipmaps": Option(Flag(), False, "whether halved levels follow, until one side is 1"),
         "alpha_cutoff": Option(
-            Number(0, 255, whole=True), 128, "in BC1, texels with less alpha than this are holes"
+            Number(0, 255, whole=True),
+            128,
+            "in BC1, texels with less alpha than this are holes",
+            needs=WITH_BC1,
         ),
         "quality": Option(
-            Choice(("default", "best")), "default", "in BC1, how long to search for block colours"
+            Choice(("default", "best")),
+            "default",
+            "in BC1, how long to search for block colours",
+            needs=WITH_BC1,
         ),
         **PALETTE,
         **IMAGE_IMPORT,

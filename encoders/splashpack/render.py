@@ -24,6 +24,8 @@ CENTRE = np.array([160, 120])
 DISTANCE = 120
 # The geometry engine saturates the quotient of distance and depth here.
 STEEPEST = 0x1FFFF / 0x10000
+# Registers of the geometry engine have 16 bits.
+VIEW_LEAST, VIEW_GREATEST = -32768, 32767
 # Screen coordinates have 11 bits. The graphics processor drops triangles of a larger extent, and
 # the runtime those that are further away.
 SCREEN_LEAST, SCREEN_GREATEST = -1024, 1023
@@ -71,7 +73,8 @@ def project(view: Ints) -> tuple[Ints, Ints]:
     """Return screen positions (triangles, 3, 2) and depths (triangles, 3) of all vertices."""
     depth = np.clip(view[..., 2], 0, 65535)
     share = np.minimum(DISTANCE / np.maximum(depth, 1), STEEPEST)
-    screen = np.floor(view[..., :2] * share[..., None]).astype(np.int64) + CENTRE
+    across = np.clip(view[..., :2], VIEW_LEAST, VIEW_GREATEST)
+    screen = np.floor(across * share[..., None]).astype(np.int64) + CENTRE
     return np.clip(screen, SCREEN_LEAST, SCREEN_GREATEST), depth
 
 

@@ -6,14 +6,16 @@ that the meshes on both sides of a plane have the same vertices there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_mesh import flip_v, import_mesh
+from encoders.kit.mesh.mesh import Attribute
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.model import Model, open_model
 from encoders.kit.warning import grouped
@@ -35,6 +37,8 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     model, lost = _import_model(open_model(inputs, known["source"]), known)
     objects, warnings = build_object_meshes(model, known.get("shading", "auto"))
     warnings += lost
+    # The objects have all geometry now; the mesh it came from would double the memory needed.
+    model = _without_geometry(model)
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(
         known["tile_size"], known["floor"], clips=known["clip"], pivot=known.get("pivot", ())
@@ -44,8 +48,9 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     owners: dict[str, dict[str, int]] = {name: {} for name in known["tiles"]}
     # The plan's number of each of the model's materials.
     numbers = [known["material_keys"].index(key) for key in model.material_keys]
-    for one in _with_components(objects, spans, splitter):
-        for tile, mesh in _tile_meshes(one, spans, splitter, numbers, model):
+    described = _with_components(objects, spans, splitter)
+    for one, parts in zip(objects, _split(described, spans, splitter, numbers, model), strict=True):
+        for tile, mesh in parts:
             owner = owners[tile].setdefault(one.key, len(owners[tile]))
             tiles[tile].append(replace(mesh, owner=owner))
     warnings += _losses(model, known)
@@ -76,14 +81,32 @@ def _with_components(
     ]
 
 
-def _tile_meshes(
+def _split(
+    objects: Sequence[ObjectMesh],
+    spans: Spans,
+    splitter: TileSplitter,
+    numbers: Sequence[int],
+    model: Model,
+) -> list[list[tuple[str, TileMesh]]]:
+    """Return for each object mesh the meshes that it gives to its tiles, with the tiles' names."""
+    meshes = [_tile_mesh(one, spans, splitter, numbers, model) for one in objects]
+    flat = [spans[one.key] for one in objects]
+    inside = [number for number, one in enumerate(flat) if one is not None]
+    parts = splitter.split([meshes[n] for n in inside], [flat[n] or [] for n in inside])
+    found = [[(SHARED, mesh)] for mesh in meshes]
+    for number, own in zip(inside, parts, strict=True):
+        found[number] = [(tile_name(tile), part) for tile, part in own]
+    return found
+
+
+def _tile_mesh(
     one: ObjectMesh,
     spans: Spans,
     splitter: TileSplitter,
     numbers: Sequence[int],
     model: Model,
-) -> Iterable[tuple[str, TileMesh]]:
-    """Return the meshes that an object gives to its tiles, with the tiles' names."""
+) -> TileMesh:
+    """Return the uncut mesh of an object, checked against its tiles."""
     material = model.mesh.materials[one.material] if one.material >= 0 else None
     mesh = one.tile_mesh(-1 if material is None else numbers[one.material])
     if one.key not in spans:
@@ -91,14 +114,14 @@ def _tile_meshes(
         raise EncodeError("an object was not expected", facts)
     flat = spans[one.key]
     if flat is None:
-        return [(SHARED, mesh)]
+        return mesh
     # Uncut objects may reach out of their tile; cut ones are in the tiles of their bounds only.
     if splitter.clips:
         splitter.check_bounds(mesh, flat, model.source)
     # A normal map shows tangents, so they are computed before the cut: then both sides agree.
     if flat[0::2] != flat[1::2] and material is not None and "normal" in material.textures:
-        mesh = with_tangents(mesh)
-    return [(tile_name(tile), part) for tile, part in splitter.split(mesh, flat)]
+        return with_tangents(mesh)
+    return mesh
 
 
 def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
@@ -118,6 +141,13 @@ def _import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
     mesh = import_mesh(mesh, known, model.source, warnings.append)
     mesh = flip_v(mesh) if known.get("flip_v") else mesh
     return replace(model, mesh=mesh), warnings
+
+
+def _without_geometry(model: Model) -> Model:
+    """Return the model with its materials, and which of them its triangles have, but no vertex."""
+    none = Attribute(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32))
+    mesh = replace(model.mesh, position=none, normal=None, uv=(), color=None, tangent=None)
+    return replace(model, mesh=mesh)
 
 
 def _losses(model: Model, known: Any) -> list[str]:

@@ -35,7 +35,7 @@ FLIP_V = np.array([1.0, -1.0])
 
 def view_untold(data: bytes, name: str, siblings: Siblings) -> ViewScene:
     """Return the meshes of one file."""
-    return _SceneView(siblings).add(unpack_untold(data, name), "").scene()
+    return SceneView(siblings).add(unpack_untold(data, name), "").scene()
 
 
 def view_scene(data: bytes, name: str, siblings: Siblings) -> ViewScene:
@@ -43,7 +43,7 @@ def view_scene(data: bytes, name: str, siblings: Siblings) -> ViewScene:
     decode_scene(data, name, siblings)  # refuses a scene with anything missing
     document: dict[str, Any] = json.loads(data)
     shared = document.get("shared_bucket")
-    found = _SceneView(siblings)
+    found = SceneView(siblings)
     for tile in [*document["tiles"], *([shared] if shared else [])]:
         path = tile["path_relative_to_manifest"]
         content = siblings(path)
@@ -59,7 +59,7 @@ def view_utex(data: bytes, name: str, siblings: Siblings) -> ViewPicture:
     return ViewPicture(decode_level(unpack_utex(data, name), 0, name))
 
 
-class _SceneView:
+class SceneView:
     """Meshes and materials of one or more files; a texture is decoded once."""
 
     def __init__(self, siblings: Siblings) -> None:
@@ -72,14 +72,15 @@ class _SceneView:
         """Return what was added."""
         return ViewScene(tuple(self.meshes), tuple(self.materials))
 
-    def add(self, file: UntoldFile, folder: str) -> _SceneView:
-        """Add a file whose textures are relative to `folder`."""
+    def add(self, file: UntoldFile, folder: str, place: Any = None) -> SceneView:
+        """Add a file whose textures are relative to `folder`; `place` is a matrix above all."""
         first = len(self.materials)
         self.materials += [self._material(file, one, folder) for one in file.materials]
         # For meshes that have no material.
         self.materials.append(ViewMaterial("none", (0.82, 0.82, 0.8, 1.0)))
         for entity in file.entities:
             matrix = _world_matrix(file, entity.transform, entity.parent)
+            matrix = matrix if place is None else place @ matrix
             for mesh in file.meshes[entity.first_mesh : entity.first_mesh + entity.mesh_count]:
                 last = len(self.materials) - 1
                 material = last if mesh.material == NONE else first + mesh.material

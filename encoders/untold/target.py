@@ -149,8 +149,19 @@ TARGET = Target(
             needs_siblings=True,
             view="encoders.untold.scene_view:view_scene",
         ),
-        Reader(".untoldanim", b"UNTOLD\0\0", "encoders.untold.view:decode_untold"),
-        Reader(".untoldpack", b"", "encoders.untold.pack_view:decode_pack", needs_siblings=True),
+        Reader(
+            ".untoldanim",
+            b"UNTOLD\0\0",
+            "encoders.untold.view:decode_untold",
+            view="encoders.untold.clip_view:view_clip",
+        ),
+        Reader(
+            ".untoldpack",
+            b"",
+            "encoders.untold.pack_view:decode_pack",
+            needs_siblings=True,
+            view="encoders.untold.clip_view:view_pack",
+        ),
     ),
     charts={
         "encoders.untold.node_manifest:encode_manifest": "encoders.untold.chart:chart_manifest"

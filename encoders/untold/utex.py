@@ -18,6 +18,7 @@ from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U8, U32, Const, magic, raw
+from encoders.untold.astc_block import BLOCK_BYTES, distinct_blocks
 from encoders.untold.scene.texture_request import GREY
 
 # fmt: off
@@ -45,8 +46,6 @@ MIP = Layout(".utex mip entry", 16,
 # fmt: on
 
 HAS_ALPHA = 1
-# An ASTC block has 16 bytes, whatever its size in texels.
-BLOCK_BYTES = 16
 # MTLPixelFormat of ASTC by block size: for sRGB colours, and for data.
 SRGB_FORMATS = {(4, 4): 186, (5, 5): 188, (6, 6): 190, (8, 8): 194}
 LINEAR_FORMATS = {(4, 4): 204, (5, 5): 206, (6, 6): 208, (8, 8): 212}
@@ -106,11 +105,16 @@ def _compress(
     config = astc_encoder.ASTCConfig(profile, *block, quality=QUALITY)
     context = astc_encoder.ASTCContext(config)
     swizzle = astc_encoder.ASTCSwizzle.from_str("RGBA")
-    levels = []
-    for level in chain:
+
+    def compress(level: Rgba8) -> bytes:
         height, width = level.shape[:2]
         image = astc_encoder.ASTCImage(astc_encoder.ASTCType.U8, width, height, 1, level.tobytes())
-        levels.append(bytes(context.compress(image, swizzle)))
+        return bytes(context.compress(image, swizzle))
+
+    levels = []
+    for level in chain:
+        distinct = distinct_blocks(level, block)
+        levels.append(distinct.spread(compress(distinct.picture)) if distinct else compress(level))
     return levels
 
 

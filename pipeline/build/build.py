@@ -6,9 +6,10 @@ a node, which also marks the readers of changed outputs as out of date.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
@@ -32,7 +33,7 @@ from pipeline.build.work import close_tools, do_job, tools_for
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
-from pipeline.change.reason import MISSING, Reason, ReasonFinder
+from pipeline.change.reason import ASKED, MISSING, Reason, ReasonFinder
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
 from pipeline.disk.temporary import new_run, remove_temporaries
@@ -44,6 +45,7 @@ from pipeline.task_name import TaskName, stem_of
 
 CLOCK_TRIES = 10  # how often the file system's clock is asked until stamps can be trusted
 REBUILD_TRIES = 5  # how often inputs are rebuilt that vanish from the cache before they are read
+NAMED_IN = "named in"  # the fact that tells where a missing file is named
 LOAD_OWNERS_FROM = 100  # from so many dirty nodes on, one query for all owners is faster
 
 
@@ -58,6 +60,7 @@ class Build:
         self.run = new_run()
         self.encode_again = False
         self.lint = False
+        self.require_cached = False  # whether a node that no cache has fails
         self.is_durable = True  # whether what was written has to survive a power cut
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
@@ -71,9 +74,14 @@ class Build:
         self._costs = Costs(project, nodes)
         self.schedule: Schedule | None = None  # the order of this run's nodes
 
-    def plan_order(self, needs: Mapping[str, Sequence[str]], memory_limit: int | None) -> None:
+    def plan_order(
+        self,
+        needs: Mapping[str, Sequence[str]],
+        memory_limit: int | None,
+        late: Collection[str] = (),
+    ) -> None:
         """Decide the order of tasks by what earlier runs took; `needs` are what each waits for."""
-        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit)
+        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit, late)
 
     def mark_building(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built by this run, until the build is closed."""
@@ -103,9 +111,12 @@ class Build:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
             return Result(FAILED, error=error)
-        if task in self.dirty and task not in self._reason_of:
-            self._reason_of[task] = self._reasons.reason(task)
         job = self._jobs[task] = self._job(task, node, digests)
+        if task not in self._reason_of:
+            is_dirty = task in self.dirty
+            self._reason_of[task] = (
+                self._reasons.reason(task, job.fingerprint) if is_dirty else Reason(ASKED, "-a")
+            )
         return job
 
     def _linked_output_folder(self, node: Node) -> str:
@@ -133,6 +144,7 @@ class Build:
             self.encode_again,
             self.lint,
             self.run,
+            self.require_cached,
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
@@ -152,6 +164,7 @@ class Build:
             suffixes=suffixes,
             known_files=tuple(self._owned_files(task)),
             expected_seconds=self.schedule.expected_seconds(task) if self.schedule else 0.0,
+            known_seconds=self.schedule.known_seconds(task) if self.schedule else None,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -220,6 +233,8 @@ class Build:
 
     def record(self, task: str, result: Result) -> NodeEvent:
         """Save what became of a node, and add it to the log."""
+        if result.error is not None:
+            result = result._replace(error=self._with_manifest_line(task, result.error))
         event = NodeEvent(
             task,
             result.outcome,
@@ -237,6 +252,7 @@ class Build:
             began=result.began or time.perf_counter() - result.seconds,
             inputs=self._inputs_read(task, result),
             peak_bytes=result.peak_bytes,
+            fingerprint=result.fingerprint,
         )
         self.log.add(event)
         if result.outcome == BUILT:
@@ -254,11 +270,29 @@ class Build:
             self._keep_failure(task, result.error)
         return event
 
+    def _with_manifest_line(self, task: str, error: EncodeError) -> EncodeError:
+        """Say of a file that is missing where the manifest names it."""
+        planned, manifests = self.nodes.planned(task), self.project.manifests
+        one = planned.node.inputs.get(error.facts.get("file", "")) if planned else None
+        path = one.path if isinstance(one, Source) else error.facts.get("file", "")
+        if NAMED_IN in error.facts or os.path.exists(f"{self.project.root}/{path}"):
+            return error
+        line = manifests.line_of(stem_of(task), path)
+        if not line:
+            return error
+        where = f"{manifests.file(stem_of(task))}, line {line}"
+        return EncodeError(error.problem, {**error.facts, NAMED_IN: where}, error.hint)
+
     def _inputs_read(self, task: str, result: Result) -> Mapping[str, Input] | None:
         job = self._jobs.pop(task, None)
         # With another fingerprint the worker has read a source that was saved since it was planned.
         is_exact = job is not None and job.fingerprint == result.fingerprint
         return job.inputs if is_exact and job is not None else None
+
+    def planned_fingerprint(self, task: str) -> str:
+        """Return the fingerprint that a prepared node was submitted with; "" if there is none."""
+        job = self._jobs.get(task)
+        return job.fingerprint if job is not None else ""
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
         """Add a node to the log that did not run because others failed."""
@@ -339,7 +373,7 @@ class Build:
         for task in self.project.state.readers(row.stem, edges):
             reader = self.nodes.row(task)
             if reader is not None and reader.clean:
-                self.nodes.set_dirty(reader)
+                self.nodes.set_clean(reader, False)
             self.dirty.add(task)
 
     def _remove(self, row: NodeRow, stale: Mapping[str, str]) -> None:
@@ -368,6 +402,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
+        self.log.order_equal_results()
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()
         # A worker that died may have left some; usually both folders are empty.

@@ -25,6 +25,19 @@ FAILED = "failed"
 NOT_BUILT = "not built"  # a node that it needs failed
 # Not an end: inputs are gone from disk and cache. They are built again, then the node is.
 MISSING_INPUTS = "missing inputs"
+# Of nodes with one fingerprint, the first in this order was done first; see `order_equal_results`.
+RANK = {BUILT: 0, RESTORED: 2}
+RANK_SHARED = 1
+# What an event says of the work itself, and not of the node that it was done for.
+HAPPENED = (
+    "outcome",
+    "is_shared",
+    "seconds",
+    "cpu_seconds",
+    "worker",
+    "began",
+    "peak_bytes",
+)
 
 
 @dataclass(slots=True)
@@ -52,6 +65,7 @@ class NodeEvent:
     began: float = 0.0
     inputs: Mapping[str, Input] | None = None
     peak_bytes: int = 0
+    fingerprint: str = ""
 
     @property
     def file_bytes(self) -> int:
@@ -81,6 +95,25 @@ class BuildLog:
             event.outcome = BUILT
         self.nodes[event.task] = event
 
+    def order_equal_results(self) -> None:
+        """Let the first of nodes with one fingerprint be the built one, the others restored.
+
+        They share one encoding. Which of them was ready first depends on the number of workers,
+        and what a run reports must not.
+        """
+        groups: dict[str, list[NodeEvent]] = {}
+        for event in self.nodes.values():
+            if event.outcome in RANK and event.fingerprint:
+                groups.setdefault(event.fingerprint, []).append(event)
+        for events in groups.values():
+            if len({_rank(one) for one in events}) > 1:
+                ordered = sorted(events, key=lambda one: (_rank(one), one.task))
+                happened = [[getattr(one, name) for name in HAPPENED] for one in ordered]
+                events.sort(key=lambda one: one.task)
+                for event, values in zip(events, happened, strict=True):
+                    for name, value in zip(HAPPENED, values, strict=True):
+                        setattr(event, name, value)
+
     def warned(self) -> list[tuple[str, str]]:
         """Return all warnings, each with its task; "" for those that are about no single node."""
         of_nodes = [(event.task, line) for event in self.nodes.values() for line in event.warnings]
@@ -98,3 +131,7 @@ class BuildLog:
     def has_work(self) -> bool:
         """Tell whether anything was built, restored, removed, or failed."""
         return bool(self.removed) or any(one.outcome != UNCHANGED for one in self.nodes.values())
+
+
+def _rank(event: NodeEvent) -> int:
+    return RANK_SHARED if event.is_shared else RANK[event.outcome]

@@ -17,6 +17,8 @@ from pipeline.process.pool import SLOW_SECONDS, Pool
 # Starting workers costs about a tenth of a second. It pays when jobs have kept this process busy
 # for that long, and those that are left would for this much longer.
 BUSY_SECONDS, LEFT_SECONDS = 0.1, 0.5
+# The first job imports the encoder and its libraries, in about this time on a slow machine.
+IMPORT_SECONDS = 0.5
 START_AT_ONCE_FROM = 1000  # so many jobs take long enough, however quick they are
 QUICK_SECONDS = 0.0001  # the duration that jobs are taken to have until it is known
 
@@ -71,7 +73,7 @@ class InProcess:
         self._make_pool, self._count_left = make_pool, count_left
         self._starting: Pool | None = None
         self._workers: Pool | None = None
-        self._done, self._seconds = 0, 0.0
+        self._done, self._seconds, self._longest = 0, 0.0, 0.0
         # Workers take a while to start: with many jobs this goes on while the first are done here.
         if make_pool is not None and count_left() > START_AT_ONCE_FROM:
             self._start_workers(make_pool, QUICK_SECONDS)
@@ -96,14 +98,24 @@ class InProcess:
             return
         began = monotonic()
         self._answers.append((key, function(job)))
+        seconds = monotonic() - began
         self._done += 1
-        self._seconds += monotonic() - began
+        self._seconds += seconds
+        self._longest = max(self._longest, seconds)
         self._consider_workers()
+
+    def _seconds_each(self) -> float:
+        """Estimate what a job takes from those that were done: nodes of one build are often alike.
+
+        The longest one is left out, because it may have been long for what it imported.
+        """
+        if self._done == 1:
+            return max(0.0, self._seconds - IMPORT_SECONDS)
+        return (self._seconds - self._longest) / (self._done - 1)
 
     def _consider_workers(self) -> None:
         if self._make_pool and self._starting is None and self._seconds > BUSY_SECONDS:
-            # An estimate from what was done so far: nodes of one build are often alike.
-            each = self._seconds / self._done
+            each = self._seconds_each()
             # Less one: the job that was just done is recorded only when its answer is taken.
             if each * (self._count_left() - 1) > LEFT_SECONDS:
                 self._start_workers(self._make_pool, each)

@@ -8,7 +8,7 @@ planned again and every node is evaluated. Either way the result is saved in one
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from encoders.kit.plan import Product
 from encoders.kit.source.registry import is_composed
@@ -18,6 +18,7 @@ from pipeline.change.owner import keep_files_of_broken_assets
 from pipeline.content.code import PYTHON
 from pipeline.content.kernel import KERNELS
 from pipeline.disk.listing import (
+    UNKNOWN,
     Listing,
     differing_names,
     is_link,
@@ -87,6 +88,9 @@ class Detector:
             # A node that an earlier run left out of date may be up to date again by now.
             dirty = state.rows(stem, only_dirty=True)
             tasks |= {row.task for row in dirty if row.packed_build is not None}
+            if len(tasks) > LOAD_ALL_FROM:
+                self.project.sources.load_all()
+                self.nodes.load_all(stem)
             self._evaluate_tasks(tasks, set(outputs))
             self._save_listings(stem, folders)
         return True
@@ -137,7 +141,12 @@ class Detector:
         if any(is_composed(path) for path in changed):
             return None
         surveyor = Surveyor(
-            project.snapshot, project.sources, state, project.code, self.in_parallel
+            project.snapshot,
+            project.sources,
+            state,
+            project.code,
+            self.in_parallel,
+            project.survey_exchange,
         )
         try:
             surveys = surveyor.survey(changed, load_target(target).surveys)
@@ -152,25 +161,30 @@ class Detector:
         return changed | (paths - seen.keys())
 
     def _evaluate_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:
-        state = self.project.state
         for task in sorted(tasks):
-            row = state.row(task)
-            if row is None:
+            row, planned = self.nodes.row(task), self.nodes.planned(task)
+            if row is None or planned is None:
                 raise StateDamagedError("an edge leads to no node")
             clean = self.evaluator.is_current(
-                row.planned.node,
+                planned.node,
                 row.built,
                 self.nodes.digests_in(row.stem),
                 altered if row.clean else None,
             )
-            row = NodeRow(task, row.stem, row.packed_plan, row.packed_build, clean)
-            state.update_row(row)
-            self.nodes.keep_rows([row])
+            if clean != row.clean:
+                self.nodes.set_clean(row, clean)
 
-    def _save_listings(self, stem: str, folders: Iterable[str]) -> None:
-        """Keep the listings of folders, without the stamps that are too fresh to trust."""
+    def _save_listings(
+        self, stem: str, folders: Iterable[str], unread: Container[str] = ()
+    ) -> None:
+        """Keep the listings of folders, without the stamps that are too fresh to trust.
+
+        Nor those of files that could not be read: the disk may work again in the next run.
+        """
         for folder in folders:
             listing = without_fresh(self.project.snapshot.listing(folder), self.project.now_ns)
+            for name in [one for one in listing or () if posixpath.join(folder, one) in unread]:
+                listing = {**(listing or {}), name: UNKNOWN}
             self.project.state.set_listing(stem, folder, listing)
 
     # Planning again. Everything is worked out first and saved in one step, so a mistake in a
@@ -196,7 +210,7 @@ class Detector:
             state.set_manifest(stem, _manifest_record(plan))
             folders = plan.input_folders | outputs
             state.drop_listings(stem, state.listing_digests(stem).keys() - folders)
-            self._save_listings(stem, folders)
+            self._save_listings(stem, folders, plan.surveyor.unread)
         self.nodes.keep_plans(stem, plan.planned)
         return rows
 

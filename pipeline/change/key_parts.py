@@ -7,10 +7,12 @@ which option, which input. Written down by one machine, they explain why another
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
-from encoders.kit.plan import Node, Source
+from encoders.kit.plan import Node, Params, Source
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.state.node_table import NodeTable
 from pipeline.state.serial import canonical
@@ -27,6 +29,7 @@ class KeyParts:
     def __init__(self, nodes: NodeTable, evaluator: Evaluator) -> None:
         self._nodes, self._evaluator = nodes, evaluator
         self.code: dict[str, dict[str, str]] = {}
+        self._texts: dict[str, str] = {}  # params as JSON
 
     def of(self, task: str) -> dict[str, Any] | None:
         """Return the parts of a node's key; None for an asset that could not be planned."""
@@ -40,6 +43,34 @@ class KeyParts:
         made = self._nodes.digests_in(stem_of(task))
         digests = input_digests(node, self._evaluator.source_sha, made)
         return key_parts(node, digest, digests, stem_of(task))
+
+    def text_of(self, task: str, digests: Mapping[str, str | None]) -> str:
+        """Return the parts of a planned node's key as JSON, from digests that are known.
+
+        A large build asks for thousands, so options are converted once for all nodes that have
+        the same, and the rest is written by hand.
+        """
+        planned = self._nodes.planned(task)
+        assert planned is not None
+        node, stem = planned.node, stem_of(task)
+        digest = self._evaluator.code_digest(node)[:DIGITS]
+        if digest not in self.code:
+            self.code[digest] = code_parts(self._evaluator.code_table(node))
+        inputs = ",".join(
+            f"{quote(_input_name(node, name, stem))}:" + (f'"{sha[:DIGITS]}"' if sha else "null")
+            for name, sha in (digests.items() if len(digests) < 2 else sorted(digests.items()))
+        )
+        head = f'{{"encoder":{quote(node.encoder)},"code":"{digest}","params":'
+        return f'{head}{self._params_text(node.params)},"inputs":{{{inputs}}}}}'
+
+    def _params_text(self, params: Params) -> str:
+        # By the text of the values: 1, 1.0 and True are equal, but not as JSON.
+        key = repr(params)
+        text = self._texts.get(key)
+        if text is None:
+            values = {name: _value(one) for name, one in sorted(params.items())}
+            text = self._texts[key] = json.dumps(values, separators=(",", ":"))
+        return text
 
 
 def key_parts(

@@ -74,26 +74,39 @@ class PlannedFiles:
     def is_stale(self, output: OwnedOutput) -> bool:
         """Tell whether no node produces a file, and give it to the node that does.
 
-        A planned node removes its own stale files when it is rebuilt, unless they block it. A
-        file with no known producer is assigned to the node that could produce it, unless that
-        node is up to date and did not.
+        A planned node removes its own stale files when it is rebuilt, unless they block it, or it
+        is up to date: it got them after a killed build, and is not rebuilt. A file with no known
+        producer is assigned to the node that could produce it, unless that node is up to date and
+        did not.
         """
         if output.task in self.tasks:
-            return self.blocks(output.path)
+            is_exact = self._exact.get(output.path) == output.task
+            return not is_exact and (
+                self.blocks(output.path) or self._was_left_out(output.path, output.task)
+            )
         producer = self.producer(output.path)
-        row = self._state.row(producer) if producer else None
-        if producer is None or row is None:
+        if producer is None or self._state.row(producer) is None:
             return True
-        # A family may include the path by name; what the node really wrote is known.
-        if row.clean and (built := row.built) and output.path not in built.files:
+        if self._was_left_out(output.path, producer):
             return True
         self._state.reassign_output(output.path, producer)
         return False
 
+    def _was_left_out(self, path: str, task: str) -> bool:
+        """Tell whether a task is up to date, and did not write a file when it was built.
+
+        A family may include the path by name; what the node really wrote is known.
+        """
+        row = self._state.row(task)
+        if row is None or not row.clean:
+            return False
+        built = row.built
+        return built is not None and path not in built.files
+
     def reassign_if_produced(self, path: str, task: str) -> str | None:
         """Give a file that a task no longer writes to the task that does, and return that."""
         producer = self.producer(path)
-        if producer in (None, task):
+        if producer is None or producer == task or self._was_left_out(path, producer):
             return None
         self._state.reassign_output(path, producer)
         return producer

@@ -26,6 +26,7 @@ CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
 MISSING = "output missing"
+ASKED = "asked for"  # nothing changed: the user wants everything encoded again
 FAILED_BEFORE = "failed last time"
 
 # What a detail may have after its first cause, which is all that nodes downstream repeat.
@@ -70,14 +71,18 @@ class ReasonFinder:
                 found[task] = Reason(first.word, detail)
         return dict(sorted(found.items()))
 
-    def reason(self, task: str) -> Reason:
-        """Return why a node is out of date; the first that applies of code, option, source."""
+    def reason(self, task: str, fingerprint: str | None = None) -> Reason:
+        """Return why a node is out of date; the first that applies of code, option, source.
+
+        With the fingerprint of what is there now, a node of that very fingerprint is compared by
+        its outputs alone.
+        """
         row, planned = self._nodes.row(task), self._nodes.planned(task)
         built = row.built if row else None
         failure = self._failures.get(task)
         if planned is None or built is None:
             return _never_built(failure)
-        reason = self._change(task, planned.node, built)
+        reason = self._change(task, planned.node, built, built.fingerprint == fingerprint)
         if reason is None:
             return _never_built(failure)
         # An output that was lost is of the sources that are there; what failed was another state.
@@ -90,11 +95,14 @@ class ReasonFinder:
         """Why nodes failed that have not been built since."""
         return self._nodes.state.facts(FAILURE)
 
-    def _change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
+    def _change(
+        self, task: str, node: Node, built: BuildRecord, is_same_work: bool
+    ) -> Reason | None:
         """Return what differs from the last build; None where nothing does."""
-        # Outputs last: that check reads every file of the node.
+        # Outputs last: that check reads every file of the node. The fingerprint leaves out only
+        # where files go, which is a matter of options.
         checks = (self._code_change, self._option_change, self._source_change, self._output_change)
-        found = (check(task, node, built) for check in checks)
+        found = (check(task, node, built) for check in (checks[1::2] if is_same_work else checks))
         return next((reason for reason in found if reason), None)
 
     def _code_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:

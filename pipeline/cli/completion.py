@@ -74,11 +74,11 @@ def _starting(names: Iterable[str], start: str) -> set[str]:
 
 def _tasks(start: str) -> set[str]:
     """Return targets, and behind a colon the nodes of one."""
-    from doit.doit_cmd import DoitMain
+    from pipeline.doit_plugin.run_line import run_line
 
     listed = io.StringIO()
     with contextlib.redirect_stdout(listed), contextlib.redirect_stderr(io.StringIO()):
-        DoitMain().run(["list", "--quiet", *(["--all"] if ":" in start else [])])
+        run_line(["list", "--quiet", *(["--all"] if ":" in start else [])])
     return _starting(map(str.rstrip, listed.getvalue().splitlines()), start) - {""}
 
 

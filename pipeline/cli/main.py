@@ -15,6 +15,7 @@ OWN = {
     "doctor": "check the compiler, extras, cache, shared cache, clock and file system",
     "completion": "print the completion script of bash, zsh or fish",
 }
+VERSION = "--version"
 HELP = ("help", "--help", "-h")
 NO_PROJECT = 3  # doit's exit code for a command line or a project that it cannot use
 
@@ -27,10 +28,8 @@ def main() -> int:
 def run(words: Sequence[str]) -> int:
     """Run a command of our own, or what doit does with the same words."""
     first = words[0] if words else ""
-    if first in OWN:
-        return int(import_module(f"pipeline.cli.{first}").run(list(words[1:])))
-    if first == "--version":
-        return int(import_module("pipeline.cli.version").run(list(words[1:])))
+    if first in OWN or first == VERSION:
+        return _run_own(first.strip("-"), words[1:])
     here = os.getcwd()
     root = here if is_root(here) else find_root_above(here)
     if first in HELP and len(words) == 1:
@@ -41,11 +40,18 @@ def run(words: Sequence[str]) -> int:
     return _run_doit(words, root, here)
 
 
+def _run_own(name: str, words: Sequence[str]) -> int:
+    from pipeline.report.output_stream import survive_broken_pipe
+
+    with survive_broken_pipe():
+        return int(import_module(f"pipeline.cli.{name}").run(list(words)))
+
+
 def usage(has_project: bool) -> str:
     """Return the help of our own commands."""
     lines = [f"  cartwright {name:<12} {text}" for name, text in OWN.items()]
     rest = "Everything else is as with doit:" if has_project else "In a project, all that doit does"
-    version = f"  cartwright {'--version':<12} versions, extras and kernels that are installed"
+    version = f"  cartwright {VERSION:<12} versions, extras and kernels that are installed"
     return "\n".join(["Cartwright", *lines, version, "", rest])
 
 
@@ -67,9 +73,9 @@ def _run_doit(words: Sequence[str], root: str, here: str) -> int:
         os.chdir(root)
         words = from_root(words, root, here, is_run=_is_run(words, RUN))
     # After the change of folder: what doit.cfg names keeps the project's modules apart from ours.
-    from doit.doit_cmd import DoitMain
+    from pipeline.doit_plugin.run_line import run_line
 
-    return int(DoitMain().run(list(words)) or 0)
+    return run_line(words)
 
 
 def _is_run(words: Sequence[str], run_word: str) -> bool:

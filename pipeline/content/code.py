@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from pipeline.content.bytecode import compile_module
+from pipeline.content.find_module import ModuleSearch, find_source, package_folders
 from pipeline.content.module import PACKAGE, Module, is_ours, is_package_file, packages_of
 from pipeline.disk.file import read_file
 
@@ -36,6 +37,7 @@ Suffixes = tuple[str, ...]
 KERNEL_MODULE = "encoders.kit.native.kernel"  # every encoder that may use a kernel imports it
 REGISTRY = "encoders.kit.source.registry"  # loads the readers of source formats by name
 DECLARATION = "target"  # the module of a target's folder that declares it
+VERSION_FIELD = "Version:"  # of a distribution's METADATA
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # Names of distributions. All optional libraries are here, because looking for the owner of an
 # absent one reads every installed distribution, which takes long.
@@ -74,7 +76,9 @@ class Code:
         self._modules: dict[str, Module | None] = {}
         self._closures: dict[tuple[str, Suffixes], Closure] = {}
         self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
-        self._looked_at: dict[str, list[str]] = {}  # places of each name, existing or not
+        self._opens_formats: dict[str, bool] = {}  # whether an encoder loads readers by name
+        self._needs: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+        self._search = ModuleSearch()
         self.paths: dict[str, str] = {}
 
     def table(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
@@ -87,7 +91,8 @@ class Code:
     def files(self, encoder: str, suffixes: Suffixes = ()) -> set[str]:
         """Return the files of the table, and those that would be taken instead if they appeared."""
         asked = self._closure(encoder, suffixes).asked
-        found = {path for name in asked for path in self._looked_at[name]}
+        # Of each name its own places: the packages that it lies in are among the names.
+        found = {path for name in asked for path in self._search.find(name).looked_at}
         if REGISTRY in asked:
             found |= self._format_files()
         return found | self._kernel_files() if KERNEL_MODULE in asked else found
@@ -102,7 +107,7 @@ class Code:
         """Return what decides which source formats exist: their declarations and the folder."""
         from encoders.kit.source.registry import MODULES
 
-        found = [find_source(module) for module in MODULES]
+        found = [self._search.find(module).path for module in MODULES]
         return {path for path in found if path} | {os.path.dirname(self.paths[REGISTRY])}
 
     def texts(self, encoder: str, suffixes: Suffixes = ()) -> Mapping[str, str]:
@@ -118,7 +123,10 @@ class Code:
 
         A converted source is another node's output, but the input is named by the source's path.
         """
-        if REGISTRY not in self._closure(node.encoder, ()).asked:
+        encoder = node.encoder
+        if encoder not in self._opens_formats:
+            self._opens_formats[encoder] = REGISTRY in self._closure(encoder, ()).asked
+        if not self._opens_formats[encoder]:
             return ()
         from encoders.kit.plan import Source
         from encoders.kit.source.registry import SUFFIXES, suffix_of
@@ -147,29 +155,33 @@ class Code:
 
     def _follow(self, starts: Sequence[str]) -> Closure:
         """Follow the imports of modules through all of `encoders`."""
-        waiting = list(starts)
-        table: dict[str, str] = {}
-        libraries: set[str] = set()
+        waiting = set(filter(is_ours, starts))
+        libraries = {name.partition(".")[0] for name in starts if not is_ours(name)}
         asked: set[str] = set()
         while waiting:
             name = waiting.pop()
-            if not is_ours(name):
-                libraries.add(name.partition(".")[0])
-                continue
-            if name in asked:
-                continue
             # Names that turn out to be no module count as asked: a file that appears
             # there is a change.
             asked.add(name)
-            waiting += packages_of(name)
-            module = self._module(name)
-            if module is not None:
-                waiting += module.imports
-                table[name] = module.digest
+            ours, others = self._neighbours(name)
+            waiting |= ours - asked
+            libraries |= others
+        modules = {name: self._module(name) for name in asked}
+        table = {name: module.digest for name, module in modules.items() if module}
         table.update(library_versions(libraries))
         if KERNEL_MODULE in table:
             table |= self._kernel_sources
         return Closure(dict(sorted(table.items())), frozenset(asked))
+
+    def _neighbours(self, name: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the modules of ours that a module needs, and the libraries that it imports."""
+        if name not in self._needs:
+            module = self._module(name)
+            imports = module.imports if module else ()
+            ours = frozenset([*filter(is_ours, imports), *packages_of(name)])
+            others = (one.partition(".")[0] for one in imports if not is_ours(one))
+            self._needs[name] = ours, frozenset(others)
+        return self._needs[name]
 
     @cached_property
     def _kernel_sources(self) -> dict[str, str]:
@@ -184,45 +196,11 @@ class Code:
         return self._modules[name]
 
     def _load(self, name: str) -> Module | None:
-        looked_at = self._looked_at[name] = []
-        path = find_source(name, looked_at)
+        path = self._search.find(name).path
         if path is None:  # an attribute of a module, not a module
             return None
         self.paths[name] = path
         return self._digest(path, name)
-
-
-def find_source(name: str, looked_at: list[str] | None = None) -> str | None:
-    """Find the file of an `encoders` module as Python does, without importing it.
-
-    All places that were looked at come into `looked_at`: a file that appears there may be taken.
-    """
-    looked_at = [] if looked_at is None else looked_at
-    folders = package_folders()
-    path: str | None = getattr(importlib.import_module(PACKAGE), "__file__", None)
-    looked_at += [path] if path else []
-    for part in name.split(".")[1:]:
-        bases = [os.path.join(folder, part) for folder in folders]
-        # Lazily, as Python does: places behind the first hit do not matter.
-        path = next((found for base in bases if (found := _module_at(base, looked_at))), None)
-        if path is None:  # a folder without a module of its own, or nothing
-            folders = [base for base in bases if os.path.isdir(base)]
-        else:
-            folders = [os.path.dirname(path)] if is_package_file(path) else []
-    return path
-
-
-def _module_at(base: str, looked_at: list[str]) -> str | None:
-    for path in (os.path.join(base, "__init__.py"), f"{base}.py"):
-        looked_at.append(path)
-        if os.path.isfile(path):
-            return path
-    return None
-
-
-def package_folders() -> Sequence[str]:
-    """Return the folders in which targets are found: our own, then the project's."""
-    return list(importlib.import_module(PACKAGE).__path__)
 
 
 def add_project_encoders(root: str) -> None:
@@ -276,12 +254,26 @@ def library_versions(names: set[str]) -> dict[str, str]:
     return {"python": PYTHON, **{name: _version(name) for name in outside}}
 
 
+def distribution_version(name: str) -> str:
+    """Return the version of an installed distribution.
+
+    Every run asks, and Python would parse all of the description to answer.
+    """
+    from importlib.metadata import distribution
+
+    found = distribution(name)
+    head = (found.read_text("METADATA") or "").partition("\n\n")[0]
+    lines = (line for line in head.splitlines() if line.startswith(VERSION_FIELD))
+    line = next(lines, None)
+    return line.removeprefix(VERSION_FIELD).strip() if line else found.version
+
+
 @cache
 def _version(name: str) -> str:
     from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
     try:
-        return version(DISTRIBUTIONS.get(name, name))
+        return distribution_version(DISTRIBUTIONS.get(name, name))
     except PackageNotFoundError:
         if name in DISTRIBUTIONS:
             return "absent"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import NamedTuple
 
 PACKAGE = "encoders"
@@ -16,10 +17,11 @@ class Module(NamedTuple):
     imports: tuple[str, ...]
 
 
-def packages_of(name: str) -> list[str]:
+@cache
+def packages_of(name: str) -> tuple[str, ...]:
     """Return the packages that a module lies in; Python runs them before it."""
     parts = name.split(".")
-    return [".".join(parts[:count]) for count in range(1, len(parts))]
+    return tuple(".".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def is_package_file(path: str) -> bool:

@@ -94,6 +94,9 @@ def read_file(path: str) -> bytes:
     handle = open_to_read(path)
     try:
         return read_handle(handle, path)
+    except OSError as error:
+        error.filename = error.filename or path  # an error of reading does not know it
+        raise
     finally:
         os.close(handle)
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import errno
 import marshal
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from stat import S_ISLNK, S_ISREG
+from typing import cast
 
 import xxhash
 
@@ -31,6 +33,21 @@ NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 # or even seconds, and are known by stamps without a fraction.
 TICK_NS = 12_000_000
 WHOLE_SECONDS_NS = 2_100_000_000
+
+
+# Stamps of an open folder's regular files by name, and the names of everything else in it.
+StampFiles = Callable[[int], tuple[Listing, set[str]]]
+
+
+def _import_stamp_files() -> StampFiles | None:
+    """Import the native loop; None where no compiler was found at installation."""
+    try:
+        return cast(StampFiles, import_module("pipeline.disk._stamp").stamp_files)
+    except ImportError:
+        return None
+
+
+_stamp_files = _import_stamp_files()
 
 
 def is_text(name: str) -> bool:
@@ -56,8 +73,7 @@ def take_listing(folder: str) -> Listing | None:
         # From an open folder the system finds each file without walking its whole path.
         handle = os.open(folder, os.O_RDONLY)
         try:
-            with os.scandir(handle) as entries:
-                return _stamped(entries)
+            return _list_open_folder(handle)
         finally:
             os.close(handle)
     except OSError as error:
@@ -66,7 +82,17 @@ def take_listing(folder: str) -> Listing | None:
         raise
 
 
-def _stamped(entries: Iterator[os.DirEntry[str]]) -> Listing:
+def _list_open_folder(handle: int) -> Listing:
+    """List an open folder; where the native loop is there, Python stamps what is no plain file."""
+    listing, others = _stamp_files(handle) if _stamp_files else ({}, None)
+    if others == set():
+        return listing
+    with os.scandir(handle) as entries:
+        chosen = entries if others is None else (one for one in entries if one.name in others)
+        return listing | _stamped(chosen)
+
+
+def _stamped(entries: Iterable[os.DirEntry[str]]) -> Listing:
     """Stamp all entries in one loop, because every run stamps every file here."""
     listing: Listing = {}
     for entry in entries:

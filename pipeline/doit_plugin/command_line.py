@@ -13,7 +13,7 @@ from doit.cmd_base import Command
 from doit.cmdparse import CmdParse, CmdParseError
 from doit.exceptions import InvalidCommand
 
-from pipeline.doit_plugin.user_error import state_errors_as_doit_errors
+from pipeline.doit_plugin.user_error import disk_errors_as_doit_errors
 from pipeline.project_root import find_root_above
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
 
@@ -24,7 +24,7 @@ STRICT_GROUP = "strict-group"  # what `--strict=GROUP` becomes: getopt knows no 
 
 def run_command(run: Callable[[], int]) -> int:
     """Run a command that prints; a broken pipe and Ctrl-C end it without a traceback."""
-    with survive_broken_pipe(), state_errors_as_doit_errors():
+    with survive_broken_pipe(), disk_errors_as_doit_errors():
         try:
             return run()
         except KeyboardInterrupt:

@@ -15,13 +15,18 @@ from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
 
 import encoders  # noqa: F401 - now, before the game's folder, which may have one, is on the path
+from pipeline.doit_plugin.fleet_option import exchange_surveys
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.session import Session
+from pipeline.size import count_of
 from pipeline.task_name import is_node_name, stem_of
 
 if TYPE_CHECKING:
+    from pipeline.build.build import Build
+    from pipeline.build.shard import Shard
+    from pipeline.change.task_item import TaskItem
     from pipeline.doit_plugin.source_task import Results
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
@@ -36,6 +41,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         super().__init__()
         self.session: Session | None = None
         self.always = False
+        self.shard: Shard | None = None  # which of several jobs this is
+        self.from_pointers = False
         self.target_command: type[Any] | None = None  # set if the line names one
         self.source_results: Results = {}  # own tasks that ran before the plan was made
         self._made_by: dict[str, str] = {}  # the own task that makes a source
@@ -46,6 +53,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
         self.always = bool(opt_values.get("always"))
+        self.shard = opt_values.get("shard")
+        self.from_pointers = bool(opt_values.get("from_pointers"))
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Return all tasks that a command needs to know."""
@@ -54,6 +63,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session = session = open_session()
         if cmd.name == "run":
             _show_phases(session)
+            exchange_surveys(session, self.from_pointers)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
             with user_errors_as_doit_errors():
@@ -147,8 +157,10 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         session = self.session
         assert session is not None
         stems = session.choose(names)
-        build = session.begin(stems, survey_in_parallel(session.project.root), self.always)
-        items = session.items(build, self.always) if build else []
+        # Also with nothing to do: what a shard has may not be in the shared cache.
+        is_forced = self.always or self.shard is not None
+        build = session.begin(stems, survey_in_parallel(session.project.root), is_forced)
+        items = self._items(session, build) if build else []
         session.needs = {item.task: item.needs for item in items}
         active = session.needs.keys()
         files = _files_by_task(session, names, own)
@@ -163,6 +175,14 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self._add_source_tasks(tasks, groups)
         names_here = {one.name for one in groups}
         return [*groups, *tasks, *_idle_tasks(session, names_here, own.tasks)]
+
+    def _items(self, session: Session, build: Build) -> list[TaskItem]:
+        if self.shard is None:
+            return session.items(build, self.always)
+        from pipeline.doit_plugin.fleet_option import known_durations
+
+        build.encode_again = False
+        return session.items_of(build, self.shard, known_durations(session))
 
     def _add_source_tasks(self, tasks: Sequence[Task], groups: Sequence[Task]) -> None:
         """Let nodes depend on the own tasks that ran for their sources, as far as they did.
@@ -232,9 +252,28 @@ def _build_node() -> NoReturn:
     raise RuntimeError("nodes are built by BuildRunner")
 
 
-# Constructed once with all of doit's checks; `_node_task` copies them.
-DIRTY_NODE, CURRENT_NODE = (
-    Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE)
+class NodeTask(Task):  # type: ignore[misc] # doit has no types
+    """A node as a task: what all nodes have in common is an attribute of the class.
+
+    doit checks and stores some forty attributes for each task, which would take as long as
+    planning the node, and more memory than the node itself.
+    """
+
+    def __init__(self, name: str, needs: Sequence[str], files: Sequence[str], doc: str) -> None:
+        # doit's own `__init__` is left out: its results are attributes of the classes below.
+        self.name, self.subtask_of, self.targets = name, stem_of(name), list(files)
+        self.doc = doc
+        self.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
+
+
+def _with_attributes_of(task: Task) -> type[NodeTask]:
+    """Make a class of nodes that share the attributes of a checked task."""
+    return type("NodeTask", (NodeTask,), dict(vars(task)))
+
+
+# Constructed once with all of doit's checks.
+DirtyNode, CurrentNode = (
+    _with_attributes_of(Task("node", [_build_node], uptodate=[up_to_date], clean=True, meta=NODE))
     for up_to_date in (False, True)
 )
 
@@ -246,13 +285,9 @@ def _node_task(
     files: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> Task:
-    """Make a task by copying a checked one: doit's own checks take as long as planning the node."""
-    task = Task.__new__(Task)
-    task.__dict__.update((CURRENT_NODE if up_to_date else DIRTY_NODE).__dict__)
-    task.name, task.subtask_of, task.targets = name, stem_of(name), list(files)
-    task.doc = f"from {', '.join(sources)}" if sources else ""
-    task.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
-    return task
+    """Make the task of a node."""
+    doc = f"from {', '.join(sources)}" if sources else ""
+    return (CurrentNode if up_to_date else DirtyNode)(name, needs, files, doc)
 
 
 def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> list[Task]:
@@ -260,7 +295,7 @@ def _groups(session: Session, stems: Iterable[str], tasks: Iterable[str]) -> lis
     members: dict[str, list[str]] = {stem: [] for stem in stems}
     for task in tasks:
         members[stem_of(task)].append(task)
-    titles = {stem: f"{session.statuses[stem].node_count} nodes" for stem in members}
+    titles = {stem: count_of(session.statuses[stem].node_count, "node") for stem in members}
     for stem, target in session.targets().items():
         # Only where the target has another name: a task cannot be a group of itself.
         if stem in titles and target != stem:

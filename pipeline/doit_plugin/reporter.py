@@ -164,7 +164,7 @@ class Reporter:
         unmet = {
             name: session.unmet[name] for name in map(_name, self.failures) if name in session.unmet
         }
-        for line in summary.not_built_lines(unmet, self.is_verbose):
+        for line in summary.not_built_lines(dict(sorted(unmet.items())), self.is_verbose):
             self.stream.write(f"\n{line}\n")
         self._write_warnings(session)
         for line in summary.removed_lines(log) if log else ():
@@ -174,7 +174,9 @@ class Reporter:
         if session.shared is not None:
             self.stream.write(f"{session.shared.summary()}\n")
         seconds = time.perf_counter() - session.began
-        self.stream.write(f"{self._verdict(session)}{self._count(session)} ({seconds:.2f} s)\n")
+        said = f"{self._verdict(session)}{self._count(session)} ({seconds:.2f} s)"
+        whole = f", in all {summary.total(session)}" if session.statuses else ""
+        self.stream.write(f"{said}{whole}\n")
 
     def _write_warnings(self, session: Session) -> None:
         warned, strictness = session.warned(), session.strictness
@@ -201,7 +203,7 @@ class Reporter:
         unmet = session.unmet if session else {}
         # Sorted, because the order in which workers fail differs from run to run.
         failed = sorted((one for one in self.failures if _name(one) not in unmet), key=_name)
-        texts = [self._failure_text(failure) for failure in failed]
+        texts = self._failure_texts(failed)
         strict = self._failed_for_warnings()
         if strict:
             from pipeline.report.summary import strict_failure_texts
@@ -209,9 +211,14 @@ class Reporter:
             texts += strict_failure_texts(session.build if session else None, strict)
         for text in texts:
             self.stream.write(f"\n{self._in_red(text)}\n")
-        # Behind those of tasks are texts of several nodes, or of a manifest.
-        names = map(_name, failed)
-        self._annotate([("error", text, next(names, "")) for text in texts])
+        # A text may be of several nodes, or of a manifest: its first line begins with the first.
+        names = [_name(one) for one in failed]
+        self._annotate(
+            [
+                ("error", text, next((n for n in names if text.startswith(f"{n} ")), ""))
+                for text in texts
+            ]
+        )
 
     def _annotate(self, found: Sequence[tuple[str, str, str]]) -> None:
         """Write lines that GitHub shows beside the files of nodes, where it reads the output."""
@@ -269,6 +276,19 @@ class Reporter:
         known = {one.task for one in self.failures if not isinstance(one, tuple)}
         events = log.nodes.values() if log else ()
         return [one for one in events if one.outcome == FAILED and one.task not in known]
+
+    def _failure_texts(self, failures: list[Any]) -> list[str]:
+        """Return the messages of failed tasks; nodes that fail alike share one unless all is asked.
+
+        Those of own tasks come first.
+        """
+        nodes = [one for one in failures if not isinstance(one, tuple)]
+        if self.is_verbose or len(nodes) < 2:
+            return [self._failure_text(one) for one in failures]
+        from pipeline.report.summary import failure_texts
+
+        own = [self._failure_text(one) for one in failures if isinstance(one, tuple)]
+        return own + failure_texts(self.session.build if self.session else None, nodes)
 
     def _failure_text(self, failure: Any) -> str:
         if isinstance(failure, tuple):  # a task of the project's own has no event

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
 from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
-from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS
+from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
 from pipeline.doit_plugin.loader import NODE
 from pipeline.session import Session
 
@@ -55,6 +55,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     worker_count = 0
     cluster: Waitable | None = None
     memory_limit: int | None = None
+    on_built: Callable[[], object] = staticmethod(bool)  # called when all nodes are done
     source_results: Mapping[str, BaseFail | None] = MappingProxyType({})
     final_result: int
     _executor: Executor | None = None
@@ -63,6 +64,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._done: deque[Any] = deque()  # tasks that are done and of which doit does not know yet
+        # Fingerprints of submitted jobs, each with the nodes that wait for the same result.
+        self._submitted: dict[str, list[tuple[Any, Job]]] = {}
+        self._stored: set[str] = set()  # fingerprints whose results the cache has since this run
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every job is answered."""
@@ -72,6 +76,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             self._plan_order()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
+            self._offer_share()
+            self.on_built()
         except BaseException as error:
             session.is_stopped = True
             if self._executor is not None:
@@ -90,6 +96,19 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
+    def _offer_share(self) -> None:
+        """Send what a shard had already: the job that restores everything may be elsewhere."""
+        shared, build, share = self.session.shared, self.session.build, self.session.share
+        if shared is None or build is None or share is None:
+            return
+        from pipeline.build.work import tools_for
+
+        cache = tools_for(build.config).cache
+        for task in sorted(share.own):
+            last = build.nodes.last_build(task)
+            if last is not None and task not in build.dirty:
+                shared.offer_if_missing(last.fingerprint, cache)
+
     def _report_lost_cluster(self, error: BaseException) -> bool:
         """Report a lost cluster as a failure of the run: what was finished is kept."""
         from pipeline.build.dask.error import ClusterError
@@ -104,7 +123,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Decide the order of the nodes by what earlier runs took."""
         build = self.session.build
         if build is not None:
-            build.plan_order(self.session.needs, self.memory_limit)
+            late = self.session.share.late if self.session.share else ()
+            build.plan_order(self.session.needs, self.memory_limit, late)
 
     def _make_executor(self) -> Executor | None:
         """Return who does the nodes; None where there are none to do."""
@@ -255,15 +275,38 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         assert self.session.build is not None
         assert self._executor is not None
         from pipeline.build.job import Job
-        from pipeline.build.work import do_job
 
         work = self.session.build.prepare(task.name)
         if not isinstance(work, Job):
             self._finish(node, work)
             return False
         self.reporter.execute_task(task)
-        self._executor.submit(node, do_job, work)
+        self._submit_once(node, work)
         return True
+
+    def _submit_once(self, node: Any, job: Job) -> None:
+        """Submit a job, or let it wait for the submitted one with its fingerprint.
+
+        It is restored from the cache then, instead of encoded twice at the same time.
+        """
+        from pipeline.build.work import do_job
+
+        assert self._executor is not None
+        if job.fingerprint not in self._stored and not job.config.encode_again:
+            waiting = self._submitted.get(job.fingerprint)
+            if waiting is not None:
+                waiting.append((node, job))
+                return
+            self._submitted[job.fingerprint] = []
+        self._executor.submit(node, do_job, job)
+
+    def _submit_waiting(self, fingerprint: str, outcome: str) -> None:
+        """Submit the jobs that waited for one: all if it succeeded, else one after the other."""
+        waiting = self._submitted.pop(fingerprint, ())
+        if outcome in (BUILT, RESTORED):
+            self._stored.add(fingerprint)
+        for node, job in () if self._stop_running else waiting:
+            self._submit_once(node, job)
 
     def _finish(self, node: Any, answer: Result | EncodeError) -> None:
         from pipeline.build.job import Result
@@ -272,17 +315,22 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         assert build is not None
         if build.schedule is not None:
             build.schedule.release(node.task.name)
+        fingerprint = build.planned_fingerprint(node.task.name)
         # An error instead of a result: the worker died, or the call itself failed.
         result = answer if isinstance(answer, Result) else Result(FAILED, error=answer)
         if result.outcome == MISSING_INPUTS:
             result = build.rebuild_inputs(node.task.name, result)
         event = build.record(node.task.name, result)
-        if self.session.shared is not None and result.outcome == BUILT:
+        shared = self.session.shared
+        if shared is not None and result.outcome == BUILT:
             from pipeline.build.work import tools_for
 
-            self.session.shared.offer(result.fingerprint, tools_for(build.config).cache)
+            # A shard sends everything: the job that restores it encodes nothing, however quick.
+            if self.session.share is not None or shared.pays(result.seconds):
+                shared.offer(result.fingerprint, tools_for(build.config).cache)
         node.task.values = {"outcome": event.outcome}
         self.process_task_result(node, self._doit_failure(event))
+        self._submit_waiting(fingerprint, event.outcome)
 
     def _doit_failure(self, event: NodeEvent) -> TaskFailed | None:
         """Return a failure with its message for doit's own reporters; ours reads the event."""

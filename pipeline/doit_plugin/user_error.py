@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 
-from pipeline.state.database import StateUnavailableError
-
 if TYPE_CHECKING:
     from pipeline.manifest.mistake import ManifestError
 
@@ -42,12 +40,19 @@ def _annotate(error: ManifestError) -> None:
 
 
 @contextmanager
-def state_errors_as_doit_errors() -> Iterator[None]:
-    """Turn a state file that can't be read or written during a command into doit's error."""
+def disk_errors_as_doit_errors() -> Iterator[None]:
+    """Turn a file that the disk can't read or write during a command into doit's error.
+
+    What nodes meet has failed them before; this is about the state, settings and reports.
+    """
     try:
         yield
-    except StateUnavailableError as error:
-        raise InvalidDodoFile(f"{error.filename}: {error.strerror}") from None
+    except OSError as error:
+        # An error without a file is none of the disk: a closed pipe, or a socket.
+        if error.filename is None:
+            raise
+        where = error.filename2 or error.filename
+        raise InvalidDodoFile(f"{where}: {error.strerror}") from None
 
 
 def unknown_name(name: str, problem: str, known: Iterable[str]) -> InvalidCommand:

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from encoders.kit.option import Value
+from encoders.kit.option import Option, Value
 from encoders.kit.plan import ANY, Asset, Target
 from encoders.kit.warning import grouped
 from pipeline.manifest.glob import Lister, expand, has_magic, matches, suffix_of
-from pipeline.manifest.mistake import Check, nearest
+from pipeline.manifest.mistake import Check, nearest, show
 from pipeline.manifest.schema import Entry, Manifest, complete
 
 EMPTY_GLOB = "empty-glob"  # the group of warnings about sources that match nothing
@@ -55,6 +55,7 @@ def find_assets(
     merger = EntryMerger(manifest, target, check)
     for source, entries in matched.items():
         finding.assets += _assets_of(merger, source, entries)
+    finding.warnings += merger.useless_options()
     finding.assets = _distinct_names(finding.assets)
     return finding
 
@@ -171,6 +172,9 @@ class EntryMerger:
     def __init__(self, manifest: Manifest, target: Target, check: Check) -> None:
         self.manifest, self.target, self._check = manifest, target, check
         self._known: dict[tuple[str, ...], list[MergedEntry]] = {}
+        # For options that need a value of another: entry, option and the other one's values, of
+        # which None stands for one with which it has an effect.
+        self._found: dict[tuple[str, str], set[str | None]] = {}
 
     def merge(self, source: str, entries: Sequence[Entry]) -> list[MergedEntry]:
         """Return what entries say of a source, once for each asset that it becomes."""
@@ -188,7 +192,40 @@ class EntryMerger:
             given = [entry.options for entry in chosen]
             merged = MergedEntry(one, kinds, _options(self.manifest, self.target, kinds, given))
             _check_exclusive(self.target, merged, chosen[-1], self._check)
+            self._note_needs(merged, chosen)
             yield merged
+
+    def _known_options(self, kinds: Iterable[str]) -> dict[str, Option]:
+        return {
+            name: one for kind in kinds for name, one in self.target.kinds[kind].options.items()
+        }
+
+    def _note_needs(self, merged: MergedEntry, entries: Iterable[Entry]) -> None:
+        known = self._known_options(merged.kinds)
+        for entry in entries:
+            for name in entry.options.keys() & known.keys():
+                needs = known[name].needs
+                if needs is not None:
+                    value = merged.options[needs[0]]
+                    found = self._found.setdefault((entry.key, name), set())
+                    found.add(None if value in needs[1] else show(value))
+
+    def useless_options(self) -> list[str]:
+        """Return a warning for each option of an entry that has an effect on none of its assets."""
+        known = self._known_options(self.target.kinds)
+        warnings = []
+        for (key, name), found in sorted(self._found.items()):
+            needs = known[name].needs
+            if None in found or needs is None:
+                continue
+            values = " or ".join(sorted(one for one in found if one))
+            wanted = " or ".join(map(show, needs[1]))
+            text = (
+                f"{self._check.file}: {key}.{name} has no effect with {needs[0]} = {values}; "
+                f"take it out, or set {needs[0]} = {wanted}"
+            )
+            warnings.append(grouped("no-effect", text))
+        return warnings
 
 
 def _assets_of(merger: EntryMerger, source: str, entries: Sequence[Entry]) -> list[Asset]:

@@ -111,16 +111,26 @@ class Manifests:
         """Return mistakes with the lines that they are in, as far as these are found."""
         from dataclasses import replace
 
-        from pipeline.manifest.line import find_line
+        from pipeline.manifest.line import find_line, find_mention
 
         stems = {self.file(stem): stem for stem in self.stems()}
         found = []
         for one in mistakes:
-            text = self._read(stems[one.file]) if one.file in stems else b""
-            is_text = isinstance(text, bytes) and one.key != "TOML"  # Python names that line itself
-            line = find_line(text.decode("utf-8-sig", "replace"), one.key) if is_text else 0  # type: ignore[union-attr]
+            # Python names the line of what is no TOML itself.
+            text = self._text(stems.get(one.file)) if one.key != "TOML" else ""
+            line = find_line(text, one.key) or find_mention(text, one.problem)
             found.append(replace(one, line=line))
         return found
+
+    def _text(self, stem: str | None) -> str:
+        data = b"" if stem is None else self._read(stem)
+        return "" if isinstance(data, OSError) else data.decode("utf-8-sig", "replace")
+
+    def line_of(self, stem: str, value: str) -> int:
+        """Return the line in which a manifest has a value, such as a path; 0 where it has not."""
+        from pipeline.manifest.line import find_mention
+
+        return find_mention(self._text(stem), f'"{value}"') if value else 0
 
     def values(self, stem: str) -> dict[str, Any]:
         """Return a manifest's values, as far as it can be read."""

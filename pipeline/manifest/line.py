@@ -11,6 +11,8 @@ import re
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]")
 KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
+# A value that is long enough to be no accident in a message.
+MENTIONED = re.compile(r"""["']([^"']{4,})["']""")
 # Texts and comments, the longest kind of quote first: what is in them is no key and no bracket.
 QUOTED = re.compile(
     r"""\"{3}.*?\"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.S
@@ -23,12 +25,26 @@ def find_line(text: str, key: str) -> int:
     It is 0 where neither is found.
     """
     lines = key_lines(text)
+    if f"{key}[1]" in lines:  # a list of tables begins with its first one
+        return lines[f"{key}[1]"]
     while key:
         if key in lines:
             return lines[key]
         # An entry of a list is where the list is, and a missing key where its table begins.
         key = key.rpartition("[" if key.endswith("]") else ".")[0]
     return 0
+
+
+def find_mention(text: str, message: str) -> int:
+    """Return the line of the longest value of a manifest that a message repeats whole, or 0."""
+    found = [
+        (len(quoted), -number)
+        for number, line in enumerate(text.splitlines(), 1)
+        for quoted in MENTIONED.findall(line)
+        if re.search(rf"(?<![\w./-]){re.escape(quoted)}(?![\w/:-])", message)
+    ]
+    # Of equally long ones the first: it is where the user wrote it.
+    return -max(found)[1] if found else 0
 
 
 def key_lines(text: str) -> dict[str, int]:

@@ -22,7 +22,9 @@ class Mistake:
     line: int = 0  # where it is not known
 
     def __str__(self) -> str:
-        return f"{self.problem} (line {self.line})" if self.line else self.problem
+        # Before a hint, which is on a line of its own.
+        first, newline, rest = self.problem.partition("\n")
+        return f"{first} (line {self.line}){newline}{rest}" if self.line else self.problem
 
 
 class ManifestError(Exception):

@@ -6,6 +6,7 @@ All mistakes of a step are collected before ManifestError reports them. Nothing 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from encoders.kit.warning import grouped
 from pipeline.content.code import Suffixes, target_module, target_names
 from pipeline.disk.listing import Listing, is_text, shown_name
 from pipeline.manifest.asset import Finding, find_assets
-from pipeline.manifest.glob import suffix_of
+from pipeline.manifest.glob import matches, suffix_of
 from pipeline.manifest.mistake import Check, ManifestError
 from pipeline.manifest.schema import Manifest, read_manifest, target_of
 from pipeline.manifest.schema_file import write_schema
@@ -28,6 +29,8 @@ from pipeline.project import Project
 from pipeline.state.node_record import PlannedNode
 from pipeline.timeline import SURVEY
 
+TABLE = re.compile(r"\[\[?(\w+)\]\]?")
+
 
 class ManifestPlan:
     """The nodes of a manifest as sources and code are now."""
@@ -36,7 +39,12 @@ class ManifestPlan:
         self.project, self.stem = project, stem
         self.check = Check(project.manifests.file(stem), targets_with=targets_with)
         self.surveyor = Surveyor(
-            project.snapshot, project.sources, project.state, project.code, in_parallel
+            project.snapshot,
+            project.sources,
+            project.state,
+            project.code,
+            in_parallel,
+            project.survey_exchange,
         )
         self.finding = Finding([])
         self.surveys = SurveyResults({})
@@ -100,14 +108,43 @@ class ManifestPlan:
             assets = self.finding.assets
             self.planned = plan_nodes(self.target, assets, self.surveys, settings, output)
         except (PlanError, EncodeError) as error:
-            self.check.add("plan", str(error))
+            self.check.add(self._key_of_error(error), str(error))
             return
         nodes = {name: one.node for name, one in self.planned.items()}
         clashes = collisions(claims_of(self.stem, nodes))
         if clashes:  # one hint for all of them
             clashes[-1] += "\nRename one of the sources, give it an `id`, or exclude it."
         for problem in (*graph_problems(self.stem, nodes), *clashes):
-            self.check.add("plan", problem)
+            self.check.add(self._key_of_node(problem), problem)
+
+    def _key_of_error(self, error: PlanError | EncodeError) -> str:
+        """Return the entry of the asset that an error is about: the last one that it names."""
+        if isinstance(error, PlanError):
+            return self._key_of_asset(error.asset)
+        text = str(error)
+        named = [asset.name for asset in self.finding.assets if asset.source in text]
+        # Targets write tables of a manifest as [game] or [[scene]].
+        table = TABLE.search(text)
+        return table[1] if table and not named else self._key_of_asset(named[-1] if named else "")
+
+    def _key_of_node(self, problem: str) -> str:
+        """Return the entry of the node with which a problem begins."""
+        found = [name for name in self.planned if problem.startswith(f"{self.stem}:{name} ")]
+        return self._key_of_asset(self.planned[max(found, key=len)].asset if found else "")
+
+    def _key_of_asset(self, name: str) -> str:
+        """Return the entry that an asset is from, which is the last that matches its source."""
+        sources = (asset.source for asset in self.finding.assets if asset.name == name)
+        return self._entry_key(next(sources, "")) or "plan"
+
+    def _entry_key(self, path: str) -> str:
+        for entry in reversed(self.manifest.entries):
+            if any(matches(pattern, path) for pattern in entry.sources):
+                return entry.key
+        return ""
+
+    def _source_key(self, path: str) -> str:
+        return ".".join(filter(None, (self._entry_key(path), "source")))
 
     def _stop_at_mistakes(self) -> None:
         if self.check.mistakes:
@@ -141,7 +178,9 @@ class ManifestPlan:
     def _is_text(self, path: str) -> bool:
         """Tell whether a path is UTF-8, and report a mistake where it is not."""
         if not is_text(path):
-            self.check.add("source", f'"{shown_name(path)}" is not named in UTF-8; rename it')
+            self.check.add(
+                self._source_key(path), f'"{shown_name(path)}" is not named in UTF-8; rename it'
+            )
         return is_text(path)
 
     def _refuse_links(self, sources: Iterable[str]) -> None:
@@ -154,7 +193,7 @@ class ManifestPlan:
         is_one = os.path.islink(f"{self.project.root}/{path}")
         said = "is a link that leads out of the project"
         problem = said if is_one else "leads out of the project through a link"
-        self.check.add("source", f'"{path}" {problem}, to {leads_to}')
+        self.check.add(self._source_key(path), f'"{path}" {problem}, to {leads_to}')
 
     def _refuse_linked_output(self) -> None:
         """Report an output folder behind a link: files elsewhere would be written and removed."""

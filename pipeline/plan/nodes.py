@@ -21,7 +21,11 @@ MAPPINGS = (dict, Mapping)  # dict first: most are, and an exact type is checked
 
 
 class PlanError(Exception):
-    """The target's nodes contradict one another."""
+    """The target's nodes contradict one another; `asset` is the one that was planned last."""
+
+    def __init__(self, problem: str, asset: str = "") -> None:
+        super().__init__(problem)
+        self.asset = asset
 
 
 def plan_nodes(
@@ -126,7 +130,7 @@ def _broken(asset: Asset, error: EncodeError) -> Node:
 
 def _add(planned: dict[str, PlannedNode], one: PlannedNode) -> None:
     if one.node.name in planned:
-        raise PlanError(f'two nodes are called "{one.node.name}"')
+        raise PlanError(f'two nodes are called "{one.node.name}"', one.asset)
     planned[one.node.name] = one
 
 

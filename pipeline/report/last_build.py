@@ -29,6 +29,7 @@ from encoders.kit.error import EncodeError
 from pipeline.disk.file import read_file, read_if_there, write_whole
 
 if TYPE_CHECKING:
+    from pipeline.build.event import NodeEvent
     from pipeline.project import Project
     from pipeline.session import Session
     from pipeline.state.node_table import NodeTable
@@ -76,13 +77,17 @@ class LastBuild:
     def kept_lines(self) -> dict[str, str]:
         """Return the lines of nodes that hold since an earlier run, by quoted task."""
         data = (read_if_there(self.path(LAST)) or b"") if self._may_reuse else b""
-        head, _, rest = data.decode().partition('"nodes":[\n')
+        # Damaged bytes make a line that nothing can be made of, and no error.
+        head, _, rest = data.decode(errors="replace").partition('"nodes":[\n')
         nodes, found, code = rest.rpartition(CODE)
         if f'"schema":"{SCHEMA}"' not in head or not found:
             return {}
         from pipeline.report.node_json import task_of
 
-        self.kept_code = json.loads(code.rstrip()[:-1])
+        try:
+            self.kept_code = json.loads(code.rstrip()[:-1])
+        except ValueError:  # the file is damaged
+            return {}
         lines = (line.removesuffix(",") for line in nodes.splitlines())
         # A node that failed has no outputs in its line; it may be unchanged all the same, where it
         # failed for a warning.
@@ -191,6 +196,12 @@ class KeyTexts:
             return json.dumps(self._parts.of(task), separators=(",", ":"))
         return "null"
 
+    def of_ran(self, event: NodeEvent) -> str:
+        """Return the parts of the key of a node that ran, from the inputs that it read."""
+        if event.inputs is None:
+            return self.of(event.task)
+        return self._parts.text_of(event.task, {n: one.sha for n, one in event.inputs.items()})
+
 
 def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
     """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold.
@@ -219,7 +230,7 @@ def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, 
             event = events.get(task)
             line = None
             if event is not None and is_clean:
-                line = writer.of_ran(event, keys.of(task))
+                line = writer.of_ran(event, keys.of_ran(event))
             if event is None and is_clean and quote(task) in kept:
                 line = as_unchanged(kept[quote(task)])
             if line is None:

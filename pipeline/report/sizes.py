@@ -7,14 +7,14 @@ them has the outputs of is new or gone; one that failed in either is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.size import format_bytes, parse_bytes
 from pipeline.task_name import stem_of
 
 Result = Mapping[str, Any]
-SHOWN = 10
+SHOWN, NAMES_SHOWN = 10, 3
 NO_OUTPUTS = ("failed", "not built")
 
 
@@ -51,12 +51,7 @@ def node_sizes(result: Result) -> dict[str, int]:
 def compare(now: Result, before: Result) -> tuple[list[Change], list[Change]]:
     """Return the changes of manifests, and those of nodes, largest first."""
     stems = set(now["manifests"]) & set(before["manifests"])
-    unknown = {
-        node["task"]
-        for one in (now, before)
-        for node in one["nodes"]
-        if node["outcome"] in NO_OUTPUTS
-    }
+    unknown = set(not_compared(now, before))
     sizes = [
         {task: size for task, size in node_sizes(one).items() if _counts(task, stems, unknown)}
         for one in (now, before)
@@ -68,6 +63,21 @@ def compare(now: Result, before: Result) -> tuple[list[Change], list[Change]]:
     ]
     changed = [one for one in nodes if one.before != one.now]
     return totals, sorted(changed, key=lambda one: (-abs(one.growth), one.name))
+
+
+def not_compared(now: Result, before: Result) -> list[str]:
+    """Return the tasks that have no outputs in one of two builds because they failed there."""
+    stems = set(now["manifests"]) & set(before["manifests"])
+    nodes = [node for one in (now, before) for node in one["nodes"]]
+    failed = {node["task"] for node in nodes if node["outcome"] in NO_OUTPUTS}
+    return sorted(task for task in failed if stem_of(task) in stems)
+
+
+def not_compared_line(tasks: Sequence[str]) -> str:
+    """Say which tasks a comparison leaves out."""
+    such = ", such as " if len(tasks) > NAMES_SHOWN else ": "
+    names = ", ".join(tasks[:NAMES_SHOWN])
+    return f"not compared, because they failed in one of the builds, {len(tasks):,}{such}{names}"
 
 
 def _counts(task: str, stems: set[str], unknown: set[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -14,17 +15,20 @@ from pipeline.build.event import (
     RESTORED,
     UNCHANGED,
 )
-from pipeline.size import format_bytes
+from pipeline.report.warning_text import GAP
+from pipeline.size import count_of, format_bytes
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
     from pipeline.build.event import BuildLog, NodeEvent
     from pipeline.change.fast_path import Status
+    from pipeline.session import Session
 
 IGNORED, REMOVED = "ignored", "removed"
 REMOVED_SHOWN = 10
 NOT_BUILT_SHOWN, NEEDS_SHOWN = 10, 5
+GROUPED_FROM = 4  # nodes that fail alike; fewer are told one by one
 ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
 ORDER = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
 
@@ -36,6 +40,41 @@ def failure_text(build: Build | None, event: NodeEvent) -> str:
     assert event.error is not None
     planned = build.nodes.planned(event.task) if build else None
     return describe_failure(event.task, planned, event.error)
+
+
+def failure_texts(build: Build | None, events: Sequence[NodeEvent]) -> list[str]:
+    """Return the messages of failed nodes; many that fail alike share that of the first."""
+    groups: dict[tuple[object, ...], list[NodeEvent]] = {}
+    for event in events:
+        groups.setdefault(_failure_key(build, event), []).append(event)
+    return [
+        text
+        for found in groups.values()
+        for text in (
+            [_group_text(build, found)]
+            if len(found) >= GROUPED_FROM
+            else [failure_text(build, one) for one in found]
+        )
+    ]
+
+
+def _failure_key(build: Build | None, event: NodeEvent) -> tuple[object, ...]:
+    """Return what nodes that fail alike have in common: all but the names of their own files."""
+    assert event.error is not None
+    planned = build.nodes.planned(event.task) if build else None
+    inputs = planned.node.inputs if planned else {}
+    paths = [path for one in inputs.values() if (path := getattr(one, "path", ""))]
+    names = [*inputs, *paths, *(path.rpartition("/")[2] for path in paths)]
+    own = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)")
+    facts = ((label, own.sub(GAP, fact)) for label, fact in event.error.facts.items())
+    return own.sub(GAP, event.error.problem), event.error.hint, tuple(facts)
+
+
+def _group_text(build: Build | None, events: Sequence[NodeEvent]) -> str:
+    text, more = failure_text(build, events[0]), len(events) - 1
+    first, newline, rest = text.partition("\n")
+    names = _few_names([one.task for one in events[1:]], lists_all=False)
+    return f"{first}, and so {more:,} more\n  also  {names}{newline}{rest}"
 
 
 def not_built_lines(unmet: Mapping[str, Sequence[str]], lists_all: bool) -> list[str]:
@@ -118,6 +157,16 @@ def manifest_line(
     size, folder = where
     shown += [f"{format_bytes(size)} in {folder}"] if size else []
     return f"{status.stem}: {', '.join(shown)}"
+
+
+def total(session: Session) -> str:
+    """Return what all manifests of a run have together: nodes, and bytes where it did something."""
+    count = count_of(sum(one.node_count for one in session.statuses.values()), "node")
+    if session.build is None or not session.build.log.has_work:
+        return count
+    state = session.project.state
+    size = sum(state.output_bytes(stem) for stem in session.statuses)
+    return f"{count}, {format_bytes(size)}"
 
 
 def verdict(log: BuildLog | None, own_tasks: Mapping[str, int], ignored: int) -> str:

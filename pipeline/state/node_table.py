@@ -86,9 +86,9 @@ class NodeTable:
         self._update(row, packed, clean=True)
         self._last[row.task] = last
 
-    def set_dirty(self, row: NodeRow) -> None:
-        """Record that a node is out of date, in the caller's transaction."""
-        self._update(row, row.packed_build, clean=False)
+    def set_clean(self, row: NodeRow, clean: bool) -> None:
+        """Record whether a node is up to date, in the caller's transaction."""
+        self._update(row, row.packed_build, clean)
 
     def forget_build(self, row: NodeRow) -> None:
         """Record that a node was never built, in the caller's transaction."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from encoders.kit.view.request import ViewRequest
+from encoders.splashpack.format import COLORS, Splashpack
 from encoders.splashpack.reader import unpack_splashpack
 from encoders.splashpack.render import (
     BACKGROUND,
@@ -17,6 +21,8 @@ from encoders.splashpack.render import (
     sort_depths,
 )
 from encoders.splashpack.view import place_vertices
+from encoders.splashpack.vram.image import build_vram
+from tests.encoders import splashpack_gpu
 from tests.encoders.splashpack_minimum import minimum_bytes
 
 
@@ -87,3 +93,32 @@ def test_a_larger_picture_has_whole_pixels_of_the_console():
     large = render_scene(pack, ViewRequest(size=(700, 500)))
     assert large.shape == (480, 640, 3)
     assert np.array_equal(large[::2, ::2], small)
+
+
+def repeated(count: int, seed: int) -> Splashpack:
+    """Many triangles with random texels and tints, over the texture of the smallest file."""
+    pack, chance = unpack_splashpack(minimum_bytes(), "a"), np.random.default_rng(seed)
+    columns = {key: np.repeat(one[:1], count, axis=0) for key, one in pack.triangles.items()}
+    columns["uv"] = chance.integers(0, 8, (count, 3, 2))
+    columns |= {key: chance.integers(0, 256, (count, 3)) for key in COLORS}
+    return replace(pack, triangles=columns)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_second_renderer_by_the_rules_of_the_console_draws_the_same(seed):
+    count, chance = 60, np.random.default_rng(seed)
+    middle = chance.integers(-1500, 1500, (count, 1, 3)) + np.array([0, 0, 1400])
+    view = middle + chance.integers(-300, 300, (count, 3, 3))
+    # Some at the limits: behind, beyond the far plane, outside of 16 bits, of one depth.
+    view[0, 0], view[1, 1], view[2, 2] = (0, 0, -500), (9, 9, 6144), (40000, -40000, 700)
+    view[3:9, :, 2] = 900
+    pack = repeated(count, seed)
+    expected = splashpack_gpu.draw(pack.triangles, build_vram(pack), view)
+    found = draw(pack, view)
+    assert (found == np.array(expected)).all()
+    assert (found != BACKGROUND).any(axis=2).mean() > 0.02
+
+
+def test_places_beyond_16_bits_are_cut_off_before_they_are_projected():
+    screen, _ = project(np.array([[(40000, -40000, 6000), (0, 0, 6000), (9, 9, 6000)]]))
+    assert screen[0, 0].tolist() == [32767 * 120 // 6000 + 160, -32768 * 120 // 6000 + 120]

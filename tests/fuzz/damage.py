@@ -6,6 +6,7 @@ repaired after damage: chunk lengths of GLB, checksums of PNG.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -39,7 +40,7 @@ def damage(data: bytes, path: str, others: list[bytes], chance: Chance) -> bytes
         ways += [lambda: _damage_json(data, chance)] * 3
     elif data[:4] == b"\x89PNG":
         ways += [lambda: _damage_png(data, others, chance)] * 3
-    elif path.endswith((".obj", ".mtl", ".fbx")):
+    elif path.endswith((".obj", ".mtl", ".fbx", ".usda")):
         ways += [lambda: _damage_text(data, chance)] * 3
     return chance.choice(ways)()
 
@@ -107,7 +108,8 @@ def _change_value(document: Any, chance: Chance) -> None:
     elif way == 2 and isinstance(holder[key], list):
         holder[key] = holder[key] * chance.choice((2, 10, 200))
     else:
-        holder[key] = chance.choice(ODD)
+        # A copy: a list of ODD that is changed later could hold itself, without an end.
+        holder[key] = copy.deepcopy(chance.choice(ODD))
 
 
 def _has(holder: Any, key: Any) -> bool:

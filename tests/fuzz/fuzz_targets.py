@@ -1,13 +1,15 @@
 """Damage good sources and build them with every target; each must be built or refused, soon.
 
-    python -m tests.fuzz.fuzz_targets --count 50000
+    python -m tests.fuzz.fuzz_targets --count 50000 --one-target
     python -m tests.fuzz.fuzz_targets --count 1000 --targets untold,kac --only draco.glb
     python -m tests.fuzz.fuzz_targets --count 1000 my-scene.glb
 
 A case is one damaged file with one target. It is wrong if anything but EncodeError is raised, if it
 takes more than 8 s of processor time or 1 GB, if the process dies, or if a reader refuses what was
 built. The file of a wrong case is written to the working folder, and the exit code is 1. The same
-`--seed` gives the same cases. A format of the registry without a file to damage is named.
+`--seed` gives the same cases. A format of the registry without a file to damage is named. Counts
+are printed every minute, and at the end for each reader. `--no-limits` is for a build with
+sanitizers, whose shadow memory is larger than any limit.
 """
 
 from __future__ import annotations
@@ -30,15 +32,17 @@ from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
-from encoders.kit.source.registry import load
+from encoders.kit.source.registry import SUFFIXES, load, suffix_of
 from pipeline.content.code import target_names
 from pipeline.plan.target import load_target
 from pipeline.process.worker import prepare_process
 from tests.fuzz.damage import damage
+from tests.fuzz.fork_decoder import use_forks
 from tests.fuzz.memory_build import Built, build
 from tests.fuzz.seeds import Project, given_projects, make_projects, missing_formats
 
 SLOW_SECONDS, HANG_SECONDS = 8.0, 90.0
+REPORT_SECONDS = 60.0
 LARGE_BYTES, MEMORY_LIMIT = 1 << 30, 4 << 30
 FINE = ("built", "refused")
 KINDS = ("traceback", "hang", "death", "slow", "large", "invalid")
@@ -63,6 +67,19 @@ class Cases:
     projects: dict[str, tuple[Project, str]]
     targets: tuple[str, ...]
     seed: int
+    is_one_target: bool = False
+    has_limits: bool = True
+
+    def targets_of(self, number: int) -> tuple[str, ...]:
+        """Return the targets that a damaged file is built with: all, or each in its turn."""
+        if self.is_one_target:
+            return (self.targets[number % len(self.targets)],)
+        return self.targets
+
+    def build_undamaged(self) -> None:
+        """Build every file as it is, with one target."""
+        for files, _ in self.projects.values():
+            build(self.targets[0], files)
 
     def project(self, number: int) -> tuple[str, Project, str]:
         """Return a damaged project: its name, its files, and the path of the damaged one."""
@@ -75,12 +92,14 @@ class Cases:
 
 def run_cases(cases: Cases, first: int, end: int, answers: Connection) -> None:
     """Run cases in this process; tell before each what it is, and after it how it went."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    if cases.has_limits:
+        use_forks(cases.build_undamaged)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     prepare_process(os.getcwd())
     warnings.simplefilter("error")  # a warning of numpy is a number that nobody thought of
     for number in range(first, end):
         name, files, _ = cases.project(number)
-        for target in cases.targets:
+        for target in cases.targets_of(number):
             answers.send((number, name, target))
             answers.send(run_case(number, name, target, files))
     answers.send(None)
@@ -89,7 +108,7 @@ def run_cases(cases: Cases, first: int, end: int, answers: Connection) -> None:
 def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
     """Build a project with a target, and show the readers what was built."""
     before = _reset_peak()
-    start = time.process_time()  # not the clock on the wall: other processes take their share
+    start = _processor_seconds()
     kind, detail = "built", ""
     try:
         built = build(target, files)
@@ -100,7 +119,7 @@ def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
         kind = "refused"
     except Exception:
         kind, detail = "traceback", traceback.format_exc()
-    seconds, peak = time.process_time() - start, _peak() - before
+    seconds, peak = _processor_seconds() - start, _peak() - before
     if kind in FINE and (seconds > SLOW_SECONDS or peak > LARGE_BYTES):
         kind = "slow" if seconds > SLOW_SECONDS else "large"
     return Outcome(number, name, target, kind, seconds, peak, detail)
@@ -131,6 +150,12 @@ def arguments_of(
     return (data, path, beside) if reader.needs_siblings else (data, path)
 
 
+def _processor_seconds() -> float:
+    """Return the time of this process and its decoders; on the wall others take their share."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def _reset_peak() -> int:
     """Let Linux measure the peak anew; return the memory in use."""
     Path("/proc/self/clear_refs").write_text("5")
@@ -149,10 +174,13 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     slowest: Outcome | None = None
     largest: Outcome | None = None
+    readers: Counter[str] = field(default_factory=Counter)
+    reported: float = field(default_factory=time.monotonic)
 
     def add(self, outcome: Outcome, cases: Cases) -> None:
         """Count a case, and keep the file of one that went wrong."""
         self.kinds[outcome.kind] += 1
+        self.readers[outcome.name] += 1
         if self.slowest is None or outcome.seconds > self.slowest.seconds:
             self.slowest = outcome
         if self.largest is None or outcome.peak_bytes > self.largest.peak_bytes:
@@ -162,6 +190,19 @@ class Tally:
             kept = Path(f"fuzz-{cases.seed}-{outcome.number}-{outcome.target}-{path[7:]}")
             kept.write_bytes(files[path])
             print(f"{kept}: {outcome.kind}, {outcome.seconds:.1f} s\n{outcome.detail}", flush=True)
+
+    def report_regularly(self) -> None:
+        """Print the counts once a minute, so that a run that is cut short has told them."""
+        if time.monotonic() > self.reported + REPORT_SECONDS:
+            self.reported = time.monotonic()
+            print(self.summary(), flush=True)
+
+    def table(self) -> str:
+        """Return how often each reader was shown a damaged file, by the suffix of the files."""
+        found: Counter[str] = Counter()
+        for name, count in self.readers.items():
+            found[SUFFIXES[suffix_of(name)].name] += count
+        return ", ".join(f"{name} {count}" for name, count in sorted(found.items()))
 
     @property
     def wrong(self) -> int:
@@ -208,6 +249,7 @@ def _run_until_broken(cases: Cases, first: int, end: int, tally: Tally, deadline
                 return end
             if isinstance(message, Outcome):
                 tally.add(message, cases)
+                tally.report_regularly()
             else:
                 current = message
     except EOFError:
@@ -228,6 +270,10 @@ def main() -> int:
     parser.add_argument(
         "--targets", default="", help="names with commas between; all, if not given"
     )
+    parser.add_argument(
+        "--one-target", action="store_true", help="build each file with one target, in turn"
+    )
+    parser.add_argument("--no-limits", action="store_true", help="set no limits of memory")
     parser.add_argument("--only", default="", help="damage this file alone")
     parser.add_argument("files", nargs="*", type=Path, help="good files; small ones, if not given")
     chosen = parser.parse_args()
@@ -237,9 +283,10 @@ def main() -> int:
     elif missing_formats(projects):
         print(f"no file to damage: {', '.join(missing_formats(projects))}")
     targets = tuple(chosen.targets.split(",")) if chosen.targets else tuple(target_names())
-    cases = Cases(projects, targets, chosen.seed)
+    cases = Cases(projects, targets, chosen.seed, chosen.one_target, not chosen.no_limits)
     tally = fuzz(cases, chosen.first, chosen.first + chosen.count, chosen.seconds)
     print(tally.summary())
+    print(tally.table())
     return 1 if tally.wrong else 0
 
 

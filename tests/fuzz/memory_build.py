@@ -13,7 +13,13 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Asset, Family, Node, Product, Settings, Source, Target
 from encoders.kit.source.reference import resolve_reference
-from encoders.kit.source.registry import is_composed, load, suffix_of, survey_functions
+from encoders.kit.source.registry import (
+    is_composed,
+    layer_functions,
+    load,
+    suffix_of,
+    survey_functions,
+)
 from pipeline.manifest.asset import find_assets
 from pipeline.manifest.mistake import Check
 from pipeline.manifest.schema import parse_toml, read_manifest
@@ -79,15 +85,21 @@ def _survey(files: Mapping[str, bytes], built: Built) -> SurveyResults:
     for path, data in files.items():
         function = survey_functions().get(suffix_of(path))
         try:
-            # Layers are not followed here: a composed source is a file of its own.
-            layers = ({},) if is_composed(path) else ()
-            found[path] = load(function)(data, path, *layers) if function else {}
+            found[path] = _survey_one(function, data, path, files) if function else {}
             for one in found[path].get("refs", ()):
                 resolve_reference(path, one)
         except EncodeError as error:
             found[path] = error
             built.errors.append(error)
     return SurveyResults(found)
+
+
+def _survey_one(function: str, data: bytes, path: str, files: Mapping[str, bytes]) -> Any:
+    if not is_composed(path):
+        return load(function)(data, path)
+    named = load(layer_functions()[suffix_of(path)])(data, path)["refs"]
+    paths = [resolve_reference(path, one) for one in named]
+    return load(function)(data, path, {one: files[one] for one in paths if one in files})
 
 
 def _encode_all(nodes: list[Node], files: Mapping[str, bytes], built: Built) -> None:

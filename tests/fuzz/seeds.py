@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import wave
 from pathlib import Path
 
@@ -11,12 +12,15 @@ import numpy as np
 from PIL import Image
 
 from encoders.kit.source.registry import SUFFIXES, suffix_of
+from tests.kit import usd_maker
 from tests.kit.fbx_maker import sign
 from tests.kit.glb_builder import Builder, quad
 from tests.kit.png_maker import make_png
 from tests.kit.raster import make_psd, saved
 from tests.kit.test_compressed_sound import FILES
 from tests.kit.test_gltf_fuzz import CHAIN, packed, rich
+from tests.kit.test_ktx2 import sample, textured
+from tests.kit.test_tracker import an_it, an_xm
 from tests.kit.test_trimesh_format import QUADS
 from tests.kit.test_wav_kind import ADPCM_FILES
 
@@ -99,6 +103,23 @@ def _textured() -> bytes:
     return builder.gltf()
 
 
+def _usd() -> Project:
+    """Make USD files of every kind; the binary one can only be written to the disk."""
+    files = {"sign.usda": usd_maker.sign("p.png"), "rig.usda": usd_maker.rig()}
+    files["sign.usdz"] = usd_maker.package({"a.usda": files["sign.usda"], "p.png": _picture("PNG")})
+    try:
+        from pxr import Sdf
+    except ImportError:
+        return files
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("sign", "rig"):
+            layer = Sdf.Layer.CreateAnonymous(".usda")
+            layer.ImportFromString(files[f"{name}.usda"].decode())
+            layer.Export(f"{folder}/{name}.usdc")
+            files[f"{name}.usdc"] = Path(f"{folder}/{name}.usdc").read_bytes()
+    return files
+
+
 def make_projects() -> dict[str, tuple[Project, str]]:
     """Return projects by name, each with the path of the file to damage."""
     png = _picture("PNG")
@@ -114,6 +135,8 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "draco.glb": _draco(),
         **{f"quad-{name}": data for name, data in QUADS.items()},
         "sign.fbx": sign("p.png").data(),
+        "basis.glb": textured(None),
+        **_usd(),
     }
     alone = {
         "rgb.png": png,
@@ -131,6 +154,9 @@ def make_projects() -> dict[str, tuple[Project, str]]:
         "plain.tif": _picture("TIFF"),
         "merged.psd": make_psd(np.zeros((3, 8, 8), np.uint8)),
         "bc3.dds": saved("DDS", "RGBA", pixel_format="DXT5"),
+        **{f"{name}.ktx2": sample(name) for name in ("etc1s_alpha", "uastc", "uastc_alpha_zstd")},
+        "song.xm": an_xm(),
+        "song.it": an_it(),
         "mono.wav": _wav(1, 2),
         "stereo.wav": _wav(2, 3),
         "ima.wav": ADPCM_FILES[0],

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, codebook, dither
-from encoders.kit.mesh import patch, strip
+from encoders.kit.image import bc1, bc7_reference, codebook, color_search, dither
+from encoders.kit.mesh import patch, strip, vertex_cache, weld
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel
+from encoders.kit.source.obj import digits
 
 Array = NDArray[Any]
 MAX_INT = 2**31 - 1
@@ -86,6 +87,27 @@ def bc1_encode(random: np.random.Generator) -> Call:
     }
     arguments["texels"][: count // 2, 3::4] = 255
     return Call("bc1_encode", bc1.encode_blocks, arguments, ("blocks",))
+
+
+def decode_digits(random: np.random.Generator) -> Call:
+    count = int(random.integers(1, 40))
+    numbers = random.integers(1, 10 ** random.integers(1, 9, count))
+    words = [str(one) if random.integers(0, 5) else "" for one in numbers]
+    separators = random.choice([" ", "/", "\n"], count)
+    text = "".join(map("".join, zip(words, separators, strict=True)))[:-1]
+    arguments = {
+        "text": np.frombuffer(text.encode(), np.uint8).copy(),
+        "values": np.zeros(count, np.int32),
+    }
+    return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
+
+
+def bc7_encode(random: np.random.Generator) -> Call:
+    count = int(random.integers(0, 8) == 6)  # its reference is slow
+    texels = random.integers(0, 256, (count, 64)).astype(np.uint8)
+    texels[:, 3::4] |= np.uint8(255 * random.integers(0, 2))
+    arguments = {"texels": texels, "blocks": np.zeros((count, 16), np.uint8)}
+    return Call("bc7_encode", bc7_reference.encode_blocks, arguments, ("blocks",))
 
 
 def dither_picture(random: np.random.Generator) -> Call:
@@ -159,6 +181,20 @@ def simplify(random: np.random.Generator) -> Call:
     return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
 
 
+def color_round(random: np.random.Generator) -> Call:
+    count, entries = int(random.integers(0, 400)), int(random.integers(1, 9))
+    # Few values, so that many distances are equal.
+    high = int(random.choice([3, 4096]))
+    arguments = {
+        "points": random.integers(0, high, (count, 6)).astype(np.int32),
+        "weights": random.integers(0, 1000, count).astype(np.int32),
+        "centers": random.integers(0, high, (entries, 6)).astype(np.int32),
+        "labels": random.integers(0, entries, count).astype(np.int32),
+        "totals": np.zeros((entries, 14)),
+    }
+    return Call("color_round", color_search.color_round, arguments, ("labels", "totals"))
+
+
 def nearest_blocks(random: np.random.Generator) -> Call:
     # Seldom so many blocks that the kernel sorts the entries.
     count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(256, 400))
@@ -188,14 +224,40 @@ def qoa_encode(random: np.random.Generator) -> Call:
     return Call("qoa_encode", qoa.encode_slices, arguments, ("states", "words"))
 
 
+def order_triangles(random: np.random.Generator) -> Call:
+    triangles = random.permutation(grid(5, 4)[: random.integers(1, 41)])
+    arguments = {
+        "triangles": triangles,
+        "vertex_count": 30,
+        "cache_size": int(random.integers(0, 20)),
+        "order": np.zeros(len(triangles), np.int32),
+    }
+    return Call("order_triangles", vertex_cache._order_reference, arguments, ("order",))
+
+
+def weld_rows(random: np.random.Generator) -> Call:
+    count, width = (int(n) for n in random.integers(1, (60, 20)))
+    arguments = {
+        "rows": random.choice([0, 7], (count, width), p=[0.9, 0.1]).astype(np.uint8),
+        "number": np.zeros(count, np.int32),
+        "first": np.zeros(count, np.int32),
+    }
+    return Call("weld_rows", weld._weld_reference, arguments, ("number", "first"))
+
+
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
+    "decode_digits": decode_digits,
+    "bc7_encode": bc7_encode,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,
     "add_columns": add_columns,
+    "color_round": color_round,
     "nearest_blocks": nearest_blocks,
     "qoa_encode": qoa_encode,
     "simplify": simplify,
+    "order_triangles": order_triangles,
+    "weld_rows": weld_rows,
 }

@@ -605,3 +605,32 @@ def test_identity_is_no_transform() -> None:
     matrix = f"matrix4d xformOp:transform = {IDENTITY}\n"
     body = matrix + 'uniform token[] xformOpOrder = ["xformOp:transform"]'
     assert converted(usda(mesh(body=body)))[0] == converted(usda(mesh()))[0]
+
+
+@pytest.mark.parametrize("name", ["normals", "primvars:st"])
+def test_attribute_of_an_unknown_type_is_refused_by_its_name(name: str) -> None:
+    text = usda(mesh("m", f"nosuch[] {name} = [(0, 0, 1)]"))
+    _, error = attempt(converted, text)
+    assert error is not None
+    assert error.problem == "an attribute has a type that is not known"
+    assert str(error.facts["attribute"]) == f"/m.{name}"
+    assert error.facts["file"] == NAME
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"(0, 0, 5, 1)", b"(0, 0, inf, 1)"),  # of the mesh where it was bound
+        (b"(0, 2, 0, 1)", b"(0, 1e300, 0, 1)"),  # of a joint
+        (b"(9, 9, 9)", b"(9, 1e39, 9)"),  # of a prim
+        (b"48: [(0, 2, 4)]", b"48: [(0, nan, 4)]"),
+        (b"48: [(0.70710678, 0", b"48: [(inf, 0"),
+    ],
+)
+def test_number_that_gltf_cannot_store_is_refused_with_the_file(before, after) -> None:
+    assert before in rig()
+    with np.errstate(all="raise"):
+        _, error = attempt(converted, rig().replace(before, after))
+    assert error is not None
+    assert "out of range" in error.problem
+    assert names(error, NAME)

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from pipeline.build.event import BuildLog, NodeEvent
 from pipeline.report import last_build
 from tests.pipeline.game import ROOT, Game
 
@@ -135,6 +136,39 @@ def test_the_number_of_workers_changes_times_and_workers_alone(toy, tmp_path):
     assert found[0]["exit_code"] == 1
 
 
+def test_of_nodes_with_one_key_the_first_is_built_whatever_was_ready_first(toy):
+    for number in range(6):
+        toy.write(f"assets/same{number}.txt", "the same text")
+    toy.write("manifests/also.toml", toy.read("manifests/toy.toml").decode())
+    found = []
+    for options in (("-n", "1"), ("-n", "2"), ()):
+        for folder in ("build", "cache", ".cartwright"):
+            if toy.path(folder).exists():
+                toy.remove(folder)
+        assert toy.doit(*options).code == 0
+        found.append(outcomes(load(toy)))
+    assert found[0] == found[1] == found[2]
+    same = [task for task in found[0] if ":same" in task]
+    assert [found[0][task] for task in same] == ["built", *["restored"] * 11]
+
+
+def test_equal_results_are_told_in_the_order_of_tasks():
+    def event(task: str, outcome: str, worker: str, **more: Any) -> NodeEvent:
+        return NodeEvent(task, outcome, worker=worker, fingerprint="f", **more)
+
+    log = BuildLog()
+    log.add(event("toy:c", "built", "first"))
+    log.add(event("toy:b", "restored", "second", is_shared=True))
+    log.add(event("toy:a", "restored", "third"))
+    log.add(NodeEvent("toy:0", "restored", fingerprint="other"))
+    log.order_equal_results()
+    told = {task: (one.outcome, one.is_shared, one.worker) for task, one in log.nodes.items()}
+    assert told["toy:a"] == ("built", False, "first")
+    assert told["toy:b"] == ("restored", True, "second")
+    assert told["toy:c"] == ("restored", False, "third")
+    assert told["toy:0"] == ("restored", False, "")
+
+
 def test_failures_are_data_and_their_readers_are_not_built(toy):
     toy.write("assets/a.txt", "boom")
     assert toy.doit().code == 1
@@ -161,6 +195,13 @@ def test_reasons_and_restored_nodes_are_named(toy):
     assert nodes["toy:a"]["reason"] == [{"kind": "output missing", "detail": "build/toy/a.out"}]
     assert nodes["toy:c"]["reason"] == [{"kind": "source changed", "detail": "assets/c.bst"}]
     assert nodes["toy:pack"]["outcome"] == "unchanged"
+
+
+def test_a_node_that_is_encoded_again_on_request_says_so(toy):
+    toy.doit()
+    toy.doit("-a")
+    node = by_task(load(toy))["toy:a"]
+    assert (node["outcome"], node["reason"]) == ("built", [{"kind": "asked for", "detail": "-a"}])
 
 
 def test_a_strict_run_with_nothing_to_do_has_failed_nodes(toy):

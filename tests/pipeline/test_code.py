@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from pipeline.content import code
-from pipeline.content.code import Code, find_source, library_versions, target_names
+from pipeline.content.code import Code, library_versions, target_names
+from pipeline.content.find_module import find_source
 from pipeline.content.syntax import digest_source
 from tests.pipeline.game import ROOT
 
@@ -87,7 +88,7 @@ def test_an_optional_library_that_is_absent_is_looked_for_by_one_name(monkeypatc
         for name in digest_source(path.read_bytes(), "encoders.x", False).imports
     } - {"encoders", "numpy", "msgspec", "lz4", "xxhash", "pygltflib"}  # these are always installed
     code._version.cache_clear()
-    monkeypatch.setattr(importlib.metadata, "version", absent)
+    monkeypatch.setattr(importlib.metadata, "distribution", absent)
     monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: pytest.fail("slow"))
     try:
         found = library_versions(libraries)

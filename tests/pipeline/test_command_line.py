@@ -131,3 +131,23 @@ def test_the_help_of_every_command_can_be_read(game):
     for name in names:
         ran = game.doit("help", name)
         assert (ran.code, ran.err) == (0, ""), name
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["toy", "-n", "1"], "-n is an option of the run and goes before names: doit -n 1 toy"),
+        (["toy", "--json=x"], "--json is an option of the run and goes before names: doit"),
+        (["toy:a", "--what"], "toy:a has no option --what"),
+    ],
+)
+def test_an_option_behind_a_name_is_told_where_it_belongs(built, words, said):
+    ran = built.doit(*words)
+    assert ran.code == 3
+    assert ran.err.startswith(f"ERROR: {said}")
+    assert ran.err.count("\n") == 1
+
+
+def test_the_help_of_reset_dep_is_shown_and_it_leaves_nodes_alone(built):
+    assert "`doit forget`" in built.doit("reset-dep", "--help").out
+    assert (built.doit("reset-dep").code, built.doit("reset-dep").out) == (0, "")

@@ -13,6 +13,7 @@ from pipeline.change.detect import Detector
 from pipeline.change.key_parts import KeyParts
 from pipeline.change.option_word import changed_options
 from pipeline.project import Project
+from pipeline.report.last_build import KeyTexts
 from pipeline.session import Session
 from pipeline.state.state import BUILDING, State
 from tests.pipeline.game import MANIFEST, Game
@@ -205,3 +206,16 @@ def test_a_failure_that_was_mended_is_not_told_of_a_lost_output(built):
     (line, *_) = lines(built, "toy:a")
     assert line.startswith("toy:a  output missing")
     assert "failed" not in line
+
+
+def test_the_key_of_a_node_that_ran_is_the_same_text_as_that_from_the_state(built, monkeypatch):
+    def keys() -> dict[str, object]:
+        result = json.loads(built.read(".cartwright/last-build.json"))
+        return {node["task"]: node["key"] for node in result["nodes"]}
+
+    built.doit("-a")
+    quick = keys()
+    monkeypatch.setattr(KeyTexts, "of_ran", lambda self, event: self.of(event.task))
+    built.doit("-a")
+    assert quick == keys()
+    assert any(key["inputs"] for key in quick.values())

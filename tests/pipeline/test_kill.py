@@ -6,7 +6,9 @@ before it appears, and what a run found out is written down when it ends.
 
 from __future__ import annotations
 
+import itertools
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +67,44 @@ def test_after_a_kill_at_any_moment_the_next_build_leaves_exactly_what_is_made(
         assert not [*game.path(".cartwright/tmp").iterdir(), *game.path("cache/v2/tmp").glob("*")]
         moment += STRIDE
     assert moment > 5 * STRIDE
+
+
+def test_files_of_two_killed_builds_are_gone_when_the_sources_are_as_before_them(tmp_path):
+    """The node is up to date again and is not built, so it does not remove its files itself."""
+    moment, came, until_there = 1, True, 1
+    while came:
+        game = Game(tmp_path / str(moment))
+        write(game, w_bst="x y")
+        assert game.doit().code == 0
+        write(game, w_bst="x y z")
+        if moment == 1:
+            until_there = _changes_until(game, "build/toy/w_2.part", tmp_path)
+        with Death(after=until_there):
+            game.doit()
+        assert game.path("build/toy/w_2.part").exists()
+        write(game, w_bst="x")
+        with Death(after=moment) as death:
+            game.doit()
+        came = death.came
+        write(game, w_bst="x y")
+        assert game.doit().code == 0
+        assert game.outputs() == Naive(game).build("upper")[0], f"after {moment} changes"
+        moment += 2
+
+
+def _changes_until(game: Game, path: str, tmp_path: Path) -> int:
+    """Count the changes of the disk that a build makes until a file is there."""
+    for number in itertools.count(1):
+        copy = Game(tmp_path / "copy")
+        shutil.rmtree(copy.root)
+        shutil.copytree(game.root, copy.root, symlinks=True)
+        with Death(after=number):
+            copy.doit()
+        is_there = copy.path(path).exists()
+        shutil.rmtree(copy.root)
+        if is_there:
+            break
+    return number
 
 
 # A kill where it matters most, in a real process.

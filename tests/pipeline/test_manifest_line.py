@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
-from pipeline.manifest.line import find_line
+from pipeline.manifest.line import find_line, find_mention
 from tests.pipeline.game import Game
 
 TEXT = '''target = "toy"  # not [[asset]] yet
@@ -52,6 +53,7 @@ name = 'its'
         ("asset[2].inner.deep.case", 20),
         ("scene.part[1].name", 22),
         ("scene.part[2].name", 23),
+        ("scene.part", 21),
         ("plan", 0),
         ("asset[3].source", 0),
     ],
@@ -99,3 +101,59 @@ def test_a_name_that_differs_in_case_alone_is_answered_with_the_right_one(
     assert ran.code == 3
     near = "toy" if ":" not in word else "toy:a"
     assert f'did you mean "{near}"?' in ran.err
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ('found "a#b"; no', 13),
+        ("its: a#b and more", 13),
+        ("upper is lower", 9),
+        ("uppercase", 0),
+        ("x/upper", 0),
+        ("upper:node", 0),
+    ],
+)
+def test_a_value_is_found_where_a_message_repeats_it_whole(message, line):
+    text = TEXT.replace('"a#b"', '"some/a#b"')
+    assert find_mention(text, message.replace("a#b", "some/a#b")) == line
+
+
+def test_an_unknown_list_of_tables_has_its_line(game: Game) -> None:
+    text = 'target = "toy"\n[[asset]]\nsource = "assets/*"\n\n[[sund]]\na = 1\n'
+    game.write("manifests/toy.toml", text)
+    assert "(line 5)" in game.doit().err
+
+
+def test_two_assets_with_one_output_have_the_line_of_their_entry(game: Game) -> None:
+    text = (
+        'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n\n[[asset]]\nsource = "assets/A.txt"\n'
+    )
+    game.write("manifests/toy.toml", text)
+    game.write("assets/a.txt", "a")
+    game.write("assets/A.txt", "b")
+    err = game.doit().err
+    assert "asset[1]  toy:a and toy:A would both write build/toy/A.out (line 2)\nRename" in err
+
+
+def test_a_missing_file_is_told_with_the_line_that_names_it(game: Game) -> None:
+    text = 'target = "emberware"\n[game]\nid = "x"\ntitle = "X"\nauthor = "Me"\nversion = "1"\n'
+    game.write("manifests/rom.toml", text + 'wasm = "code/none.wasm"\n')
+    out = game.doit("rom").out
+    assert "file      code/none.wasm\n  named in  manifests/rom.toml, line 7\n" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [('quality = "best"', True), ('quality = "best"\nformat = "bc1"', False), ("", False)],
+)
+def test_an_option_that_has_no_effect_with_the_others_is_a_warning(
+    game: Game, options: str, is_told: bool
+) -> None:
+    game.write(
+        "manifests/rp2350.toml", f'target = "rp2350"\n[[asset]]\nsource = "a/*.png"\n{options}'
+    )
+    game.path("a").mkdir()
+    Image.new("RGB", (4, 4)).save(game.path("a/x.png"))
+    said = 'asset[1].quality has no effect with format = "rgba4444"; take it out, or set format ='
+    assert (said in game.doit("rp2350").out) is is_told

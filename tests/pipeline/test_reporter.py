@@ -418,3 +418,25 @@ def test_a_short_phase_is_not_in_a_log():
     with timeline.phase(SURVEY, "toy"):
         pass
     assert stream.getvalue() == ""
+
+
+def test_nodes_that_fail_alike_share_a_message_unless_all_is_asked(game):
+    for name in "abcdefgh":
+        game.write(f"assets/{name}.txt", "boom")
+    game.write("assets/x.txt", "bug")
+    out = game.doit().out
+    assert out.count("it went boom") == 1
+    also = ", ".join(f"toy:{name}" for name in "bcdef")
+    said = f"toy:a  it went boom, and so 7 more\n  also  {also} and 2 more\n  file  assets/a.txt\n"
+    assert f"{said}Take the boom out.\n" in out
+    assert "toy:x  " in out
+    verbose = game.doit("-v").out
+    assert all(f"toy:{name}  it went boom\n  file  assets/{name}.txt" in verbose for name in "abh")
+
+
+def test_the_last_line_has_the_nodes_and_bytes_of_all_manifests(game):
+    game.write("assets/a.txt", "hello")
+    last = game.doit().out.splitlines()[-1]
+    assert re.fullmatch(r"done \(\d+\.\d\d s\), in all 2 nodes, 9 B", last)
+    last = game.doit().out.splitlines()[-1]
+    assert re.fullmatch(r"nothing to do \(\d+\.\d\d s\), in all 2 nodes", last)

@@ -131,3 +131,12 @@ def test_wrong_limits_and_files_are_refused_in_one_sentence(built):
     ):
         ran = built.doit("sizes", *words)
         assert (ran.code, said in ran.err, "Traceback" in ran.err) == (3, True, False), ran.err
+
+
+def test_sizes_say_what_they_do_not_compare_because_it_failed(built):
+    built.write("assets/a.txt", "boom")
+    built.doit()
+    out = built.doit("sizes").out
+    assert out.endswith(
+        "not compared, because they failed in one of the builds, 2: toy:a, toy:pack\n"
+    )

@@ -62,7 +62,7 @@ def test_only_the_named_nodes_are_verified(unstable):
 def test_a_node_that_the_cache_lacks_is_counted_and_no_failure(built):
     built.remove("cache")
     ran = built.doit("verify", "toy:a")
-    assert (ran.code, ran.out) == (0, "1 nodes: 1 not in the cache\n")
+    assert (ran.code, ran.out) == (0, "1 node: 1 not in the cache\n")
 
 
 def test_a_node_that_cannot_be_encoded_fails(built):
@@ -90,3 +90,7 @@ def test_without_a_shared_cache_there_is_nothing_to_compare_with(built, monkeypa
 )
 def test_the_first_field_that_differs_is_named(old, new, said):
     assert first_difference(old, new) == said
+
+
+def test_one_node_is_one(built):
+    assert built.doit("verify", "toy:a").out == "1 node: 1 same\n"

@@ -10,6 +10,7 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.view.camera import SIDES, START
 from encoders.kit.view.request import ViewRequest
+from pipeline.doit_plugin.command.inspect import refuse_other_formats
 from pipeline.doit_plugin.view_option import CAMERAS, HELP, parse_request
 
 NOTHING = {**dict.fromkeys(HELP, ""), "render": "out.png"}
@@ -57,3 +58,11 @@ def test_options_of_a_picture_need_one_and_no_two_cameras():
 def test_the_command_line_does_not_import_numpy():
     code = "import sys, pipeline.doit_plugin.command.inspect; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("option", "place"), [("render", "a.jpg"), ("glb", "a.gltf")])
+def test_a_name_of_another_format_is_refused(option, place):
+    exports = {"render": "", "glb": "", "obj": "", "extract": ""}
+    with pytest.raises(InvalidCommand, match=f"--{option} writes"):
+        refuse_other_formats({**exports, option: place})
+    refuse_other_formats({**exports, "render": "A.PNG", "extract": "folder.jpg"})

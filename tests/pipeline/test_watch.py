@@ -385,3 +385,11 @@ def test_a_manifest_that_is_no_toml_waits_for_its_own_edit(watched):
     watched.write("manifests/toy.toml", MANIFEST + "[[asset\n")
     assert wanted(watched, "assets/a.txt", "README.md") is None
     assert wanted(watched, "manifests/toy.toml") == ["toy:*"]
+
+
+def test_only_manifests_with_failed_nodes_are_said_to_be_not_built(watched, watcher, capsys):
+    watched.write("assets/a.txt", "boom")
+    assert watched.doit().code == 1
+    capsys.readouterr()
+    after(watcher, "assets/a.txt", "other/x.txt", code=1)
+    assert "  not built: toy; tried again with the next change\n" in capsys.readouterr().out

@@ -9,12 +9,14 @@ import re
 import pytest
 from PIL import Image
 
+from encoders.kit.error import EncodeError
+from encoders.kit.plan import Reader
 from pipeline.report.page import media
-from pipeline.report.page.document import fill_page, whole_page
+from pipeline.report.page.document import fill_page, page_index, whole_page
 from pipeline.report.page.media import PageMedia
 from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
 from pipeline.report.page.page_data import PageData, PageEntry, PageNode
-from pipeline.report.page.picture import Media, picture_media
+from pipeline.report.page.picture import Media, media_of_output, media_of_source, picture_media
 from tests.pipeline.game import Game
 from tests.report.conftest import is_webp, make_game, paint
 from tests.report.part import Page, parts, unpack
@@ -217,6 +219,40 @@ def test_a_failure_comes_with_facts_and_hint_and_leaves_the_rest(tmp_path):
     assert "assets/leaf.png" in error["facts"].values()
     assert page.node("rp2350:wood")["picture"]
     assert "picture" not in page.node("rp2350:leaf")
+
+
+def test_maps_stay_when_the_cache_is_deleted(tmp_path):
+    game = make_game(tmp_path / "village")
+    for name in ("kac", "rp2350", "untold", "emberware"):
+        game.remove(f"manifests/{name}.toml")
+    assert game.doit().code == 0
+    assert game.doit("report").code == 0
+    before = Page(game)
+    assert before.index["charts"]
+    game.remove("cache")
+    assert game.doit("report").code == 0
+    assert Page(game).index["charts"] == before.index["charts"]
+    # Without the pictures of earlier reports the map cannot be drawn, and the page says so.
+    game.remove(".cartwright/report/media.db")
+    assert game.doit("report").code == 0
+    assert Page(game).index["charts"] == []
+
+
+def test_a_picture_that_cannot_be_drawn_is_replaced_by_the_reason():
+    def fail(*_):
+        raise EncodeError("it is cut off")
+
+    view = "encoders.untold.clip_view:view_pack"
+    model = {"displayName": "a", "path": "b", "transform": []}
+    pack = json.dumps({"formatVersion": 1, "sourceAsset": "a", "models": [model]}).encode()
+    refused = media_of_output([Reader(".x", b"", "", view=view)], pack, "a.x", fail)
+    assert (refused.thumbnail, refused.problem[:24]) == (None, "a model of the pack has ")
+    assert media_of_output([], b"", "a.x", fail) == Media()
+    broken = media_of_source(b"no picture", "a.png", {})
+    assert "not a PNG" in broken.problem
+    entry = PageEntry("a.png", "a.png", [], problem=broken.problem)
+    index = page_index(PageData(result(), [], [entry]), "game")
+    assert index["entries"][0]["problem"] == broken.problem
 
 
 def test_a_report_among_outputs_is_refused(built):

@@ -32,6 +32,8 @@ Shading = Literal["auto", "angle", "smooth", "flat"]
 # round, six-sided ones and boxes have edges. This is the cosine, written out because libraries
 # round theirs differently.
 SMOOTH_COSINE = 0.6427876096865394
+# So many triangles are looked at together where a whole mesh would take too much memory.
+CHUNK = 1 << 16
 
 
 def shade_mesh(mesh: Mesh, shading: Shading = "auto") -> Mesh:
@@ -158,7 +160,12 @@ def transform_normals(normals: Floats, matrix: Sequence[Sequence[float]]) -> Flo
 
 def find_degenerate(mesh: Mesh) -> npt.NDArray[np.bool_]:
     """Tell for each triangle whether it has no area."""
-    degenerate: npt.NDArray[np.bool_] = np.all(_areas(mesh) == 0, axis=1)
+    degenerate = np.empty(mesh.triangle_count, np.bool_)
+    # In chunks: the corners of all triangles in float64 would be the largest arrays of an encoder.
+    for start in range(0, mesh.triangle_count, CHUNK):
+        rows = slice(start, start + CHUNK)
+        corners = mesh.position.values[mesh.position.corner[rows]].astype(np.float64)
+        degenerate[rows] = np.all(area_vectors(corners) == 0, axis=1)
     return degenerate
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from encoders.kit.mesh.triangle import Indices, checked_triangles
 from encoders.kit.mesh.weld import prune_vertices
+from encoders.kit.native.kernel import choose
 
 CACHE_SIZE = 16
 
@@ -23,6 +24,15 @@ def order_triangles(
 ) -> NDArray[np.int32]:
     """Return the indices of the triangles in cache-friendly order."""
     triangles = checked_triangles(indices, vertex_count)
+    order = np.empty(len(triangles), np.int32)
+    choose("order_triangles", _order_reference)(triangles, vertex_count, cache_size, order)
+    return order
+
+
+def _order_reference(
+    triangles: Indices, vertex_count: int, cache_size: int, order: NDArray[np.int32]
+) -> None:
+    """Order the triangles: the reference of the native kernel."""
     drawing = _Drawing(triangles, vertex_count, cache_size)
     vertex = drawing.next_waiting()
     while vertex >= 0:
@@ -30,7 +40,7 @@ def order_triangles(
         vertex = drawing.best_of(near)
         if vertex < 0:
             vertex = drawing.next_waiting()
-    return np.array(drawing.order, dtype=np.int32)
+    order[:] = drawing.order
 
 
 def order_mesh(

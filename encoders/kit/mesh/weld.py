@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.mesh.triangle import Indices, checked_triangles
+from encoders.kit.native.kernel import choose
 
 # One row per vertex.
 VertexArray = NDArray[np.generic]
@@ -29,13 +30,27 @@ class Weld:
 def weld_vertices(attributes: Sequence[VertexArray], tolerance: float = 0.0) -> Weld:
     """Give distinct vertices numbers in the order in which they first occur."""
     rows = _keys(attributes, tolerance)
-    # A dict of bytes: np.unique over rows would sort, and this keeps first use by itself.
+    number, first = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
+    count = choose("weld_rows", _weld_reference)(rows, number, first)
+    return Weld(first[:count].copy(), number)
+
+
+def _weld_reference(
+    rows: NDArray[np.uint8], number: NDArray[np.int32], first: NDArray[np.int32]
+) -> int:
+    """Give equal rows one number: the reference of the native kernel."""
+    # One opaque item for each row, which compares by its bytes. A dict keeps first use by itself;
+    # np.unique over rows would sort.
+    keys = (
+        rows.view(f"V{rows.shape[1]}").reshape(-1).tolist() if rows.shape[1] else [b""] * len(rows)
+    )
     numbers: dict[bytes, int] = {}
-    number = [numbers.setdefault(row, len(numbers)) for row in rows]
-    welded = np.array(number, dtype=np.int32)
-    first = np.full(len(numbers), len(rows), dtype=np.int32)
-    np.minimum.at(first, welded, np.arange(len(rows), dtype=np.int32))
-    return Weld(first, welded)
+    first[:] = 0
+    for row, key in enumerate(keys):
+        if key not in numbers:
+            first[len(numbers)] = row
+        number[row] = numbers.setdefault(key, len(numbers))
+    return len(numbers)
 
 
 def weld_mesh(
@@ -63,13 +78,10 @@ def prune_vertices(
     return used.astype(np.int32), number[triangles]
 
 
-def _keys(attributes: Sequence[VertexArray], tolerance: float) -> list[bytes]:
-    """Return a key for each vertex; vertices with equal keys are welded."""
+def _keys(attributes: Sequence[VertexArray], tolerance: float) -> NDArray[np.uint8]:
+    """Return a row of bytes for each vertex; vertices with equal rows are welded."""
     columns = [_key_bytes(attribute, tolerance) for attribute in attributes]
-    # One opaque item for each row, which compares by its bytes.
-    table = np.ascontiguousarray(np.concatenate(columns, axis=1))
-    keys: list[bytes] = table.view(f"V{table.shape[1]}").reshape(-1).tolist()
-    return keys
+    return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
 def _key_bytes(attribute: VertexArray, tolerance: float) -> NDArray[np.uint8]:

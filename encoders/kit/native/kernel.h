@@ -28,13 +28,18 @@
 #define KERNELS                                                                                   \
     KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
+    KERNEL(decode_digits, "Decode numbers of up to eight digits that separators part.")           \
+    KERNEL(bc7_encode, "Encode blocks of 16 RGBA texels as BC7.")                                  \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \
     KERNEL(nearest_blocks, "Find the two nearest entries of a codebook for blocks of 16 bytes.")  \
     KERNEL(qoa_encode, "Encode 16-bit samples as QOA slices, and the state before each frame.")   \
-    KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")
+    KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")      \
+    KERNEL(order_triangles, "Order triangles for a small cache of transformed vertices.")         \
+    KERNEL(weld_rows, "Number equal rows of bytes by first use; return how many differ.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);
 KERNELS

@@ -33,6 +33,9 @@ DROP_RATIO, MAX_DROP_RATIO = 0.16, 0.5
 # therefore be smaller, by this ratio, and too coarse to show with the triangles it would keep.
 MULTI_TILE_RATIO, MIN_TRIANGLES = 0.5, 16
 
+# So many triangles are looked at together where all would take too much memory.
+CHUNK = 1 << 16
+
 # Components of at least this part of the largest one's size stand for the object as well.
 MAIN_RATIO = 0.8
 
@@ -74,7 +77,7 @@ def describe_components(
     # Connected by position: seams of texture coordinates and materials do not separate.
     place = weld_vertices([position, owner]).number
     label = label_components(place[triangles], int(place.max()) + 1)
-    components = _Components(position.astype(np.float64)[triangles], label, owner[triangles[:, 0]])
+    components = _Components(position[triangles], label, owner[triangles[:, 0]])
     table = components.table(planes, side)
     number = np.zeros(len(position), np.intp)
     number[triangles] = label[:, None]
@@ -84,16 +87,15 @@ def describe_components(
 class _Components:
     """All components of all objects: bounds, size, triangle count and owner of each."""
 
-    def __init__(self, corners: Float64, label: Numbers, owner: npt.NDArray[np.int32]) -> None:
+    def __init__(self, corners: Floats, label: Numbers, owner: npt.NDArray[np.int32]) -> None:
         order = np.argsort(label, kind="stable")
         starts = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
         self.owner = owner[order[starts]]
         self.count = np.bincount(label)
-        self.low = np.minimum.reduceat(corners.min(axis=1)[order], starts)
-        self.high = np.maximum.reduceat(corners.max(axis=1)[order], starts)
-        edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 2, 0)
-        areas = 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1]
-        self.area: Float64 = np.bincount(label, areas).astype(np.float64)
+        low = np.minimum.reduceat(corners.min(axis=1)[order], starts)
+        high = np.maximum.reduceat(corners.max(axis=1)[order], starts)
+        self.low, self.high = low.astype(np.float64), high.astype(np.float64)
+        self.area: Float64 = np.bincount(label, _areas(corners)).astype(np.float64)
         self.size = _visible_size(self.high - self.low, self.area)
         self._find_main()
 
@@ -137,6 +139,16 @@ class _Components:
             for axis, value in borders:
                 found[rows] |= (self.low[rows, axis] < value) & (self.high[rows, axis] > value)
         return found
+
+
+def _areas(corners: Floats) -> Float64:
+    """Return the area of each triangle, in chunks because float64 corners take much memory."""
+    found = np.empty(len(corners))
+    for start in range(0, len(corners), CHUNK):
+        exact = corners[start : start + CHUNK].astype(np.float64)
+        edges = np.moveaxis(exact[:, 1:] - exact[:, :1], 2, 0)
+        found[start : start + CHUNK] = 0.5 * unit(cross(edges[:, :, 0], edges[:, :, 1]))[1]
+    return found
 
 
 def _drop_shares(size: Float64, count: Numbers, side: float) -> Float64:

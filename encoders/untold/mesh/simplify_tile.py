@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.mesh.simplify.collapse import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.simplify.collapse import Simplified, Simplifier, Surface
 from encoders.kit.mesh.vector import cross, unit
 from encoders.kit.mesh.weld import prune_vertices
 from encoders.untold.mesh.carry_attributes import carry_attributes
@@ -56,9 +56,9 @@ class LevelGoal:
     error: float
     sides: Sequence[tuple[int, float]]
 
-    def is_met(self, tile: Tile) -> bool:
-        """Tell whether a tile is near enough to its share that no larger error is worth it."""
-        return tile.triangle_count <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
+    def is_met(self, triangles: int) -> bool:
+        """Tell whether so many are near enough to the share that no larger error is worth it."""
+        return triangles <= NEAR_ENOUGH * self.triangles + SPARE_TRIANGLES
 
 
 def simplify_tile(tile: Tile, previous: Tile, share: float, tile_size: Sequence[float]) -> Tile:
@@ -72,7 +72,7 @@ def simplify_tile(tile: Tile, previous: Tile, share: float, tile_size: Sequence[
     side = max(across, along)
     error = DROP_ERROR * largest_dropped_size(share, side)
     goal = LevelGoal(math.ceil(tile.full_count * share), error, ((0, across), (2, along)))
-    found = _simplified(_without_multi_tile(tile, share), goal)
+    found = _Search(_without_multi_tile(tile, share), goal).run()
     if previous.meshes:
         previous = _without_multi_tile(previous, share)
         if previous.triangle_count < found.triangle_count:
@@ -80,40 +80,111 @@ def simplify_tile(tile: Tile, previous: Tile, share: float, tile_size: Sequence[
     return found
 
 
-def _simplified(tile: Tile, goal: LevelGoal) -> Tile:
-    """Simplify with the least of STEPS errors that meets the goal, by binary search."""
-    # First with all of the error for collapses that keep attributes: the usual case, and the
-    # cheapest.
-    found = _collapsed(tile, goal, 1.0)
-    if goal.is_met(found) and not _is_worse_than_dropping(found):
-        return found
-    low, high = 0, STEPS - 1
-    found = _at_error(tile, goal, high)
-    # If even the largest error misses the goal, its result stands.
-    while low < high and goal.is_met(found):
-        middle = (low + high) // 2
-        closer = _at_error(tile, goal, middle)
-        if goal.is_met(closer):
-            found, high = closer, middle
-        else:
-            low = middle + 1
-    return found
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """What one error leads to, before any attribute is carried over.
+
+    `collapsed` keeps attributes and `reshaped`, which goes on from there, does not; None is a pass
+    that was not needed. `dropped` marks the triangles of the last pass whose components go.
+    """
+
+    collapsed: Simplified | None
+    reshaped: Simplified | None
+    dropped: Flags
+    triangle_count: int
 
 
-def _at_error(tile: Tile, goal: LevelGoal, step: int) -> Tile:
-    """Do all that one error permits: collapse edges, then drop whole components."""
-    now = replace(goal, error=goal.error / 2.0 ** (STEPS - 1 - step))
-    collapsed = _collapsed(tile, now, ATTRIBUTE_PORTION)
-    return _without_small(_reshaped(collapsed, now, 1.0 - ATTRIBUTE_PORTION), now)
+class _Search:
+    """The search for the least error with which a tile meets its goal.
+
+    Attempts are counted by triangles alone; only the one that is chosen becomes a tile, because
+    carrying attributes over takes longer than all attempts.
+    """
+
+    def __init__(self, tile: Tile, goal: LevelGoal) -> None:
+        self.tile, self.goal = tile, goal
+        self.is_needed = tile.triangle_count > goal.triangles
+        surface = _surface(tile.meshes, goal)
+        self.component = np.concatenate([mesh.component for mesh in tile.meshes])
+        self.is_droppable = np.concatenate([_is_droppable(mesh) for mesh in tile.meshes])
+        self.triangles = surface.indices
+        self.position = surface.positions
+        self.simplifier = Simplifier.of(surface, _borders(tile.meshes))
+
+    def run(self) -> Tile:
+        """Simplify with the least of STEPS errors that meets the goal, by binary search."""
+        # First with all of the error for collapses that keep attributes: the usual case, and the
+        # cheapest.
+        first = self._collapsed(self.goal, 1.0)
+        if self.goal.is_met(_count(first, self.triangles)) and not self._loses_more(first):
+            return self._tile(_Attempt(first, None, self._none_dropped(first), 0))
+        low, high = 0, STEPS - 1
+        found = self._at_error(high)
+        # If even the largest error misses the goal, its result stands.
+        while low < high and self.goal.is_met(found.triangle_count):
+            middle = (low + high) // 2
+            closer = self._at_error(middle)
+            if self.goal.is_met(closer.triangle_count):
+                found, high = closer, middle
+            else:
+                low = middle + 1
+        return self._tile(found)
+
+    def _at_error(self, step: int) -> _Attempt:
+        """Do all that one error permits: collapse edges, then drop whole components."""
+        now = replace(self.goal, error=self.goal.error / 2.0 ** (STEPS - 1 - step))
+        collapsed = self._collapsed(now, ATTRIBUTE_PORTION)
+        reshaped = self._reshaped(collapsed, now)
+        rows = self.triangles if collapsed is None else collapsed.indices
+        rows = rows if reshaped is None else rows[reshaped.kept]
+        dropped = _small_components(self.component[rows[:, 0]], self.is_droppable[rows[:, 0]], now)
+        return _Attempt(collapsed, reshaped, dropped, len(rows) - int(dropped.sum()))
+
+    def _collapsed(self, goal: LevelGoal, portion: float) -> Simplified | None:
+        """Collapse edges and respect attributes: a seam only moves along itself."""
+        if not self.is_needed:
+            return None
+        return self.simplifier.simplify(goal.triangles, self._errors(goal, portion))
+
+    def _reshaped(self, collapsed: Simplified | None, goal: LevelGoal) -> Simplified | None:
+        """Collapse edges of the bare shape, across seams."""
+        if collapsed is None or len(collapsed.indices) <= goal.triangles:
+            return None
+        simplifier = self.simplifier.with_triangles(collapsed.indices)
+        errors = self._errors(goal, 1.0 - ATTRIBUTE_PORTION)
+        return simplifier.simplify_shape(goal.triangles, errors)
+
+    def _errors(self, goal: LevelGoal, portion: float) -> Floats:
+        """Return the error allowed at each vertex, which is less in small components."""
+        sizes = self.component[:, SIZE] / np.float32(SIZE_TO_ERROR)
+        return np.minimum(sizes, np.float32(goal.error)) * np.float32(portion)
+
+    def _loses_more(self, found: Simplified | None) -> bool:
+        """Tell whether collapses made a larger error than dropping small components would have."""
+        error = self.tile.error + (0.0 if found is None else found.error)
+        is_small = self.is_droppable & (self.component[:, SIZE] <= error / DROP_ERROR)
+        return bool(is_small[self.triangles if found is None else found.indices].any())
+
+    def _none_dropped(self, found: Simplified | None) -> Flags:
+        return np.zeros(_count(found, self.triangles), np.bool_)
+
+    def _tile(self, attempt: _Attempt) -> Tile:
+        """Return the tile that an attempt leads to, with all attributes."""
+        tile = self.tile
+        if attempt.collapsed is not None:
+            split = _split(tile.meshes, attempt.collapsed.indices)
+            meshes = [_pruned(*pair) for pair in zip(tile.meshes, split, strict=True)]
+            tile = _with_meshes(tile, meshes, attempt.collapsed.error)
+        if attempt.reshaped is not None:
+            points = self.position[attempt.reshaped.indices]
+            meshes = _with_attributes(tile.meshes, attempt.reshaped.kept, points)
+            tile = _with_meshes(tile, meshes, attempt.reshaped.error)
+        ends = np.cumsum([len(mesh.triangles) for mesh in tile.meshes])[:-1]
+        return _without(tile, np.split(attempt.dropped, ends))
 
 
-def _is_worse_than_dropping(tile: Tile) -> bool:
-    """Tell whether collapses made a larger error than dropping small components would have."""
-    size = tile.error / DROP_ERROR
-    return any(
-        bool((_is_droppable(mesh) & (mesh.component[:, SIZE] <= size)).any())
-        for mesh in tile.meshes
-    )
+def _count(found: Simplified | None, triangles: npt.NDArray[np.integer]) -> int:
+    return len(triangles if found is None else found.indices)
 
 
 def _is_droppable(mesh: TileMesh) -> Flags:
@@ -125,20 +196,6 @@ def _is_droppable(mesh: TileMesh) -> Flags:
     return found
 
 
-def _collapsed(tile: Tile, goal: LevelGoal, portion: float) -> Tile:
-    """Collapse edges and respect attributes: a seam only moves along itself."""
-    if tile.triangle_count <= goal.triangles:
-        return tile
-    errors = _errors(tile.meshes, goal.error) * np.float32(portion)
-    surface = _surface(tile.meshes, goal)
-    found = simplify(surface, goal.triangles, _borders(tile.meshes), errors)
-    meshes = [
-        _pruned(mesh, triangles)
-        for mesh, triangles in zip(tile.meshes, _split(tile.meshes, found.indices), strict=True)
-    ]
-    return _with_meshes(tile, meshes, found.error)
-
-
 def _pruned(mesh: TileMesh, triangles: Triangles) -> TileMesh:
     """Return the mesh with these triangles, and without unused vertices."""
     used, corners = prune_vertices(triangles, len(mesh.position))
@@ -148,23 +205,15 @@ def _pruned(mesh: TileMesh, triangles: Triangles) -> TileMesh:
     return replace(mesh, **columns, is_border=mesh.is_border[used], triangles=corners)
 
 
-def _reshaped(tile: Tile, goal: LevelGoal, portion: float) -> Tile:
-    """Collapse edges of the bare shape, across seams, and carry the attributes over."""
-    if tile.triangle_count <= goal.triangles:
-        return tile
-    errors = _errors(tile.meshes, goal.error) * np.float32(portion)
-    surface = _surface(tile.meshes, goal)
-    found = simplify_shape(surface, goal.triangles, _borders(tile.meshes), errors)
-    return _with_meshes(tile, _with_attributes(tile.meshes, found), found.error)
-
-
-def _with_attributes(meshes: Sequence[TileMesh], found: Simplified) -> list[TileMesh]:
-    points = np.concatenate([mesh.position for mesh in meshes])[found.indices]
+def _with_attributes(
+    meshes: Sequence[TileMesh], kept: npt.NDArray[np.int32], points: Floats
+) -> list[TileMesh]:
+    """Return these triangles of all meshes with their corners at new points."""
     ends = np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)])
     # `kept` rises, so each mesh has a range of it.
-    bounds = np.searchsorted(found.kept, ends)
+    bounds = np.searchsorted(kept, ends)
     return [
-        carry_attributes(mesh, mesh.triangles[found.kept[low:high] - start], points[low:high])
+        carry_attributes(mesh, mesh.triangles[kept[low:high] - start], points[low:high])
         for mesh, start, low, high in zip(meshes, ends, bounds[:-1], bounds[1:], strict=False)
     ]
 
@@ -218,12 +267,6 @@ def _borders(meshes: Sequence[TileMesh]) -> Flags:
     return np.concatenate([mesh.is_border for mesh in meshes])
 
 
-def _errors(meshes: Sequence[TileMesh], error: float) -> Floats:
-    """Return the error allowed at each vertex, which is less in small components."""
-    sizes = np.concatenate([mesh.component[:, SIZE] for mesh in meshes])
-    return np.minimum(sizes / np.float32(SIZE_TO_ERROR), np.float32(error))
-
-
 def _split(meshes: Sequence[TileMesh], indices: Triangles) -> list[Triangles]:
     """Return the triangles of each mesh, with its own vertex numbers."""
     starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)])
@@ -243,30 +286,28 @@ def _without_multi_tile(tile: Tile, share: float) -> Tile:
     return _without(tile, dropped)
 
 
-def _without_small(tile: Tile, goal: LevelGoal) -> Tile:
-    """Drop whole components, the smallest first, until the tile is at its share."""
+def _small_components(component: Floats, is_droppable: Flags, goal: LevelGoal) -> Flags:
+    """Choose whole components to drop, the smallest first, until the tile is at its share.
+
+    The arguments have a row for each triangle, and so has the result.
+    """
     target = goal.triangles
-    rows = np.concatenate([mesh.component[mesh.triangles[:, 0]] for mesh in tile.meshes])
-    is_droppable = np.concatenate(
-        [_is_droppable(mesh)[mesh.triangles[:, 0]] for mesh in tile.meshes]
-    )
     _, first, owner, count = np.unique(
-        rows[:, NUMBER], return_index=True, return_inverse=True, return_counts=True
+        component[:, NUMBER], return_index=True, return_inverse=True, return_counts=True
     )
-    sizes = rows[first, SIZE]
+    sizes = component[first, SIZE]
     is_small = is_droppable[first] & (sizes <= goal.error / DROP_ERROR)
     # The largest component stays, so that the level is not empty.
     is_small[np.argmax(sizes)] = False
     dropped = np.zeros(len(first), np.bool_)
-    left = len(rows)
+    left = len(component)
     for number in np.argsort(sizes, kind="stable").tolist():
         after = left - int(count[number])
         # A component whose loss would lead further below the share than it is above stays.
         if is_small[number] and left > target and abs(after - target) < left - target:
             dropped[number] = True
             left = after
-    ends = np.cumsum([len(mesh.triangles) for mesh in tile.meshes])[:-1]
-    return _without(tile, np.split(dropped[owner], ends))
+    return dropped[owner]
 
 
 def _without(tile: Tile, dropped: Sequence[Flags]) -> Tile:

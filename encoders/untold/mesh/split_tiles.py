@@ -6,7 +6,7 @@ get the same vertices, bit for bit, and no triangle is lost or duplicated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.clip import CutMesh, cut_at_plane, start_cut
-from encoders.kit.mesh.weld import prune_vertices
-from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
+from encoders.kit.mesh.weld import weld_vertices
+from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh, Triangles
 from encoders.untold.scene.grid import TileCoord
 
 # How far geometry may reach past the tiles that its declared bounds lie in: in metres, and
 # relative to its distance from the origin.
 TOLERANCE, RELATIVE_TOLERANCE = 1e-3, 1e-5
+# Meshes are cut together up to so many triangles: more save no time and need memory.
+BATCH_TRIANGLES = 1 << 16
 UP, DOWN = 1.0, -1.0
 # Tile z counts along -Z; see `grid`.
 SIGNS = (UP, UP, DOWN)
@@ -82,22 +84,55 @@ class TileSplitter:
                     "Export the model again, so that min and max of its positions are right.",
                 )
 
-    def split(self, mesh: TileMesh, spans: Sequence[int]) -> Iterable[tuple[TileCoord, TileMesh]]:
-        """Return the part of a mesh that lies in each tile."""
-        first = np.array(spans[0::2])
-        last = np.array(spans[1::2])
-        # Most objects lie within one tile and are not copied.
-        if (first == last).all():
-            x, y, z = first.tolist()
-            return [((x, y, z), mesh)]
-        names = [name for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name))]
-        cut = start_cut([getattr(mesh, name) for name in names], mesh.triangles)
-        planes = self.planes(spans)
+    def split(
+        self, meshes: Sequence[TileMesh], spans: Sequence[Sequence[int]]
+    ) -> list[list[tuple[TileCoord, TileMesh]]]:
+        """Return for each mesh the part of it that lies in each tile.
+
+        Meshes that the same planes cut are cut together: most have so few triangles that each
+        would cost more in calls than in work.
+        """
+        found: list[list[tuple[TileCoord, TileMesh]]] = [[] for _ in meshes]
+        groups: dict[tuple[tuple[int, ...], tuple[str, ...]], list[int]] = {}
+        for number, (mesh, span) in enumerate(zip(meshes, spans, strict=True)):
+            # Most objects lie within one tile and are not copied.
+            if span[0::2] == span[1::2]:
+                x, y, z = span[0::2]
+                found[number].append(((x, y, z), mesh))
+                continue
+            names = tuple(name for name in ATTRIBUTE_WIDTHS if len(getattr(mesh, name)))
+            groups.setdefault((tuple(span), names), []).append(number)
+        for (span, names), numbers in groups.items():
+            for batch in _batches(meshes, numbers):
+                for index, tile, part in self._split_together(
+                    [meshes[n] for n in batch], span, names
+                ):
+                    found[batch[index]].append((tile, part))
+        return found
+
+    def _split_together(
+        self, meshes: Sequence[TileMesh], span: Sequence[int], names: Sequence[str]
+    ) -> Iterable[tuple[int, TileCoord, TileMesh]]:
+        """Split meshes that lie in the same tiles; each part comes with the number of its mesh."""
+        starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)]).tolist()
+        triangles = [mesh.triangles + at for mesh, at in zip(meshes, starts, strict=False)]
+        columns = [np.concatenate([getattr(mesh, name) for mesh in meshes]) for name in names]
+        cut = start_cut(columns, np.concatenate(triangles))
+        planes = self.planes(span)
         for axis, value in planes:
             cut = cut_at_plane(cut, axis, value)
+        counts = [len(mesh.triangles) for mesh in meshes]
+        owner = np.repeat(np.arange(len(meshes)), counts)[cut.source]
+        first, last = np.array(span[0::2]), np.array(span[1::2])
+        parts = _Parts(cut, owner, self._tiles(cut, first, last) - first, last - first + 1)
         is_border = _borders(cut, planes)
-        tiles = self._tiles(cut, first, last)
-        return _tile_meshes(mesh, names, cut, is_border, tiles)
+        for index, tile, used, corners in parts:
+            own: dict[str, Any] = {
+                name: column[used] for name, column in zip(names, cut.attributes, strict=True)
+            }
+            part = replace(meshes[index], **own, is_border=is_border[used], triangles=corners)
+            x, y, z = (first + tile).tolist()
+            yield index, (x, y, z), part
 
     def _tiles(
         self, cut: CutMesh, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]
@@ -122,26 +157,54 @@ def _borders(cut: CutMesh, planes: Sequence[tuple[int, float]]) -> npt.NDArray[n
     return found
 
 
-def _tile_meshes(
-    mesh: TileMesh,
-    names: list[str],
-    cut: CutMesh,
-    is_border: npt.NDArray[np.bool_],
-    tiles: npt.NDArray[np.int64],
-) -> Iterable[tuple[TileCoord, TileMesh]]:
-    distinct, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(number.reshape(-1), kind="stable")
-    groups = np.split(cut.indices[order], np.cumsum(counts)[:-1])
-    for tile, chosen in zip(distinct.tolist(), groups, strict=True):
-        # Numbered within the tile first: a terrain has many more vertices than each of its tiles.
-        own, corners = np.unique(chosen, return_inverse=True)
-        used, triangles = prune_vertices(corners.reshape(-1, 3), len(own))
-        used = own[used]
-        columns: dict[str, Any] = {
-            name: column[used] for name, column in zip(names, cut.attributes, strict=True)
-        }
-        x, y, z = tile
-        yield (
-            (x, y, z),
-            replace(mesh, **columns, is_border=is_border[used], triangles=triangles),
+def _batches(meshes: Sequence[TileMesh], numbers: Sequence[int]) -> Iterable[list[int]]:
+    """Return the numbers in batches of at most BATCH_TRIANGLES, or of one mesh."""
+    batch: list[int] = []
+    count = 0
+    for number in numbers:
+        more = len(meshes[number].triangles)
+        if batch and count + more > BATCH_TRIANGLES:
+            yield batch
+            batch, count = [], 0
+        batch.append(number)
+        count += more
+    yield batch
+
+
+class _Parts:
+    """The triangles of each mesh in each tile, with vertices numbered by first use there."""
+
+    def __init__(
+        self,
+        cut: CutMesh,
+        owner: npt.NDArray[np.int64],
+        tiles: npt.NDArray[np.int64],
+        shape: npt.NDArray[np.int64],
+    ) -> None:
+        # One number for a mesh and a tile, in the order of x, then y, then z.
+        part = ((owner * shape[0] + tiles[:, 0]) * shape[1] + tiles[:, 1]) * shape[2] + tiles[:, 2]
+        order = np.argsort(part, kind="stable")
+        part, corners = part[order], cut.indices[order]
+        self._shape = shape
+        self._ends = np.flatnonzero(np.diff(part, append=-1)) + 1
+        self._parts = part[self._ends - 1]
+        count = len(cut.attributes[0])
+        vertex = part[:, None] * count + corners
+        # A part's vertices are a range, because its triangles are.
+        weld = weld_vertices([vertex.reshape(-1)])
+        self._used = vertex.reshape(-1)[weld.first] % count
+        self._corners = weld.number.reshape(-1, 3)
+        self._vertex_ends = np.searchsorted(weld.first, 3 * self._ends)
+
+    def __iter__(
+        self,
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64], Triangles]]:
+        start = low = 0
+        ends = zip(
+            *(one.tolist() for one in (self._parts, self._ends, self._vertex_ends)), strict=True
         )
+        for part, end, high in ends:
+            index, tile = divmod(part, int(self._shape.prod()))
+            place = np.array(np.unravel_index(tile, self._shape))
+            yield index, place, self._used[low:high], self._corners[start:end] - np.int32(low)
+            start, low = end, high

@@ -14,7 +14,7 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.project import Project
-from pipeline.size import format_bytes, parse_bytes
+from pipeline.size import count_of, format_bytes, parse_bytes
 from pipeline.state.ledger import Ledger
 
 opt_max_size = {
@@ -58,7 +58,8 @@ class Gc(PlainCommand):
             if trimmed.kept_bytes > limit
             else ""
         )
-        print(f"removed {files:,} files ({size}), kept {format_bytes(trimmed.kept_bytes)}{why}")
+        kept = format_bytes(trimmed.kept_bytes)
+        print(f"removed {count_of(files, 'file')} ({size}), kept {kept}{why}")
         report_older_caches(project.cache.folder)
         return 0
 

@@ -25,7 +25,7 @@ from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_su
 from pipeline.plan.survey import read_layers
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
-from pipeline.size import format_bytes
+from pipeline.size import count_of, format_bytes
 
 One = TypeVar("One")
 Found = TypeVar("Found")
@@ -38,6 +38,7 @@ EXPORTS = {
     "obj": "write its geometry to this OBJ file",
     "extract": "write its parts into this folder",
 }
+SUFFIXES = {"render": ".png", "glb": ".glb", "obj": ".obj"}
 opt_json = {
     "name": "json",
     "long": "json",
@@ -70,6 +71,7 @@ class Inspect(PlainCommand):
             raise InvalidCommand(f"inspect: there is no file {path}")
         exports = {name: opt_values[name] for name in EXPORTS}
         refuse_overwriting(path, exports)
+        refuse_other_formats(exports)
         request = parse_request(opt_values)
         add_project_encoders(os.getcwd())
         written: list[str] = []
@@ -99,6 +101,14 @@ def refuse_overwriting(path: str, exports: Mapping[str, str]) -> None:
     for name, place in exports.items():
         if place and os.path.exists(place) and os.path.samefile(path, place):
             raise InvalidCommand(f"inspect: --{name} would overwrite {path}, which is inspected")
+
+
+def refuse_other_formats(exports: Mapping[str, str]) -> None:
+    """Refuse a name for an export that says another format than the file would have."""
+    for name, suffix in SUFFIXES.items():
+        found = os.path.splitext(exports[name])[1]
+        if found and found.lower() != suffix:
+            raise InvalidCommand(f"inspect: --{name} writes {suffix}, not {found}")
 
 
 def inspect_file(
@@ -204,7 +214,11 @@ def write_export(
         with open(target, "wb") as file:
             file.write(content)
     size = format_bytes(sum(map(len, files.values())))
-    tell(f"{place} ({size})" if option != "extract" else f"{len(files)} files in {place} ({size})")
+    tell(
+        f"{place} ({size})"
+        if option != "extract"
+        else f"{count_of(len(files), 'file')} in {place} ({size})"
+    )
 
 
 def _lines(found: Any, indent: str = "") -> list[str]:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.cmd_run import opt_num_process
+from doit.cmdparse import CmdParseError
 from doit.control import TaskControl
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
+from pipeline.doit_plugin.fleet_option import (
+    FLEET_OPTIONS,
+    leave_durations,
+    open_shared_cache,
+    refuse_contradictions,
+)
 from pipeline.doit_plugin.machine_option import (
     memory_limit,
     parse_memory,
@@ -24,14 +32,16 @@ from pipeline.doit_plugin.machine_option import (
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.result_option import RESULT_OPTIONS, ResultFiles, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
-from pipeline.doit_plugin.user_error import state_errors_as_doit_errors, unknown_name
+from pipeline.doit_plugin.user_error import disk_errors_as_doit_errors, unknown_name
 from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_broken_pipe
 from pipeline.session import Session
 from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
 
 if TYPE_CHECKING:
+    from pipeline.build.shard import Shard
     from pipeline.build.strict import Strictness
+    from pipeline.cache.shared.shared_cache import SharedCache
 
 opt_lint = {
     "name": "lint",
@@ -85,6 +95,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         opt_scheduler,
         opt_strict,
         opt_strict_group,
+        *FLEET_OPTIONS,
         *RESULT_OPTIONS,
     )
 
@@ -93,7 +104,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         if in_args and in_args[0] in ("--help", "-h"):
             print(self.help())
             return 0
-        with survive_broken_pipe(), state_errors_as_doit_errors():
+        with survive_broken_pipe(), disk_errors_as_doit_errors():
             try:
                 result: int = super().parse_execute(in_args)
             except KeyboardInterrupt:
@@ -133,12 +144,17 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         json: str = "",
         junit: str = "",
         trace: str = "",
+        shard: Shard | None = None,
+        require_cached: bool = False,
+        from_pointers: bool = False,  # noqa: ARG002 - the loader has used it
     ) -> int:
+        refuse_contradictions(always, shard, require_cached, executor)
         session: Session = self.loader.session
         with ExitStack() as stack:
             stack.callback(session.project.close)
             if session.build is not None:
                 session.build.lint = lint
+                session.build.require_cached = require_cached
                 session.build.is_durable = _find_switch(session, "durable", default=True)
             count = worker_count(num_process)
             session.strictness = _find_strictness(session, strict, strict_group)
@@ -164,6 +180,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             # The memory of a cluster's machines is not ours to measure.
             runner.memory_limit = None if cluster else memory_limit(session, memory)
             runner.source_results = self.loader.source_results
+            if shard is not None:
+                runner.on_built = partial(leave_durations, session, shard)
             files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())
@@ -180,6 +198,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         self.control = TaskControl(self.task_list)
         try:
             self.control.process(self.sel_tasks)
+        except CmdParseError as error:
+            raise self._misplaced_option(error) from None
         except InvalidCommand as error:
             if error.not_found is None:
                 raise
@@ -187,6 +207,20 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             raise unknown_name(error.not_found, "is no command, task or output", known) from None
         if single:
             self._drop_needs()
+
+    def _misplaced_option(self, error: CmdParseError) -> InvalidCommand:
+        """Say of an option behind a name where it belongs."""
+        words = list(self.sel_tasks)
+        place = next((n for n, word in enumerate(words) if word.startswith("-")), 0)
+        if not place:
+            return InvalidCommand(str(error))
+        name, flag = words[place - 1], words[place].partition("=")[0]
+        known = [f"-{one.short}" for one in self.get_options() if one.short]
+        known += [f"--{one.long}" for one in self.get_options() if one.long]
+        if flag not in known and flag[:2] not in known:
+            return InvalidCommand(f"{name} has no option {flag}")
+        line = " ".join(["doit", *words[place:], *words[:place]])
+        return InvalidCommand(f"{flag} is an option of the run and goes before names: {line}")
 
     def _drop_needs(self) -> None:
         for name in self.control.selected_tasks:
@@ -225,20 +259,13 @@ def _find_strictness(session: Session, is_all: bool, groups: Sequence[str]) -> S
         raise InvalidDodoFile(str(error)) from None
 
 
-def _open_shared(session: Session) -> Any:
-    """Open the shared cache, if one is set and there is something to build."""
+def _open_shared(session: Session) -> SharedCache | None:
+    """Return the shared cache, if one is set and there is something to build."""
     if session.build is None:
+        if session.shared is not None:
+            session.shared.close()
         return None
     try:
-        if not is_set(session.project.root, "remote_cache"):
-            return None
-        from pipeline.cache.shared.pending import Pending
-        from pipeline.cache.shared.shared_cache import open_shared
-
-        project = session.project
-        shared = open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
-        if shared is not None:
-            shared.timeline = project.timeline
-        return shared
+        return session.shared or open_shared_cache(session)
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None

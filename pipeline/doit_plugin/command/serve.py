@@ -21,17 +21,23 @@ from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
 from pipeline.doit_plugin.command.report import last_built
-from pipeline.doit_plugin.command.watch import QUIET_MS, Watcher, refuse_unknown, shown_names
+from pipeline.doit_plugin.command.watch import (
+    FAILED_NODES,
+    QUIET_MS,
+    Watcher,
+    refuse_unknown,
+    shown_names,
+)
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting, survey_in_parallel
 from pipeline.doit_plugin.read_result import read_last
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.doit_plugin.warm_build import BuildStarter
 from pipeline.project import Project
 from pipeline.state.database import DAMAGE
 
 DEFAULT_PORT, LAST_PORT = 8000, 65535
 HERE = "127.0.0.1"
-FAILED_NODES = 1  # doit's exit code: the page tells of each of them
 MESSAGE_LIMIT = 4000  # characters of a build's output that the page shows
 NOT_READY = (OSError, EncodeError, InvalidCommand, *DAMAGE)
 opt_port = {
@@ -129,7 +135,12 @@ class LiveBuild:
         self._ended = threading.Event()
         self._filling = threading.Lock()
         self._build: BuildProcess | None = None
+        self._starter = BuildStarter(
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
         self._result: Mapping[str, Any] | None = None
+        self._code = ""
+        self._is_shown = threading.Event()  # whether the page has the last build
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
@@ -144,6 +155,7 @@ class LiveBuild:
         if self._build is not None:
             with suppress(KeyboardInterrupt):
                 self._build.process.wait()
+        self._starter.close()
 
     def _watch(self) -> None:
         from watchfiles import watch
@@ -163,10 +175,14 @@ class LiveBuild:
             watcher = watcher or Watcher(root, self._names, self._start_build, time.monotonic)
             paths = {os.path.relpath(path, root).replace(os.sep, "/") for _, path in changes}
             watcher.tick(paths)
+            # Not before the page is filled: both want the processor.
+            if watcher.build is None and self._is_shown.is_set():
+                self._starter.prepare()
 
     def _start_build(self, names: list[str]) -> BuildProcess:
         self.page.tell("building", text=shown_names(names))
-        self._build = BuildProcess(names, self._on_end)
+        self._is_shown.clear()
+        self._build = BuildProcess(self._starter(names), self._on_end)
         return self._build
 
     def _on_end(self, code: int, output: str) -> None:
@@ -174,10 +190,12 @@ class LiveBuild:
         if code > FAILED_NODES:  # such as a mistake in a manifest, of which the result says nothing
             problem = output[-MESSAGE_LIMIT:].strip() or f"the build ended with exit code {code}"
         self.page.tell("built", problem=problem)
+        self._is_shown.set()
 
     def _fill(self) -> str:
         """Fill the page with the last build; return what keeps it from that."""
         from pipeline.report.page.make_page import load_page, project_name
+        from pipeline.report.page.media import code_digest
         from pipeline.report.page.whole_result import complete_result
 
         try:
@@ -185,7 +203,9 @@ class LiveBuild:
                 result, built = read_last(project), last_built(project)
                 self._result = complete_result(project, result, self._result)
                 in_parallel = survey_in_parallel(project.root)
-                data, media = load_page(project, self._result, built, in_parallel)
+                # Of the first time: this process goes on to draw with the modules that it has.
+                self._code = self._code or code_digest(project)
+                data, media = load_page(project, self._result, built, in_parallel, self._code)
                 self.page.fill(data, media, project_name(project))
         except NOT_READY as error:
             return str(error)
@@ -195,16 +215,8 @@ class LiveBuild:
 class BuildProcess:
     """A build in a process of its own; what it prints is shown and kept."""
 
-    def __init__(self, names: Sequence[str], on_end: Any) -> None:
-        # -P: the game's folder is not first on the path, as it is not when the user runs `doit`.
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "doit", "run", *names],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        self._on_end = on_end
+    def __init__(self, process: subprocess.Popen[str], on_end: Any) -> None:
+        self.process, self._on_end = process, on_end
         threading.Thread(target=self._follow, daemon=True).start()
 
     def poll(self) -> int | None:

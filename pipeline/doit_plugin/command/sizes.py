@@ -11,7 +11,15 @@ from doit.exceptions import InvalidCommand
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session
 from pipeline.doit_plugin.read_result import read_last, read_previous, read_result
-from pipeline.report.sizes import Limit, change_lines, compare, parse_limit, size_lines
+from pipeline.report.sizes import (
+    Limit,
+    change_lines,
+    compare,
+    not_compared,
+    not_compared_line,
+    parse_limit,
+    size_lines,
+)
 
 opt_against = {
     "name": "against",
@@ -67,6 +75,9 @@ class Sizes(PlainCommand):
         totals, nodes = compare(now, before)
         print(f"\nsince {other or 'the build before'} ({before['started']})")
         print("\n".join(change_lines(totals, nodes, opt_values["all"])))
+        left_out = not_compared(now, before)
+        if left_out:
+            print(not_compared_line(left_out))
         passed = [one.name for one in totals if limit is not None and limit.is_passed(one)]
         if passed and limit is not None:
             print(f"grew by more than {limit.text}: {', '.join(passed)}", file=sys.stderr)

@@ -32,6 +32,7 @@ from pipeline.process.worker import prepare_process
 from pipeline.report.message import describe_failure
 from pipeline.session import Session, UnknownTaskError
 from pipeline.setting import SettingError
+from pipeline.size import count_of
 from pipeline.task_name import stem_of
 
 POOL_FROM = 8  # with fewer nodes, starting workers takes longer than it saves
@@ -71,7 +72,7 @@ class Verify(PlainCommand):
                 print("\n".join(shown_lines(one)))
         counts = Counter(one.outcome for one in found)
         words = [f"{counts[word]:,} {word}" for word in (SAME, DIFFERS, NOT_CACHED, FAILED)]
-        print(f"{len(found):,} nodes: {', '.join(one for one in words if one[0] != '0')}")
+        print(f"{count_of(len(found), 'node')}: {', '.join(one for one in words if one[0] != '0')}")
         return 1 if counts[DIFFERS] or counts[FAILED] else 0
 
 
@@ -112,7 +113,7 @@ def _verify_shared(session: Session, build: Build, tasks: Sequence[str]) -> list
     try:
         jobs = [job for job in map(build.prepare, tasks) if isinstance(job, Job)]
         with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
-            list(threads.map(lambda job: shared.bring(job.fingerprint, job.outputs, cache), jobs))
+            list(threads.map(lambda job: shared.fetch(job.fingerprint, job.outputs, cache), jobs))
         cache.close()
         if not shared.is_on:
             raise InvalidCommand(f"verify --shared: {shared.breaker.reason}")

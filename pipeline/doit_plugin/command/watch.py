@@ -6,10 +6,9 @@ not build, for a failure or for a mistake in another manifest, is built with the
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
@@ -23,7 +22,10 @@ from pipeline.doit_plugin.backend import FILE, Backend
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import report_waiting
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.doit_plugin.warm_build import BuildStarter
 from pipeline.project import PRIVATE, Project
+from pipeline.report.last_build import LAST
+from pipeline.report.sizes import NO_OUTPUTS
 from pipeline.session import Session
 from pipeline.state.database import DAMAGE
 from pipeline.task_name import stem_of
@@ -31,6 +33,7 @@ from pipeline.task_name import stem_of
 QUIET_MS = 100  # editors and exporters write in several steps: build when none came for so long
 MOST_WAIT_SECONDS = 2.0  # but a file that is written all the time does not put a build off
 GIT_LOCK_SECONDS = 60.0  # an older lock of git's was left by a crash
+FAILED_NODES = 1  # doit's exit code: nodes failed, and all others were built
 STDOUT = 1  # the system's number of it
 MANY_CHANGES = 8000  # at once: the system's queue of 16,384 events may have lost some
 
@@ -60,7 +63,8 @@ def watch_project(root: str, names: Sequence[str]) -> None:
     from watchfiles import watch
 
     watcher: Watcher | None = None
-    with suppress(KeyboardInterrupt):
+    starter = BuildStarter()
+    with suppress(KeyboardInterrupt), closing(starter):
         for changes in watch(
             root,
             watch_filter=None,  # watchfiles' own filter would hide files that a plan may read
@@ -69,17 +73,18 @@ def watch_project(root: str, names: Sequence[str]) -> None:
             ignore_permission_denied=True,
         ):
             # The first round comes when the system has begun to watch, and not before.
-            watcher = watcher or Watcher(root, names, start_build, time.monotonic)
+            watcher = watcher or Watcher(root, names, starter, time.monotonic)
             watcher.tick({os.path.relpath(path, root).replace(os.sep, "/") for _, path in changes})
+            if watcher.build is None:
+                starter.prepare()
     if watcher is not None and watcher.build is not None:
         with suppress(KeyboardInterrupt):
             watcher.build.wait()  # it got the same Ctrl-C
 
 
-def start_build(names: Iterable[str]) -> subprocess.Popen[bytes]:
-    """Start doit for some manifests, or for all."""
-    # -P: the game's folder is not first on the path, as it is not when the user runs `doit`.
-    return subprocess.Popen([sys.executable, "-P", "-m", "doit", "run", *names])
+def start_build(names: Iterable[str]) -> Any:
+    """Start doit for some manifests, or for all, in a new process."""
+    return BuildStarter()(names)
 
 
 class Watcher:
@@ -135,7 +140,9 @@ class Watcher:
         self.build = None
         self._unbuilt = self._building if code else None
         if code:
-            say(f"not built: {shown_names(self._building)}; tried again with the next change")
+            names = failed_manifests(self.root) if code == FAILED_NODES else []
+            shown = shown_names(names or self._building)
+            say(f"not built: {shown}; tried again with the next change")
         if self._is_first:
             print("Watching; Ctrl-C ends it.", flush=True)
             self._is_first = False
@@ -160,6 +167,16 @@ class Watcher:
         self._building = names
         say(f"building {shown_names(names)}{reason}")
         self.build = self.start(names)
+
+
+def failed_manifests(root: str) -> list[str]:
+    """Return the manifests that have failed nodes in the last build; none where it is not known."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        result = json.loads(read_if_there(f"{root}/{PRIVATE}/{LAST}") or b"null")
+        if result["exit_code"] == FAILED_NODES:
+            failed = [one["task"] for one in result["nodes"] if one["outcome"] in NO_OUTPUTS]
+            return sorted(set(map(stem_of, failed)))
+    return []
 
 
 def say(text: str) -> None:

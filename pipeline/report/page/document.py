@@ -51,6 +51,7 @@ def page_index(data: PageData, project_name: str) -> dict[str, Any]:
                 "picture": entry.picture,
                 "glb": entry.glb,
                 "sound": entry.sound,
+                "problem": entry.problem,
                 "nodes": [number[node.task] for node in entry.nodes],
             }
             for entry in data.entries
@@ -72,10 +73,11 @@ def _index_node(node: PageNode) -> dict[str, Any]:
         "seconds": round(node.seconds, 4),
         "bytes": node.size,
         "picture": node.picture,
+        "problem": node.problem,
         "warnings": len(node.result["warnings"]),
         "error": node.result["error"] if node.result["outcome"] == FAILED else None,
     }
-    return {key: value for key, value in found.items() if value not in (None, 0)}
+    return {key: value for key, value in found.items() if value not in (None, 0, "")}
 
 
 def page_details(data: PageData) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ from typing import Any
 from pipeline.project import Project
 from pipeline.report.page.chart import draw_charts
 from pipeline.report.page.document import whole_page
-from pipeline.report.page.media import Mapper, PageMedia, draw_all
+from pipeline.report.page.media import STORE, Mapper, PageMedia, code_digest, draw_all
+from pipeline.report.page.media_store import MediaStore
 from pipeline.report.page.page_data import PageData, gather
 from pipeline.report.page.whole_result import complete_result
 
@@ -19,11 +20,17 @@ def load_page(
     result: Mapping[str, Any],
     built: Mapping[str, Any] | None,
     in_parallel: Mapper,
+    code: str = "",
 ) -> tuple[PageData, PageMedia]:
-    """Return everything that the page of a run shows."""
+    """Return everything that the page of a run shows; `code` is the digest of what draws it."""
     data = gather(project, result, built)
-    draw_charts(project, data)
-    return data, draw_all(project, data, in_parallel)
+    code = code or code_digest(project)
+    os.makedirs(f"{project.private}/report", exist_ok=True)
+    with MediaStore(f"{project.private}/{STORE}") as store:
+        keys = draw_charts(project, data, store, code)
+        media = draw_all(project, data, store, code, in_parallel)
+        store.note_use(keys)
+    return data, media
 
 
 def make_report(

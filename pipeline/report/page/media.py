@@ -25,6 +25,7 @@ from pipeline.report.page.picture import NOTHING, Media, media_of_output, media_
 Mapper = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
 IN_PARALLEL_FROM = 48  # drawings; fewer are done before worker processes have started
 STORE = "report/media.db"
+GONE, CHANGED = "the file is gone since the build", "the file was changed since the build"
 MOST_FILES = 3  # that are tried for the picture of a node
 
 
@@ -50,7 +51,9 @@ class PageMedia:
         return self.by_key.get(key)
 
 
-def draw_all(project: Project, data: PageData, in_parallel: Mapper) -> PageMedia:
+def draw_all(
+    project: Project, data: PageData, store: MediaStore, code: str, in_parallel: Mapper
+) -> PageMedia:
     """Draw what has not been drawn before, and note in the data which entry has what."""
     digests = {
         file["path"]: file["sha256"]
@@ -62,23 +65,21 @@ def draw_all(project: Project, data: PageData, in_parallel: Mapper) -> PageMedia
     for entry in data.entries:
         wanted.append((entry, _drawings_of_source(entry)))
         wanted += [(node, _drawings_of_node(node, targets[node.stem])) for node in entry.nodes]
-    code = code_digest(project)
-    os.makedirs(f"{project.private}/report", exist_ok=True)
-    with MediaStore(f"{project.private}/{STORE}") as store:
-        drawings = {one: _key(one, code) for _, several in wanted for one in several}
-        known = {one: store.find(key, digests.get) for one, key in drawings.items()}
-        missing = [one for one, media in known.items() if media is None]
-        for one, (media, files) in zip(
-            missing, _draw(project.root, missing, in_parallel), strict=True
-        ):
-            known[one] = media
+    drawings = {one: _key(one, code) for _, several in wanted for one in several}
+    known = {one: store.find(key, digests.get) for one, key in drawings.items()}
+    missing = [one for one, media in known.items() if media is None]
+    for one, (media, files) in zip(missing, _draw(project.root, missing, in_parallel), strict=True):
+        known[one] = media
+        # A file that is not what was built may be so again, and then has to be drawn.
+        if media.problem not in (GONE, CHANGED):
             store.keep(drawings[one], {path: digests.get(path) for path in files}, media)
-        store.note_use(drawings.values())
+    store.note_use(drawings.values())
     found = PageMedia({})
     for shown, several in wanted:
         for one in several:
             media = known[one] or NOTHING
-            if media != NOTHING:
+            shown.problem = shown.problem or media.problem
+            if media.thumbnail or media.glb or media.sound:
                 _note(shown, media_key(media), media, found)
                 break
     return found
@@ -94,6 +95,7 @@ def media_key(media: Media) -> str:
 
 def _note(shown: PageEntry | PageNode, key: str, media: Media, found: PageMedia) -> None:
     found.by_key[key] = media
+    shown.problem = ""
     shown.picture = key if media.thumbnail else None
     shown.glb = key if media.glb else None
     shown.sound = key if media.sound else None
@@ -150,9 +152,10 @@ def draw(root: str, one: Drawing) -> tuple[Media, list[str]]:
     """Draw a file; also return the paths of the other files that were read, or missed."""
     add_project_encoders(root)
     data = read_if_there(f"{root}/{one.path}")
-    # Changed since the build: what is on the disk is not what the page tells of.
+    # What is on the disk is not what the page tells of.
     if data is None or hashlib.sha256(data).hexdigest() != one.sha:
-        return NOTHING, [one.path]
+        problem = GONE if data is None else CHANGED
+        return Media(problem=problem), [one.path]
     if not one.target:
         read = {path: read_if_there(f"{root}/{path}") for path in one.others}
         inputs = {path: found for path, found in read.items() if found is not None}

@@ -45,6 +45,7 @@ class PageNode:
     glb: str | None = None
     sound: str | None = None
     chart: Mapping[str, Any] | None = None
+    problem: str = ""  # why it has no picture, though there is something to see
 
     @property
     def size(self) -> int:
@@ -64,6 +65,7 @@ class PageEntry:
     picture: str | None = None
     glb: str | None = None
     sound: str | None = None
+    problem: str = ""
 
 
 @dataclass

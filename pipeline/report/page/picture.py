@@ -1,8 +1,8 @@
 """Pictures, models and sounds of one file: the only module that knows how they are made.
 
 A built file is shown by the view that its target's reader declares; a source by the kit's readers.
-A file with nothing to see, or one that its reader refuses, has no media: failures are shown by the
-build's own messages and not here.
+A file with nothing to see has no media. One that should be seen and cannot be drawn has a problem,
+which the page shows in the picture's place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb
 MODEL_VIEW = "encoders.kit.view.model_view:view_model"
 # A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
 MODEL_LIMIT_BYTES, SOUND_LIMIT_BYTES = 4_000_000, 1_000_000
-# One picture is not worth a report: what a reader cannot read, the build has told of.
+PROBLEM_LIMIT = 120  # characters
+# One picture is not worth a report, whatever a view raises.
 UNSEEN = (Exception,)
 
 
@@ -43,13 +44,14 @@ UNSEEN = (Exception,)
 class Media:
     """What can be seen and heard of a file: WebP, GLB and WAV files; None where there is none.
 
-    `small` is the thumbnail for pages with thousands of them.
+    `small` is the thumbnail for pages with thousands of them, `problem` is why there is no picture.
     """
 
     thumbnail: bytes | None = None
     small: bytes | None = None
     glb: bytes | None = None
     sound: bytes | None = None
+    problem: str = ""
 
 
 NOTHING = Media()
@@ -69,12 +71,21 @@ def picture_media(
 
 def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings: Siblings) -> Media:
     """Return the media of a built file, by the first reader that accepts it."""
+    problems = []
     for reader in readers:
         try:
             return _media_of_view(load_function(reader.view)(data, path, siblings))
-        except UNSEEN:
-            continue
-    return media_of_source(data, path, {}) if _suffix(path) in image_suffixes() else NOTHING
+        except UNSEEN as error:
+            problems.append(_problem(error))
+    if _suffix(path) in image_suffixes():
+        return media_of_source(data, path, {})
+    return Media(problem=problems[0]) if problems else NOTHING
+
+
+def _problem(error: Exception) -> str:
+    """Return in a few words why a file cannot be drawn."""
+    said = error.problem if isinstance(error, EncodeError) else f"{type(error).__name__}: {error}"
+    return said[:PROBLEM_LIMIT]
 
 
 def _media_of_view(view: View) -> Media:
@@ -108,8 +119,8 @@ def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Medi
             return _media_of_view(ViewSound(mono.astype(np.int16), sound.rate))
         if suffix in model_suffixes():
             return _media_of_view(call(MODEL_VIEW, {**inputs, path: data}, path))
-    except UNSEEN:
-        return NOTHING
+    except UNSEEN as error:
+        return Media(problem=_problem(error))
     return NOTHING
 
 

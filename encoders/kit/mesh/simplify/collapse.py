@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,7 @@ def simplify(
     `max_error` is one number for all vertices, or one for each. Duplicate vertices count as a
     seam, so weld the mesh before.
     """
-    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=False)
+    return Simplifier.of(surface, locked).simplify(target_triangles, max_error)
 
 
 def simplify_shape(
@@ -102,59 +103,156 @@ def simplify_shape(
     Each corner of the result is an arbitrary one of the vertices at its position. The caller has to
     choose the attributes; `kept` says which original triangle they belong to.
     """
-    return _simplified(surface, target_triangles, locked, max_error, is_shape_only=True)
+    return Simplifier.of(surface, locked).simplify_shape(target_triangles, max_error)
 
 
-@dataclass(frozen=True)
-class _Wedges:
-    """The kernel's input: triangles of wedges, and each wedge's place, attribute row and vertex."""
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Positions in the unit cube, the length of its side, the weld, and what may not move.
 
-    triangles: Indices
-    place: NDArray[np.int32]
-    rows: Float64
-    vertex: NDArray[np.int32]
+    Costs and tolerances then do not depend on the size of the mesh.
+    """
+
+    unit: Float64
+    extent: float
+    weld: Weld
+    anchored: NDArray[np.int32]
+    locked: NDArray[np.int32]
 
 
-def _simplified(
-    surface: Surface,
-    target_triangles: int,
-    locked: NDArray[np.bool_] | None,
-    max_error: float | NDArray[np.float32],
-    *,
-    is_shape_only: bool,
-) -> Simplified:
-    triangles = checked_triangles(surface.indices, len(surface.positions))
-    weld, touches = _weld(surface)
-    # By place: a triangle whose corners share a position has no area, and the kernel refuses it.
-    numbers = np.flatnonzero(has_distinct_corners(weld.number[triangles])).astype(np.int32)
-    triangles = np.ascontiguousarray(triangles[numbers])
-    if len(triangles) == 0:
-        return Simplified(triangles, 0.0, numbers)
-    # Costs and tolerances then do not depend on the size of the mesh.
-    points, extent = _unit_points(surface.positions)
-    corners = _at_corners(points, triangles)
-    places = _places(points, corners, triangles, weld.number)
-    anchored = touches if surface.anchored is None else touches | surface.anchored
-    _lock_rims(places, weld.number[anchored])
-    if locked is not None:
-        places[weld.number[locked], 3] = LOCKED
-    errors = np.asarray(max_error, np.float64) / extent
-    # The kernel compares squared errors.
-    places[weld.number, 4] = errors * errors
-    reached = np.zeros(1)
-    if is_shape_only:
-        wedges = _place_wedges(corners, triangles, weld)
-    else:
-        edge = _expected_edge(corners, target_triangles, float(errors.max()))
-        values = _attributes(surface, corners, triangles, edge)
-        wedges = _vertex_wedges(corners, triangles, weld, values)
-    left = wedges.triangles
-    # The kernel takes a target between none and all.
-    target = min(max(target_triangles, 0), len(left))
-    kernel = choose("simplify", collapse_reference)
-    kernel(left, wedges.place, places, wedges.rows, target, reached)
-    kept = np.flatnonzero(left[:, 0] != REMOVED)
-    return Simplified(wedges.vertex[left[kept]], math.sqrt(reached[0]) * extent, numbers[kept])
+class Simplifier:
+    """What all simplifications of one surface share, for callers that try several errors."""
+
+    def __init__(self, surface: Surface, points: _Points, indices: Indices) -> None:
+        self._surface, self._points = surface, points
+        # By place: a triangle whose corners share a position has no area, and the kernel refuses
+        # it.
+        is_good = has_distinct_corners(points.weld.number[indices])
+        self._numbers = np.flatnonzero(is_good).astype(np.int32)
+        self._triangles = np.ascontiguousarray(indices[self._numbers])
+
+    @classmethod
+    def of(cls, surface: Surface, locked: NDArray[np.bool_] | None = None) -> Simplifier:
+        """Prepare a surface; `locked` vertices never move."""
+        triangles = checked_triangles(surface.indices, len(surface.positions))
+        weld, touches = _weld(surface)
+        anchored = touches if surface.anchored is None else touches | surface.anchored
+        fixed = weld.number[:0] if locked is None else weld.number[locked]
+        unit, extent = (
+            _unit_points(surface.positions) if len(triangles) else (np.empty((3, 0)), 1.0)
+        )
+        return cls(surface, _Points(unit, extent, weld, weld.number[anchored], fixed), triangles)
+
+    def with_triangles(self, indices: Indices) -> Simplifier:
+        """Prepare other triangles of the same vertices."""
+        return Simplifier(self._surface, self._points, indices)
+
+    def simplify(
+        self, target_triangles: int, max_error: float | NDArray[np.float32] = math.inf
+    ) -> Simplified:
+        """Simplify and respect attributes; see the function `simplify`."""
+        if not len(self._triangles):
+            return Simplified(self._triangles, 0.0, self._numbers)
+        largest = float(np.max(max_error)) / self._points.extent
+        edge = math.sqrt(self._doubled_area / max(target_triangles, 1))
+        rows = self._wedge_rows(min(edge, NORMAL_ERRORS / NORMAL_EDGES * largest))
+        left, place = self._triangles.copy(), self._points.weld.number
+        kept, error = self._collapse(left, place, rows, target_triangles, max_error)
+        return Simplified(left[kept], error, self._numbers[kept])
+
+    def simplify_shape(
+        self, target_triangles: int, max_error: float | NDArray[np.float32] = math.inf
+    ) -> Simplified:
+        """Simplify the shape alone; see the function `simplify_shape`."""
+        if not len(self._triangles):
+            return Simplified(self._triangles, 0.0, self._numbers)
+        weld = self._points.weld
+        # One wedge for each place, without attributes.
+        left = np.ascontiguousarray(weld.number[self._triangles])
+        place, rows = np.arange(len(weld.first), dtype=np.int32), np.zeros((len(weld.first), SIZE))
+        kept, error = self._collapse(left, place, rows, target_triangles, max_error)
+        return Simplified(weld.first[left[kept]], error, self._numbers[kept])
+
+    def _collapse(
+        self,
+        left: Indices,
+        place: NDArray[np.int32],
+        rows: Float64,
+        target_triangles: int,
+        max_error: float | NDArray[np.float32],
+    ) -> tuple[NDArray[np.intp], float]:
+        """Collapse the triangles `left`; return the rows that remain, and the largest error."""
+        places, reached = self._places.copy(), np.zeros(1)
+        errors = np.asarray(max_error, np.float64) / self._points.extent
+        # The kernel compares squared errors.
+        places[self._points.weld.number, 4] = errors * errors
+        # The kernel takes a target between none and all.
+        target = min(max(target_triangles, 0), len(left))
+        choose("simplify", collapse_reference)(left, place, places, rows, target, reached)
+        return np.flatnonzero(left[:, 0] != REMOVED), math.sqrt(reached[0]) * self._points.extent
+
+    @cached_property
+    def _corners(self) -> Float64:
+        return _at_corners(self._points.unit, self._triangles)
+
+    @cached_property
+    def _doubled_area(self) -> float:
+        return _doubled_area(self._corners)
+
+    @cached_property
+    def _places(self) -> Float64:
+        """A row for each place; the allowed error is added by `_collapse`."""
+        points = self._points
+        places = _places(points.unit, self._corners, self._triangles, points.weld.number)
+        _lock_rims(places, points.anchored)
+        places[points.locked, 3] = LOCKED
+        return places
+
+    @cached_property
+    def _attributes(self) -> list[_Attributes]:
+        """Normals, then UVs scaled to be comparable with positions."""
+        found, surface = [], self._surface
+        if surface.normals is not None:
+            found.append(self._sum_gradients(surface.normals.T.astype(np.float64)))
+        if surface.uvs is not None:
+            flat = np.zeros((3, len(surface.uvs)))
+            flat[:2] = surface.uvs.T
+            uv_area = _doubled_area(_at_corners(flat, self._triangles))
+            # Length on the surface for a length in texture space, by the ratio of their areas.
+            scale = math.sqrt(self._doubled_area / uv_area) if uv_area > 0.0 else 0.0
+            found.append(self._sum_gradients(flat[:2] * (UV_SHIFT * scale)))
+        return found or [self._sum_gradients(np.empty((0, len(surface.positions))))]
+
+    def _sum_gradients(self, values: Float64) -> _Attributes:
+        columns = gradient_quadrics(self._corners, _at_corners(values, self._triangles))
+        sums = np.zeros((values.shape[1], len(columns)))
+        add_columns(columns, self._triangles, sums)
+        return _Attributes(values.T, sums[:, :-SIZE], sums[:, -SIZE:])
+
+    def _wedge_rows(self, edge: float) -> Float64:
+        """Return a row for each wedge: its attributes, their gradients, and their quadric.
+
+        Normals count by the expected edge, so only they are scaled anew for each error.
+        """
+        has_normals = self._surface.normals is not None
+        scales = [NORMAL_EDGES * edge if has_normals else 1.0, 1.0]
+        groups = list(zip(self._attributes, scales, strict=False))
+        quadric = sum(one.quadric * (scale * scale) for one, scale in groups)
+        columns = [one.values * scale for one, scale in groups]
+        columns += [one.slopes * scale for one, scale in groups]
+        rows = np.concatenate([*columns, quadric], axis=1)
+        # The weight is the area, which does not grow with the number of attributes.
+        rows[:, -1] = self._attributes[0].quadric[:, -1]
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Attributes:
+    """Values of each wedge, and the sums of their gradients and quadrics over its triangles."""
+
+    values: Float64
+    slopes: Float64
+    quadric: Float64
 
 
 def _lock_rims(places: Float64, anchored: NDArray[np.int32]) -> None:
@@ -177,19 +275,6 @@ def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
     parts_at = np.bincount(weld.number[first], minlength=len(weld.first))
     apart = Weld(first[order].astype(np.int32), number[inverse.reshape(-1)].astype(np.int32))
     return apart, parts_at[weld.number] > 1
-
-
-def _vertex_wedges(corners: Float64, triangles: Indices, weld: Weld, values: Float64) -> _Wedges:
-    """Return a wedge for each vertex, with its attributes."""
-    vertices = np.arange(len(weld.number), dtype=np.int32)
-    return _Wedges(triangles, weld.number, _wedge_rows(corners, values, triangles), vertices)
-
-
-def _place_wedges(corners: Float64, triangles: Indices, weld: Weld) -> _Wedges:
-    """Return one wedge for each place, without attributes."""
-    welded = np.ascontiguousarray(weld.number[triangles])
-    rows = _wedge_rows(corners, np.empty((0, len(weld.first))), welded)
-    return _Wedges(welded, np.arange(len(weld.first), dtype=np.int32), rows, weld.first)
 
 
 def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
@@ -215,27 +300,6 @@ def _doubled_area(corners: Float64) -> float:
     return math.fsum(np.sqrt(dot(normal, normal)))
 
 
-def _expected_edge(corners: Float64, target_triangles: int, max_error: float) -> float:
-    """Return the edge length of the result if all triangles were equal, limited by the error."""
-    edge = math.sqrt(_doubled_area(corners) / max(target_triangles, 1))
-    return min(edge, NORMAL_ERRORS / NORMAL_EDGES * max_error)
-
-
-def _attributes(surface: Surface, corners: Float64, triangles: Indices, edge: float) -> Float64:
-    """Return normals and UVs as columns, scaled to be comparable with positions."""
-    columns = [np.empty((0, len(surface.positions)))]
-    if surface.normals is not None:
-        columns.append(surface.normals.T.astype(np.float64) * (NORMAL_EDGES * edge))
-    if surface.uvs is not None:
-        flat = np.zeros((3, len(surface.uvs)))
-        flat[:2] = surface.uvs.T
-        uv_area = _doubled_area(_at_corners(flat, triangles))
-        # Length on the surface for a length in texture space, by the ratio of their areas.
-        scale = math.sqrt(_doubled_area(corners) / uv_area) if uv_area > 0.0 else 0.0
-        columns.append(flat[:2] * (UV_SHIFT * scale))
-    return np.concatenate(columns)
-
-
 def _places(
     points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
 ) -> Float64:
@@ -258,9 +322,11 @@ def _places(
 
 def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Tell which edges occur only once, in either direction."""
-    ordered = np.sort(ends, axis=1)
-    _, number, count = np.unique(ordered, axis=0, return_inverse=True, return_counts=True)
-    alone: NDArray[np.bool_] = count[number.reshape(-1)] == 1
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    # One number for an edge in either direction.
+    key = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
+    _, number, count = np.unique(key, return_inverse=True, return_counts=True)
+    alone: NDArray[np.bool_] = count[number] == 1
     return alone
 
 
@@ -286,11 +352,3 @@ def _special_edges(
     # Opposite edges of the same places with different vertices: a seam of UVs or normals.
     is_split = (vertices[one] != vertices[other, ::-1]).any(axis=1)
     return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])
-
-
-def _wedge_rows(corners: Float64, values: Float64, triangles: Indices) -> Float64:
-    """Return a row for each wedge: its attributes, their gradients, and their quadric."""
-    columns = gradient_quadrics(corners, _at_corners(values, triangles))
-    sums = np.zeros((values.shape[1], len(columns)))
-    add_columns(columns, triangles, sums)
-    return np.concatenate([values.T, sums], axis=1)

@@ -13,7 +13,7 @@ from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.data.image import image_source, warn_of_wrong_types
 from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.document.node import scene_nodes
-from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.bake import bake_all
 from encoders.kit.source.gltf.geometry.primitive import Primitive
 from encoders.kit.source.gltf.geometry.scene import PlacedPrimitive, place_primitives
 from encoders.kit.source.gltf.source import open_gltf
@@ -30,10 +30,8 @@ def open_gltf_model(inputs: Inputs, source: str, split: Split, with_materials: b
     gltf = open_gltf(inputs, source, with_materials=with_materials)
     placed = place_primitives(gltf)
     objects, taken = _objects(gltf, placed, split)
-    baked = [
-        bake(gltf, replace(one, matrix=taken[one.node]) if one.node in taken else one)
-        for one in placed
-    ]
+    own = [replace(one, matrix=taken[one.node]) if one.node in taken else one for one in placed]
+    baked = bake_all(gltf, own)
     if gltf.document.animations:
         gltf.warn(grouped("ignored", "animations were ignored"))
     return join_model(gltf, inputs, placed, baked, objects, with_materials=with_materials)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from encoders.kit.mesh.mesh import Attribute, Mesh, Part
 from encoders.kit.source.gltf.data.opened import Gltf
-from encoders.kit.source.gltf.geometry.bake import bake
+from encoders.kit.source.gltf.geometry.bake import bake_all
 from encoders.kit.source.gltf.geometry.primitive import Primitive
 from encoders.kit.source.gltf.geometry.scene import place_primitives
 from encoders.kit.source.gltf.material import decode_materials
@@ -27,7 +27,7 @@ def decode_world(gltf: Gltf) -> Mesh:
     """Return the default scene with every transform baked in."""
     placed = place_primitives(gltf)
     parts = tuple(Part(place.node_name, place.mesh_name, place.node) for place in placed)
-    return join_primitives(gltf, [bake(gltf, place) for place in placed], parts)
+    return join_primitives(gltf, bake_all(gltf, placed), parts)
 
 
 def join_primitives(gltf: Gltf, primitives: Sequence[Primitive], parts: tuple[Part, ...]) -> Mesh:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Corners
+from encoders.kit.source.obj.digits import decode_digits
 from encoders.kit.source.shared.wavefront import CORRECT_LINE, Statement, quote, statement
 
 Integers = npt.NDArray[np.int64]
@@ -33,12 +34,6 @@ BLANK_TO_COMMA = bytes.maketrans(b" ", b",")
 SEPARATOR_TO_COMMA = bytes.maketrans(b" /", b",,")
 # At most 18 digits, so that an index fits 64 bits.
 INDEX = re.compile(rb"[+-]?[0-9]{1,18}")
-# Eight decimal digits in a 64-bit word: neighbours are joined to pairs, fours, then all eight.
-DIGIT_STEPS = (
-    (0x0F0F0F0F0F0F0F0F, 10 * 2**8 + 1, 8),
-    (0x00FF00FF00FF00FF, 100 * 2**16 + 1, 16),
-    (0x0000FFFF0000FFFF, 10000 * 2**32 + 1, 32),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +267,7 @@ def decode_faces_bulk(block: Block) -> Faces:
         raise ValueError("a corner with too many slashes, or a slash outside of corners")
     text = block.words()[1:]
     # Negative indices are rare in large files, and digits alone have the faster decoder.
-    values = _decode_signed(text) if b"-" in text else _decode_digits(text)
+    values = _decode_signed(text) if b"-" in text else decode_digits(text).astype(np.int64)
     indices = _columns(values, slashes)
     if not indices[:, 0].all():
         raise ValueError("blanks without a corner between them, or an index of 0")
@@ -292,30 +287,6 @@ def _columns(values: Integers, slashes: Integers) -> Integers:
         has_column = slashes >= column
         indices[has_column, column] = values[starts[has_column] + column]
     return indices
-
-
-def _decode_digits(text: bytes) -> Integers:
-    """Decode numbers of up to eight digits with one separator between each two, 0 for no digits.
-
-    Every number is the end of the eight bytes before its separator, so all are read as 64-bit
-    words at odd addresses and turned into integers in three steps, without a Python object each.
-    """
-    padded = b" " * 8 + text + b" "
-    # Separators sort below "0" in ASCII. The first eight are the padding.
-    ends = np.flatnonzero(np.frombuffer(padded, np.uint8) < ord("0"))[8:]
-    lengths = np.diff(ends, prepend=7) - 1
-    if lengths.max(initial=0) > 8:
-        raise ValueError("a very long number")
-    words = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[ends - 8]
-    # Blank out what stands before the number; a shift by all 64 bits leaves 0.
-    others = ((8 - lengths) * 8).astype(np.uint64)
-    words = (words >> others) << others
-    for mask, factor, shift in DIGIT_STEPS:
-        words = ((words & np.uint64(mask)) * np.uint64(factor)) >> np.uint64(shift)
-    # No digits also give 0, which stands for no index; a written 0 is a mistake in the file.
-    if ((words == 0) & (lengths > 0)).any():
-        raise ValueError("an index of 0")
-    return words.astype(np.int64)
 
 
 def _decode_signed(text: bytes) -> Integers:

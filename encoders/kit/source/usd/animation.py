@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from pxr import Usd, UsdSkel
 
+from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
-from encoders.kit.source.usd.frame import Frame
+from encoders.kit.source.usd.frame import Frame, fits_single
 from encoders.kit.source.usd.skeleton import Rig, Skeletons
 from encoders.kit.source.usd.stage import Opened
 
@@ -70,6 +71,9 @@ def _keys(opened: Opened, frame: Frame, query: Any, count: int) -> Keys | None:
     # A clip begins at 0, wherever its samples begin.
     seconds = (np.array(times or [0.0]) - (times[0] if times else 0.0)) / rate
     shape = moved.shape[:2]
+    if not all(map(fits_single, (*tables, seconds))):
+        facts = {"file": opened.name, "clip": query.GetPrim().GetPath()}
+        raise EncodeError("a clip has values that are out of range", facts)
     length = np.sqrt((turned * turned).sum(axis=2, keepdims=True))
     turned = turned / np.where(length == 0, 1, length)
     return seconds.astype("<f4"), {

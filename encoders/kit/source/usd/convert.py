@@ -26,7 +26,7 @@ from encoders.kit.source.usd.mesh import Meshes
 from encoders.kit.source.usd.part import Part, number_parts
 from encoders.kit.source.usd.shape import is_shape
 from encoders.kit.source.usd.skeleton import Skeletons
-from encoders.kit.source.usd.stage import Opened, open_stage
+from encoders.kit.source.usd.stage import Opened, open_stage, read_value
 from encoders.kit.source.usd.surface import SUBDIVISION, Levels, Shown, Surfaces
 from encoders.kit.warning import grouped
 
@@ -158,13 +158,16 @@ class Scene:
                 self._find_materials(children)
                 waiting += [(child, below, purpose, names) for child in reversed(children)]
 
+    def _facts(self, prim: Any) -> dict[str, object]:
+        return {"file": self._opened.name, "prim": prim.GetPath()}
+
     def _find_materials(self, children: list[Any]) -> None:
         meshes = [child for child in children if self._kind(child) == MESH]
         if len(meshes) > 1:
             self._materials.find_bound(meshes)
 
     def _value(self, prim: Any, name: str) -> Any:
-        return prim.GetAttribute(name).Get(self._opened.time)
+        return read_value(self._opened, prim.GetAttribute(name))
 
     def _kind(self, prim: Any) -> str:
         """Return what a prim is to us, which its type decides."""
@@ -190,7 +193,7 @@ class Scene:
         if "xformOpOrder" in shown.own:
             xformable = UsdGeom.Xformable(prim)
             local = xformable.GetLocalTransformation(self._opened.time)
-            part.matrix = self._frame.matrix(local)
+            part.matrix = self._frame.matrix(local, self._facts(prim))
             if is_shown and not self._opened.time.IsDefault():
                 self._ignored[ANIMATED] += xformable.TransformMightBeTimeVarying()
         if is_shown:
@@ -216,7 +219,7 @@ class Scene:
         part.skin, query = bound
         if query.HasBlendShapes():
             self._ignored[BLEND_SHAPES] += 1
-        points = UsdGeom.PointBased(prim).GetPointsAttr().Get(self._opened.time) or ()
+        points = read_value(self._opened, UsdGeom.PointBased(prim).GetPointsAttr()) or ()
         weights = None
         if self._with_data and len(points):
             weights = self._skeletons.weights(query, part.skin, len(points))
@@ -227,13 +230,12 @@ class Scene:
         """Give a point instancer a node for each instance, which shares its prototype's meshes."""
         instancer, time = UsdGeom.PointInstancer(prim), self._opened.time
         if prim.GetPath() in self._open_instancers:
-            facts = {"file": self._opened.name, "prim": prim.GetPath()}
-            raise EncodeError("a point instancer contains itself", facts)
+            raise EncodeError("a point instancer contains itself", self._facts(prim))
         self._open_instancers.append(prim.GetPath())
         targets = instancer.GetPrototypesRel().GetForwardedTargets()
         prototypes = [self._prototype(prim.GetStage().GetPrimAtPath(path)) for path in targets]
         self._open_instancers.pop()
-        kinds = np.array(instancer.GetProtoIndicesAttr().Get(time) or (), np.int64)
+        kinds = np.array(read_value(self._opened, instancer.GetProtoIndicesAttr()) or (), np.int64)
         mask = instancer.ComputeMaskAtTime(time)
         placed = instancer.ComputeInstanceTransformsAtTime(
             time, time, UsdGeom.PointInstancer.ExcludeProtoXform, UsdGeom.PointInstancer.IgnoreMask
@@ -243,7 +245,9 @@ class Scene:
             if is_shown and 0 <= kind < len(prototypes):
                 name = f"{prim.GetName()}_{number}"
                 children = list(prototypes[kind].children)
-                part.children.append(Part(name, self._frame.matrix(matrix), children=children))
+                part.children.append(
+                    Part(name, self._frame.matrix(matrix, self._facts(prim)), children=children)
+                )
 
     def _prototype(self, prim: Any) -> Part:
         """Return a part whose children are what a prototype shows."""

@@ -6,6 +6,7 @@ skins and objects have the sizes that a user sees.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +50,17 @@ class Frame:
         # In double precision, so that a centimetre is rounded once.
         return turned if self.scale == 1 else turned.astype(np.float64) * self.scale
 
-    def matrix(self, rows: Any) -> Doubles:
-        """Return a transform of USD, which is written for row vectors, for columns and turned."""
+    def matrix(self, rows: Any, facts: Mapping[str, object]) -> Doubles:
+        """Return a transform of USD, which is written for row vectors, for columns and turned.
+
+        One with numbers that glTF cannot store is refused with the facts.
+        """
         found = np.array(rows, np.float64).T
-        found[:3, :3] = self.turn @ found[:3, :3] @ self.turn.T
-        found[:3, 3] = self.turn @ found[:3, 3] * self.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            found[:3, :3] = self.turn @ found[:3, :3] @ self.turn.T
+            found[:3, 3] = self.turn @ found[:3, 3] * self.scale
+        if not fits_single(found):
+            raise EncodeError("a transform is out of range", dict(facts))
         return found
 
     def rotations(self, quaternions: Doubles) -> Doubles:
@@ -63,6 +70,11 @@ class Frame:
     def scales(self, values: Doubles) -> Doubles:
         """Turn scales (n, 3), which change places and keep their signs."""
         return values @ np.abs(self.turn).T
+
+
+def fits_single(values: npt.NDArray[Any]) -> bool:
+    """Tell whether all values are numbers of single precision."""
+    return bool((np.abs(values) <= np.finfo(np.float32).max).all())
 
 
 def flat_matrix(matrix: Doubles) -> tuple[float, ...] | None:

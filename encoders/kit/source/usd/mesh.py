@@ -31,7 +31,7 @@ from encoders.kit.source.shared.polygon_mesh import (
 from encoders.kit.source.usd.frame import Doubles, Frame
 from encoders.kit.source.usd.material import NO_MATERIAL, Materials
 from encoders.kit.source.usd.primvar import Table, attribute_of, read_table
-from encoders.kit.source.usd.stage import Opened
+from encoders.kit.source.usd.stage import Opened, read_value
 from encoders.kit.source.usd.surface import Shown, Surface, Surfaces
 
 # What glTF's v, from the top, is of USD's: 1 - v.
@@ -106,7 +106,7 @@ class Meshes:
         return found
 
     def _value(self, prim: Any, name: str) -> Any:
-        return prim.GetAttribute(name).Get(self._opened.time)
+        return read_value(self._opened, prim.GetAttribute(name))
 
     def _is_translucent(self, shown: Shown) -> bool:
         if not shown.has("primvars:displayOpacity"):
@@ -143,7 +143,7 @@ class Meshes:
     ) -> Integers:
         found = np.full(len(surface.cage.sizes), material)
         for number, subset in subsets:
-            indices = subset.GetIndicesAttr().Get(self._opened.time)
+            indices = read_value(self._opened, subset.GetIndicesAttr())
             faces = np.array(indices or (), np.int64)
             found[faces[(faces >= 0) & (faces < len(found))]] = number
         by_face: Integers = surface.by_face(found)
@@ -220,10 +220,10 @@ class Meshes:
         return store_primitives(self._glb, geometry, one.materials[face], one.weights)
 
     def _points(self, surface: Surface, bind: Doubles | None) -> npt.NDArray[np.float32]:
-        points = self._frame.points(surface.points)
-        if bind is not None:
-            points = transform(bind, points) + bind[:3, 3]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
+            points = self._frame.points(surface.points)
+            if bind is not None:
+                points = transform(bind, points) + bind[:3, 3]
             return points.astype("<f4")
 
     def _normals(self, shown: Shown, surface: Surface, bind: Doubles | None) -> Attributes:
@@ -312,7 +312,7 @@ class Meshes:
         time, key = self._opened.time, f"primvars:{name}"
         if key in shown.own:
             attribute = shown.prim.GetAttribute(key)
-            value = attribute.Get(time)
+            value = read_value(self._opened, attribute)
             if value is not None:
                 known = f"{key}:indices"
                 indices = self._value(shown.prim, known) if known in shown.own else None
@@ -323,7 +323,9 @@ class Meshes:
         if not found or not found.HasAuthoredValue():
             return None
         indices = found.GetIndices(time) if found.IsIndexed() else None
-        return read_table(found.Get(time), indices, found.GetInterpolation(), width)
+        return read_table(
+            read_value(self._opened, found.GetAttr()), indices, found.GetInterpolation(), width
+        )
 
     def _fitted(
         self, shown: Shown, what: str, key: str, table: Table, surface: Surface

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pxr import UsdShade
 
-from encoders.kit.source.usd.stage import Opened, written_asset
+from encoders.kit.source.usd.stage import Opened, read_value, written_asset
 
 SURFACE, TEXTURE, TRANSFORM = "UsdPreviewSurface", "UsdUVTexture", "UsdTransform2d"
 PRIMVAR_READERS = "UsdPrimvarReader"
@@ -61,7 +61,7 @@ def read_input(opened: Opened, shader: Any, name: str) -> Value:
     for attribute in UsdShade.Utils.GetValueProducingAttributes(found):
         source = UsdShade.Shader(attribute.GetPrim())
         if not source or not UsdShade.Output.IsOutput(attribute):
-            return Value(constant=attribute.Get(opened.time))
+            return Value(constant=read_value(opened, attribute))
         kind = source.GetIdAttr().Get() or ""
         if kind == TEXTURE:
             channel = UsdShade.Output(attribute).GetBaseName()
@@ -119,7 +119,7 @@ def _transform(opened: Opened, shader: Any) -> np.ndarray:
 def _constant(opened: Opened, shader: Any, name: str) -> Any:
     found = shader.GetInput(name)
     sources = UsdShade.Utils.GetValueProducingAttributes(found) if found else []
-    return sources[0].Get(opened.time) if sources else None
+    return read_value(opened, sources[0]) if sources else None
 
 
 def _text(opened: Opened, shader: Any, name: str) -> str:

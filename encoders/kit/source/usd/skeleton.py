@@ -17,9 +17,9 @@ from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.geometry.matrix import decompose, invert, multiply
 from encoders.kit.source.shared.polygon_mesh import Weights
-from encoders.kit.source.usd.frame import Doubles, Frame
+from encoders.kit.source.usd.frame import Doubles, Frame, fits_single
 from encoders.kit.source.usd.part import Part
-from encoders.kit.source.usd.stage import Opened
+from encoders.kit.source.usd.stage import Opened, read_value
 
 # Weights of a vertex that glTF's two sets of joints hold; lighter ones are left out.
 INFLUENCES = 8
@@ -88,7 +88,7 @@ class Skeletons:
         parts = _joint_parts(names, rest)
         prim = skeleton.GetPrim()
         placed = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(self._opened.time)
-        root = Part(prim.GetName(), self._frame.matrix(placed))
+        root = Part(prim.GetName(), self._frame.matrix(placed, self._facts(path)))
         for part, parent in zip(parts, parents, strict=True):
             (root if parent < 0 else parts[parent]).children.append(part)
         animation = query.GetAnimQuery()
@@ -97,11 +97,11 @@ class Skeletons:
 
     def _poses(self, skeleton: Any, path: str, parents: list[int]) -> tuple[Doubles, Doubles]:
         """Return the bind pose by joint, and the rest pose by joint relative to its parent."""
-        count, time = len(parents), self._opened.time
-        bind = self._matrices(skeleton.GetBindTransformsAttr().Get(time), count)
-        rest = self._matrices(skeleton.GetRestTransformsAttr().Get(time), count)
+        count = len(parents)
+        bind = self._matrices(skeleton.GetBindTransformsAttr(), path, count)
+        rest = self._matrices(skeleton.GetRestTransformsAttr(), path, count)
         if bind is None and rest is None:
-            facts = {"file": self._opened.name, "skeleton": path, "joints": count}
+            facts = {**self._facts(path), "joints": count}
             raise EncodeError("a skeleton has neither a bind pose nor a rest pose", facts)
         if bind is None:
             assert rest is not None
@@ -111,19 +111,23 @@ class Skeletons:
         if rest is None:
             above = [bind[parent] if parent >= 0 else np.eye(4) for parent in parents]
             rest = multiply(invert(np.array(above)), bind)
-        if not (np.isfinite(rest).all() and np.isfinite(invert(bind)).all()):
-            facts = {"file": self._opened.name, "skeleton": path}
-            raise EncodeError("a joint's transform has no inverse", facts)
+        if not (fits_single(rest) and fits_single(invert(bind))):
+            raise EncodeError("a joint's transform has no inverse", self._facts(path))
         return bind, rest
 
-    def _matrices(self, values: Any, count: int) -> Doubles | None:
+    def _facts(self, path: str) -> dict[str, object]:
+        return {"file": self._opened.name, "skeleton": path}
+
+    def _matrices(self, attribute: Any, path: str, count: int) -> Doubles | None:
+        values = read_value(self._opened, attribute)
         if values is None or len(values) != count:
             return None
-        return np.array([self._frame.matrix(one) for one in values])
+        return np.array([self._frame.matrix(one, self._facts(path)) for one in values])
 
     def bind_matrix(self, query: Any) -> Doubles | None:
         """Return what moves a mesh to where it was bound, None where nothing does."""
-        found = self._frame.matrix(query.GetGeomBindTransform(self._opened.time))
+        facts = {"file": self._opened.name, "prim": query.GetPrim().GetPath()}
+        found = self._frame.matrix(query.GetGeomBindTransform(self._opened.time), facts)
         return None if np.array_equal(found, np.eye(4)) else found
 
     def weights(self, query: Any, skin: int, count: int) -> Weights | None:

@@ -59,6 +59,15 @@ def open_stage(files: Mapping[str, bytes], name: str) -> Opened:
     return opened
 
 
+def read_value(opened: Opened, attribute: Any) -> Any:
+    """Return the value of an attribute at the time that is shown; refuse one of unknown type."""
+    value = attribute.Get(opened.time)
+    if isinstance(value, Sdf.UnregisteredValue):
+        facts = {"file": opened.name, "attribute": attribute.GetPath()}
+        raise EncodeError("an attribute has a type that is not known", facts)
+    return value
+
+
 def _time(stage: Any) -> Any:
     """Return the time at which a stage is shown: its start, else the first of all values."""
     if not any(layer.ListAllTimeSamples() for layer in stage.GetUsedLayers()):

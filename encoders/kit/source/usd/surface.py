@@ -18,7 +18,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.shared.polygon_mesh import Integers
 from encoders.kit.source.usd.primvar import Topology
 from encoders.kit.source.usd.shape import Shape, build_shape
-from encoders.kit.source.usd.stage import Opened
+from encoders.kit.source.usd.stage import Opened, read_value
 from encoders.kit.source.usd.subdivision import Refinement, count_triangles, refine_cage
 
 NOTHING = np.zeros(0, np.int64)
@@ -128,7 +128,7 @@ class Surfaces:
         return Surface(found[0], topology, *found[1:])
 
     def _value(self, prim: Any, name: str) -> Any:
-        return prim.GetAttribute(name).Get(self._opened.time)
+        return read_value(self._opened, prim.GetAttribute(name))
 
     def _own(self, shown: Shown, name: str) -> Any:
         return self._value(shown.prim, name) if name in shown.own else None

@@ -53,6 +53,7 @@ function openEntry(name) {
   fillDetail(
     entry.path ?? entry.name,
     entry.picture && make("div", { class: "side" }, figure(entry.picture, `source, ${formatBytes(entry.bytes)}`)),
+    entry.problem && make("p", { class: "problem" }, `No picture: ${entry.problem}`),
     entry.glb && modelView(entry.glb),
     entry.sound && soundPlayer(entry.sound),
     heading(`What becomes of it (${entry.nodes.length})`, tiles),
@@ -102,7 +103,11 @@ function pictures(entry, node) {
   const found = [];
   if (entry?.picture) found.push(figure(entry.picture, `source: ${entry.path}, ${formatBytes(entry.bytes)}`));
   if (node.picture) found.push(figure(node.picture, `${node.stem}: ${formatBytes(node.bytes ?? 0)}`));
-  return found.length ? make("div", { class: "side" }, ...found) : null;
+  const problems = [entry?.path && entry.problem, node.problem].filter(Boolean);
+  return [
+    found.length ? make("div", { class: "side" }, ...found) : null,
+    ...problems.map((one) => make("p", { class: "problem" }, `No picture: ${one}`)),
+  ];
 }
 
 function factTable(node, more) {

@@ -19,13 +19,17 @@ const byId = (id) => document.getElementById(id);
 function image(key, text) {
   const found = make("img", { alt: text, loading: "lazy", decoding: "async" });
   found.addEventListener("load", () => found.classList.toggle("small", Math.max(found.naturalWidth, found.naturalHeight) <= 48));
-  page.store.thumbnail(key).then((address) => { found.src = address; });
+  page.store.thumbnail(key).then((address) => {
+    if (address) found.src = address;
+    else found.replaceWith("too many pictures for one page");
+  });
   return found;
 }
 
-function frame(key, text, instead) {
-  return key
-    ? make("span", { class: "frame" }, image(key, text))
+function frame(key, text, instead, problem) {
+  if (key) return make("span", { class: "frame" }, image(key, text));
+  return problem
+    ? make("span", { class: "frame empty problem", title: problem }, `no picture: ${problem}`)
     : make("span", { class: "frame empty", "aria-hidden": "true" }, instead);
 }
 
@@ -48,7 +52,7 @@ function nodeTile(number, isOne = false) {
   const kind = node.task.slice(node.stem.length + 1).split("/").pop();
   return make(
     "button", { type: "button", class: "tile", title: node.task, onclick: () => openNode(number) },
-    frame(node.picture, node.task, kind),
+    frame(node.picture, node.task, kind, node.problem),
     make("b", {}, breakable(node.stem)),
     isOne ? null : make("span", {}, breakable(kind)),
     make("span", {}, files),
@@ -62,7 +66,7 @@ function entryElement(entry, numbers) {
   const name = entry.name.split("/").pop();
   const source = entry.path && make(
     "button", { type: "button", class: "tile source", title: entry.path, onclick: () => openEntry(entry.name) },
-    frame(entry.picture, entry.path, name.split(".").pop()),
+    frame(entry.picture, entry.path, name.split(".").pop(), entry.problem),
     make("b", {}, "source"), make("span", {}, formatBytes(entry.bytes)),
   );
   // Files first, because that is what is shipped; then steps between.

@@ -13,10 +13,10 @@ function fileStore() {
   return {
     isLive: false,
     index: async () => JSON.parse(text("index")),
-    // A page with very many pictures may lack some: an empty one keeps the place.
+    // A page with very many pictures may lack some: null says so in their place.
     thumbnail: async (key) => {
       const found = (await thumbnails())[key];
-      return found ? `data:image/webp;base64,${found}` : "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
+      return found ? `data:image/webp;base64,${found}` : null;
     },
     detail: async (number) => (await details())[number],
     media: async (kind, key) => {

@@ -1,0 +1,61 @@
+"""When a build that was begun in one process calls in workers."""
+
+from pipeline.build import executor
+from pipeline.build.executor import InProcess
+
+
+class Clock:
+    """A clock that jobs move."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def take(self, seconds):
+        self.now += seconds
+
+
+class FakePool:
+    """Workers that never get ready."""
+
+    is_warm = False
+
+    def warm_up(self, job_seconds):
+        self.job_seconds = job_seconds
+
+
+def workers_started(monkeypatch, seconds, count):
+    """Do the first of `count` jobs, which take so many seconds, and tell whether workers start."""
+    clock, pools = Clock(), []
+    monkeypatch.setattr(executor, "monotonic", lambda: clock.now)
+
+    def make_pool():
+        pools.append(FakePool())
+        return pools[-1]
+
+    done = []
+    here = InProcess(make_pool, lambda: count - len(done))
+    for job in seconds:
+        here.submit(job, clock.take, job)
+        here.next_answer()
+        done.append(job)
+    return bool(pools)
+
+
+def test_the_imports_of_a_first_job_start_no_workers_for_a_few_quick_ones(monkeypatch):
+    assert not workers_started(monkeypatch, [0.4, 0.01, 0.01], 8)
+
+
+def test_a_first_job_that_is_long_by_itself_starts_workers_at_once(monkeypatch):
+    assert workers_started(monkeypatch, [2.0], 8)
+
+
+def test_jobs_that_stay_long_after_the_imports_start_workers(monkeypatch):
+    assert workers_started(monkeypatch, [0.4, 0.2], 8)
+
+
+def test_many_quick_jobs_start_workers(monkeypatch):
+    assert workers_started(monkeypatch, [0.4, *[0.01] * 5], 500)
+
+
+def test_one_long_job_among_few_quick_ones_starts_no_workers(monkeypatch):
+    assert not workers_started(monkeypatch, [0.01, 0.01, 0.45, 0.01], 8)
