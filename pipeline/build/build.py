@@ -26,6 +26,7 @@ from pipeline.build.event import (
     NodeEvent,
 )
 from pipeline.build.job import Input, Job, Result, RunConfig
+from pipeline.build.missing_file import with_other_case
 from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
@@ -234,7 +235,7 @@ class Build:
     def record(self, task: str, result: Result) -> NodeEvent:
         """Save what became of a node, and add it to the log."""
         if result.error is not None:
-            result = result._replace(error=self._with_manifest_line(task, result.error))
+            result = result._replace(error=self._with_place(task, result.error))
         event = NodeEvent(
             task,
             result.outcome,
@@ -270,11 +271,12 @@ class Build:
             self._keep_failure(task, result.error)
         return event
 
-    def _with_manifest_line(self, task: str, error: EncodeError) -> EncodeError:
-        """Say of a file that is missing where the manifest names it."""
+    def _with_place(self, task: str, error: EncodeError) -> EncodeError:
+        """Say of a file that is missing where the manifest names it, and which may be meant."""
         planned, manifests = self.nodes.planned(task), self.project.manifests
         one = planned.node.inputs.get(error.facts.get("file", "")) if planned else None
         path = one.path if isinstance(one, Source) else error.facts.get("file", "")
+        error = with_other_case(error, path, self.project.root)
         if NAMED_IN in error.facts or os.path.exists(f"{self.project.root}/{path}"):
             return error
         line = manifests.line_of(stem_of(task), path)

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from pipeline.build.build import Build
     from pipeline.build.shard import Shard
     from pipeline.change.task_item import TaskItem
-    from pipeline.doit_plugin.source_task import Results
+    from pipeline.doit_plugin.source_task import Results, SourceTasks
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
 # The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
 RARE_COLLECTION = (20_000, 50, 100)
+# Commands that show tasks to people, and run none.
+SHOWING = ("list", "info")
 
 
 class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
@@ -93,6 +95,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
 
     def _load_nodes(self, cmd: Any, pos_args: Sequence[str], own: Sequence[Task]) -> list[Task]:
         if not cmd.execute_tasks:
+            if cmd.name in SHOWING:
+                self._tell_missing_sources(own)
             return self._all_tasks()
         if cmd.name == "run" and self._find_target_command(pos_args, own):
             return []
@@ -112,18 +116,29 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         """Run own tasks that make sources of the manifests that this run is about."""
         if not any(task.targets for task in own) or self.source_results:
             return
-        from pipeline.doit_plugin.source_task import SourceTasks
-
         session = self.session
         assert session is not None
-        documents = [session.project.manifests.values(stem) for stem in session.choose(names)]
-        sources = SourceTasks(own, documents, session.project)
+        sources = self._source_tasks(names, own)
         if names and sources.are_independent(names):
             return  # a run for own tasks that need nothing that is built
         self._made_by = sources.made_by
         if sources.made_by:
             self.source_results = sources.run(cmd.dep_manager, self.always)
             session.project.look_again()
+
+    def _source_tasks(self, names: Sequence[str], own: Sequence[Task]) -> SourceTasks:
+        from pipeline.doit_plugin.source_task import SourceTasks
+
+        session = self.session
+        assert session is not None
+        documents = [session.project.manifests.values(stem) for stem in session.choose(names)]
+        return SourceTasks(own, documents, session.project)
+
+    def _tell_missing_sources(self, own: Sequence[Task]) -> None:
+        """Say which sources are missing because the own tasks that make them have not run."""
+        if any(task.targets for task in own):
+            for line in self._source_tasks((), own).missing():
+                print(line, file=sys.stderr)
 
     def _find_target_command(self, pos_args: Sequence[str], own: Sequence[Task]) -> bool:
         """Note the command of a target that the first word names, if nothing else has that name.
