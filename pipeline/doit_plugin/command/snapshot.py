@@ -20,9 +20,11 @@ from pipeline.cache.shared.snapshot import (
     get_named,
     unpack_snapshot,
 )
-from pipeline.doit_plugin.command_line import PlainCommand, find_root
+from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.inquiry import Inquiry
+from pipeline.project_root import find_root_above
 from pipeline.report.message import describe_failure
 from pipeline.session import Session
 from pipeline.setting import SettingError
@@ -57,7 +59,7 @@ class SnapshotCommand(PlainCommand):
         word, *rest = pos_args or [""]
         if word not in (PUBLISH, FETCH) or (word == PUBLISH and rest):
             raise InvalidCommand(f"snapshot: {self.doc_usage}")
-        root = find_root(os.getcwd())
+        root = find_root_above(os.getcwd())
         if root and os.path.realpath(root) != os.path.realpath(os.getcwd()):
             raise InvalidCommand(f"snapshot: change to {root} and run it there")
         session = open_session()
@@ -98,7 +100,8 @@ def publish(session: Session, shared: SharedCache, name: str) -> None:
     if not shared.takes_uploads:
         raise InvalidCommand("snapshot publish: set CARTWRIGHT_REMOTE_WRITE=1")
     commit = find_commit(session.project.root)
-    with session.looking_at([], survey_in_parallel(session.project.root)) as (build, tasks):
+    in_parallel = survey_in_parallel(session.project.root)
+    with Inquiry(session).looking_at([], in_parallel) as (build, tasks):
         if build.dirty:
             raise InvalidCommand(
                 f"snapshot publish: {len(build.dirty):,} nodes are not up to date; run doit first"
