@@ -11,32 +11,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
 
 PACKAGES = ("pipeline", "encoders")
 _here = os.path.dirname(os.path.abspath(__file__))
 
 
-class StandardLibraryFinder:
-    """Finds modules of the standard library, but never in the game's folder."""
-
-    def __init__(self, game: str) -> None:
-        self.game = game
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Find a module where the game's folder is not on the path; None leaves it to others."""
-        if path is not None or name not in sys.stdlib_module_names:
-            return None
-        folders = [one for one in sys.path if os.path.abspath(one) != self.game]
-        return PathFinder.find_spec(name, folders, target)
-
-
-def protect_standard_library() -> None:
-    """Keep the game's modules from hiding those of Python, or end with one sentence."""
+def refuse_hidden_modules() -> None:
+    """End with one sentence if a module of the game hides one of Python."""
     game = os.getcwd()
     hidden = [
         name
@@ -50,7 +31,6 @@ def protect_standard_library() -> None:
             "rename it, or run `doit` instead of `python -m doit`\n"
         )
         raise SystemExit(3)
-    sys.meta_path.insert(0, StandardLibraryFinder(game))
 
 
 def import_own_packages() -> None:
@@ -70,9 +50,13 @@ def import_own_packages() -> None:
         sys.path.remove(_here)
 
 
-protect_standard_library()
+refuse_hidden_modules()
 import_own_packages()
 
-from pipeline.doit_plugin.loader import Loader  # noqa: E402 - only now it is surely ours
+from pipeline.process.standard_library import StandardLibraryFinder  # noqa: E402 - surely ours now
+
+sys.meta_path.insert(0, StandardLibraryFinder(os.getcwd()))
+
+from pipeline.doit_plugin.loader import Loader  # noqa: E402 - and Python's modules surely Python's
 
 __all__ = ["Loader"]

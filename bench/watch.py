@@ -59,7 +59,7 @@ class Watched:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            ended = line.rstrip().endswith(" s)") or "not built: " in line
+            ended = " s), in all " in line or "  not built: " in line
             self.builds += ended or line.startswith("Watching")
 
     def wait_for(self, count: int) -> None:

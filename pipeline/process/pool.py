@@ -21,6 +21,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from pipeline.process import capacity
+from pipeline.process.standard_library import imports_of_own
 from pipeline.process.worker import PACKAGE_FOLDER, answer, run_worker
 
 # A second batch waits in the pipe, so that a worker has no gap while the driver is busy.
@@ -58,19 +59,6 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-@contextmanager
-def _own_packages_first() -> Iterator[None]:
-    """Let processes started in the block import this `pipeline`, whatever the game has.
-
-    The game's folder is first on the path of doit, which a new process gets as it is.
-    """
-    sys.path.insert(0, os.path.dirname(PACKAGE_FOLDER))
-    try:
-        yield
-    finally:
-        del sys.path[0]
-
-
 @dataclass(slots=True, eq=False)
 class Call:
     """A call to make; after a worker died with it and others, it is suspect and made alone.
@@ -98,7 +86,8 @@ class Worker:
         self.process: BaseProcess = context.Process(
             target=run_worker, args=(theirs, root, list(sys.path), PACKAGE_FOLDER), daemon=True
         )
-        with _without_ctrl_c(), _without_main(), _own_packages_first():
+        # The game may have modules that are called like ours, or like those of Python.
+        with _without_ctrl_c(), _without_main(), imports_of_own(os.path.dirname(PACKAGE_FOLDER)):
             self.process.start()
         # While this end is open here, the pipe of a dead worker would not report its end.
         theirs.close()

@@ -22,6 +22,7 @@ from pipeline.content.code import add_project_encoders
 from pipeline.content.kernel import kernel_warning
 from pipeline.content.target_error import describe_error
 from pipeline.process.isolate import install_runner
+from pipeline.process.standard_library import restore_imports
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
@@ -91,7 +92,7 @@ def run_worker(connection: Connection, root: str, path: list[str], package: str)
 
     `path` is the driver's path for imports, `package` the folder of its `pipeline`.
     """
-    sys.path[:] = path
+    restore_imports(path, root)
     if package != PACKAGE_FOLDER:
         sys.exit(f"a worker process imported {PACKAGE_FOLDER} instead of {package}")
     # Ctrl-C goes to the whole group; only the driver decides what it means.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,14 @@ def test_a_file_called_like_a_module_that_python_imports_later_is_not_imported(g
     game.write("assets/a.txt", "hello")
     ran = run(game, "-m", "doit")
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("name", ["random.py", "json.py"])
+def test_workers_import_no_file_of_the_game_in_place_of_a_module_of_python(game, name):
+    """A new process has the game's folder first on its path, even where `doit` has not."""
+    game.write(name, "raise SystemExit('of the game')\n")
+    for letter in "ab":
+        game.write(f"assets/{letter}.txt", "hello")
+    ran = run(game, str(Path(sys.executable).with_name("doit")), "-n", "2")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert game.read("build/toy/b.out") == b"HELLO"
