@@ -1,8 +1,11 @@
-"""Measure BC1 and BC7 beside their peers, on pictures of scikit-image and of the sample game.
+"""Measure BC1 and BC7 beside their peers: generated pictures, scikit-image's, the sample game's.
 
 `rows()` gives the rows for `bench/quality.py`; run by itself, this prints them. Quality is the
-signal to noise in dB: of colours where the picture is opaque, else of all channels. Peers are
-packages of the registry (quicktex for BC1, ispc-texcomp for BC7); absent ones are left out.
+signal to noise in dB: of colours where the picture is opaque, else of all channels. Pictures are
+128 texels a side, so that this takes less than a minute; times are for as many texels as
+256 x 256 has. Peers are packages of the registry (quicktex for BC1, its level 18 in place of
+texpresso's cluster fit, which is no package; ispc-texcomp and etcpak for BC7); absent ones are
+left out.
 """
 
 from __future__ import annotations
@@ -23,15 +26,28 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.kit_bc1 import decibels, quicktex_bc1  # noqa: E402
+from bench.kit_bc1 import decibels, noise, quicktex_bc1  # noqa: E402
 from encoders.emberware.codec.bc7 import decode_bc7  # noqa: E402
 from encoders.kit.image import bc1, bc7  # noqa: E402
 
 Bytes = NDArray[np.uint8]
 Encode = Callable[[Bytes], bytes]
 
-SIDE = 256
+SIDE = 128
+TIMED_TEXELS = 256 * 256
+RUNS = 3
 PHOTOS = ("astronaut", "chelsea", "coffee", "rocket", "immunohistochemistry", "retina", "brick")
+# Never used to choose a constant of the encoders: cut from elsewhere, the corner at these texels.
+UNSEEN = {
+    "camera": (100, 100),
+    "colorwheel": (0, 0),
+    "cell": (200, 100),
+    "grass": (0, 0),
+    "gravel": (0, 200),
+    "hubble_deep_field": (300, 300),
+    "page": (0, 0),
+    "moon": (200, 200),
+}
 TEXTURES = ("building", "nature", "prop", "ground_ne", "flora", "hero")
 
 
@@ -45,24 +61,51 @@ class Row(NamedTuple):
     milliseconds: float
 
 
-def photo(name: str) -> Bytes:
-    """Cut the middle out of a picture of scikit-image."""
+def photo(name: str, corner: tuple[int, int] | None = None) -> Bytes:
+    """Cut a piece out of a picture of scikit-image, of its middle unless a corner is given."""
     image = np.asarray(getattr(import_module("skimage.data"), name)())
-    top, left = ((side - SIDE) // 2 for side in image.shape[:2])
+    top, left = corner or ((side - SIDE) // 2 for side in image.shape[:2])
     cut = Image.fromarray(image[top : top + SIDE, left : left + SIDE])
     return np.array(cut.convert("RGBA"))
 
 
+def generated() -> dict[str, Bytes]:
+    """Make a gradient, soft noise, bricks, and flat shapes with sharp edges."""
+    random = np.random.default_rng(7)
+    y, x = np.mgrid[0:SIDE, 0:SIDE] / SIDE
+    grid = random.integers(0, 256, (SIDE // 8, SIDE // 8, 3), np.uint8)
+    soft = Image.fromarray(grid).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
+    mortar = ((y * 4 % 1 < 0.15) | ((x * 2 + (np.floor(y * 4) % 2) / 2) % 1 < 0.08)) * 1.0
+    cloud = noise(SIDE, random, 1.2, 1) * (18, 14, 10) + 3 * random.standard_normal((SIDE, SIDE, 3))
+    shapes = np.full((SIDE, SIDE, 3), 200.0)
+    for _ in range(20):
+        (left, top), radius = random.random(2), 0.02 + 0.12 * random.random()
+        shapes[np.hypot(x - left, y - top) < radius] = random.integers(0, 256, 3)
+    colors = {
+        "gradient": np.stack([255 * x, 255 * y, 255 * (1 - x)], -1),
+        "soft noise": np.asarray(soft, float),
+        "bricks": (150, 70, 50) + mortar[..., None] * (-30, 50, 60) + cloud,
+        "shapes": shapes,
+    }
+    alpha = np.full((SIDE, SIDE), 255)
+    return {
+        name: np.dstack([np.clip(np.rint(color), 0, 255), alpha]).astype(np.uint8)
+        for name, color in colors.items()
+    }
+
+
 def texture(name: str) -> Bytes:
-    """Read a texture of the sample game, at most 256 texels a side."""
+    """Read a texture of the sample game, at most 128 texels a side."""
     image = Image.open(ROOT / f"assets/textures/{name}.png").convert("RGBA")
     return np.array(image)[:SIDE, :SIDE]
 
 
 def pictures() -> Iterator[tuple[str, Bytes]]:
     """Give all pictures that are there."""
+    yield from generated().items()
     if find_spec("skimage"):
         yield from ((name, photo(name)) for name in PHOTOS)
+        yield from ((f"{name} *", photo(name, corner)) for name, corner in UNSEEN.items())
     yield from ((name, texture(name)) for name in TEXTURES)
 
 
@@ -74,6 +117,19 @@ def intel_bc7(picture: Bytes) -> bytes:
     surface = library.RGBASurface(picture.tobytes(), width, height)
     settings = library.BC7EncSettings.from_profile(profile)
     return bytes(library.compress_blocks_bc7(surface, settings))
+
+
+def etcpak_bc7(picture: Bytes) -> bytes:
+    """Encode with its most thorough setting, all channels alike."""
+    library = import_module("etcpak")
+    params = library.BC7CompressBlockParams()
+    params.init_linear_weights()
+    params.m_perceptual, params.m_uber_level = False, 4
+    if (picture[..., 3] == 255).all():
+        # The lowest bit of the ends, shared with alpha, has to be 1 for an alpha of 255.
+        params.m_pbit1_weight = 0.0
+    height, width = picture.shape[:2]
+    return bytes(library.compress_bc7(picture.tobytes(), width, height, params))
 
 
 def bc1_encoders() -> dict[str, Encode]:
@@ -89,18 +145,20 @@ def bc1_encoders() -> dict[str, Encode]:
 
 
 def bc7_encoders() -> dict[str, Encode]:
-    """List ours and the peer for BC7."""
+    """List ours and the peers for BC7."""
     encoders: dict[str, Encode] = {"ours": bc7.encode_bc7}
     if find_spec("ispc_texcomp"):
         encoders["Intel fast"] = intel_bc7
+    if find_spec("etcpak"):
+        encoders["etcpak"] = etcpak_bc7
     return encoders
 
 
 def measure(form: str, name: str, picture: Bytes, encoder: str, encode: Encode) -> Row:
-    """Encode three times, take the least CPU time, and decode."""
+    """Encode a few times, take the least CPU time, and decode."""
     height, width = picture.shape[:2]
     least = float("inf")
-    for _ in range(3):
+    for _ in range(RUNS):
         start = time.process_time()
         data = encode(picture)
         least = min(least, time.process_time() - start)
@@ -110,7 +168,7 @@ def measure(form: str, name: str, picture: Bytes, encoder: str, encode: Encode) 
         shown = decode_bc7(data, width, height, name)
     channels = 3 if (picture[..., 3] == 255).all() else 4
     quality = decibels(picture[..., :channels], shown[..., :channels])
-    return Row(form, name, encoder, quality, least * 1e3)
+    return Row(form, name, encoder, quality, least * 1e3 * TIMED_TEXELS / (height * width))
 
 
 def rows() -> Iterator[Row]:
@@ -124,6 +182,7 @@ def rows() -> Iterator[Row]:
 
 
 def main() -> None:
+    print("times for 65,536 texels; * never used to choose a constant")
     for row in rows():
         print(
             f"{row.form} {row.picture:<22}{row.encoder:<14}{row.decibels:7.2f} dB"

@@ -77,6 +77,7 @@ class Code:
         self._closures: dict[tuple[str, Suffixes], Closure] = {}
         self._texts: dict[tuple[str, Suffixes], dict[str, str]] = {}
         self._opens_formats: dict[str, bool] = {}  # whether an encoder loads readers by name
+        self._suffixes: dict[frozenset[str], Suffixes] = {}  # by the endings of a node's inputs
         self._needs: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._search = ModuleSearch()
         self.paths: dict[str, str] = {}
@@ -128,12 +129,12 @@ class Code:
             self._opens_formats[encoder] = REGISTRY in self._closure(encoder, ()).asked
         if not self._opens_formats[encoder]:
             return ()
-        from encoders.kit.plan import Source
-        from encoders.kit.source.registry import SUFFIXES, suffix_of
-
-        paths = [one.path for one in node.inputs.values() if isinstance(one, Source)]
-        found = {suffix_of(name) for name in (*node.inputs, *paths)}
-        return tuple(sorted(found & SUFFIXES.keys()))
+        paths = [one.path for one in node.inputs.values() if hasattr(one, "path")]
+        # Asked several times a node: the endings of names are few, and looked up once.
+        endings = frozenset(name.rpartition(".")[2] for name in (*node.inputs, *paths))
+        if endings not in self._suffixes:
+            self._suffixes[endings] = _known_suffixes(endings)
+        return self._suffixes[endings]
 
     def _closure(self, encoder: str, suffixes: Suffixes) -> Closure:
         start = encoder.partition(":")[0]
@@ -201,6 +202,13 @@ class Code:
             return None
         self.paths[name] = path
         return self._digest(path, name)
+
+
+def _known_suffixes(endings: frozenset[str]) -> Suffixes:
+    """Return those of the endings that are suffixes of source formats."""
+    from encoders.kit.source.registry import SUFFIXES
+
+    return tuple(sorted({f".{ending.lower()}" for ending in endings} & SUFFIXES.keys()))
 
 
 def add_project_encoders(root: str) -> None:

@@ -81,6 +81,16 @@ def test_quality_stays_above_its_floor(name, floor):
 
 
 @pytest.mark.usefixtures("route")
+def test_blocks_of_neighbouring_greys_come_back_exactly():
+    # Mode 6 has odd levels only where alpha is 255: its ends have to enclose even values.
+    steps = np.arange(16).reshape(4, 4) % 6
+    values = np.arange(2, 250, 4)[:, None, None] + steps
+    grey = np.hstack(list(values)).astype(np.uint8)
+    picture = np.dstack([grey, grey, grey, np.full_like(grey, 255)])
+    assert np.array_equal(decoded(bc7.encode_bc7(picture), picture), picture)
+
+
+@pytest.mark.usefixtures("route")
 def test_odd_sizes_repeat_their_edge_texels():
     picture = photo(32)[:5, :6]
     padded = np.pad(picture, ((0, 3), (0, 2), (0, 0)), mode="edge")
@@ -90,7 +100,7 @@ def test_odd_sizes_repeat_their_edge_texels():
 @pytest.mark.usefixtures("route")
 def test_blocks_are_the_same_on_every_machine():
     data = bc7.encode_bc7(formula())
-    assert hashlib.sha256(data).hexdigest()[:16] == "95832be9a9cdf593"
+    assert hashlib.sha256(data).hexdigest()[:16] == "201038681654a352"
 
 
 @needs_native

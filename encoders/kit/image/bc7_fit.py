@@ -20,6 +20,11 @@ Ints = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 ROUNDS = 2
+# A palette is not refitted where even this part of its error is too much.
+REFIT_HOPE = np.float32(0.5)
+# Ends that lie in the middle between two levels are rounded away from each other, so that the
+# outermost texels stay between them.
+ROUND_LOWER, ROUND_UPPER = np.float32(0.48), np.float32(0.5)
 # Weights are 64ths of the second endpoint, by the bits of an index.
 WHOLE = 64
 WEIGHTS = {
@@ -59,14 +64,18 @@ class Fit(NamedTuple):
     error: Floats
 
 
-def fit_palette(color: Floats, member: Truths, palette: Palette) -> Fit:
-    """Fit a palette to the members among texels (blocks, 16, C); other texels have index 0."""
+def fit_palette(color: Floats, member: Truths, palette: Palette, limit: Floats) -> Fit:
+    """Fit a palette to the members among texels (blocks, 16, C); other texels have index 0.
+
+    An error of `limit` or more is of no use, so palettes that are far from it are not refitted.
+    """
     live = member.astype(np.float32)
     fit = best = choose_indices(color, live, palette, round_line(first_line(color, live), palette))
+    has_hope = best.error * REFIT_HOPE < limit
     for _ in range(ROUNDS):
         ends = refit(color, live, palette, fit)
         fit = choose_indices(color, live, palette, round_line(ends, palette))
-        better = fit.error < best.error
+        better = (fit.error < best.error) & has_hope
         best = Fit(
             np.where(better[:, None, None], fit.level, best.level),
             np.where(better[:, None], fit.indices, best.indices),
@@ -98,9 +107,10 @@ def round_line(ends: Floats, palette: Palette) -> Ints:
     scale = np.float32((1 << palette.level_bits) - 1) / np.float32(255)
     if palette.low_bit is LowBit.NONE:
         return (ends * scale + np.float32(0.5)).astype(np.int64)
+    half = np.where(ends < ends[:, ::-1], ROUND_LOWER, ROUND_UPPER)
     levels, errors = [], []
     for low in (0, 1):
-        high = ((ends * scale - np.float32(low)) * np.float32(0.5) + np.float32(0.5)).astype(int)
+        high = ((ends * scale - np.float32(low)) * np.float32(0.5) + half).astype(int)
         level = 2 * np.minimum(high, (1 << palette.bits) - 1) + low
         off = expand(level, palette.level_bits).astype(np.float32) - ends
         levels.append(level)

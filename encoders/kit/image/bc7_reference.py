@@ -164,7 +164,8 @@ def try_partition(best: Best, rows: Ints, mode: JointMode, partition: Ints) -> N
         subset_of = SUBSETS[mode.subsets][partition].astype(np.int64)
     fits, error = [], np.zeros(len(rows), np.float32)
     for subset in range(mode.subsets):
-        fit = fit_palette(color, subset_of == subset, mode.palette)
+        limit = best.error[rows] - error
+        fit = fit_palette(color, subset_of == subset, mode.palette, limit)
         error = error + fit.error
         anchor = ANCHOR[mode.subsets][partition, subset]
         fits.append(turn_line(fit, anchor, mode.palette.index_bits))
@@ -227,8 +228,9 @@ def try_split(best: Best, rows: Ints, mode: SplitMode, rotation: int) -> None:
     color, alone = best.color[rows].copy(), best.color[rows][..., apart, None]
     color[..., apart] = color[..., ALPHA]
     every, first = np.ones(color.shape[:2], bool), np.zeros(len(rows), np.int64)
-    one = fit_palette(color[..., :3], every, mode.color)
-    other = fit_palette(alone, every, mode.alone)
+    limit = best.error[rows]
+    one = fit_palette(color[..., :3], every, mode.color, limit)
+    other = fit_palette(alone, every, mode.alone, limit - one.error)
     error = one.error + other.error
     one = turn_line(one, first, mode.color.index_bits)
     other = turn_line(other, first, mode.alone.index_bits)

@@ -147,7 +147,8 @@ static void try_partition(const bc7_points *all, const joint_mode *mode, int par
     /* Once the error is as large as the best one, the rest does not matter. */
     for (int s = 0; s < mode->subsets && error < best->error; s++) {
         points[s] = take_subset(all, mode->channels, subsets, (uint32_t)s);
-        fits[s] = bc7_fit_palette(&points[s], &mode->palette, mode->channels);
+        fits[s] = bc7_fit_palette(&points[s], &mode->palette, mode->channels,
+                                  best->error - error);
         error += fits[s].error;
     }
     if (error < best->error) {
@@ -210,10 +211,10 @@ static void try_split(const bc7_points *all, const split_mode *mode, int rotatio
     int apart = rotation == 0 ? ALPHA : rotation - 1;
     memcpy(alone.color[0], all->color[apart], sizeof alone.color[0]);
     memcpy(color.color[apart], all->color[ALPHA], sizeof color.color[0]);
-    bc7_fit one = bc7_fit_palette(&color, &mode->color, 3);
+    bc7_fit one = bc7_fit_palette(&color, &mode->color, 3, best->error);
     if (one.error >= best->error)
         return;
-    bc7_fit other = bc7_fit_palette(&alone, &mode->alone, 1);
+    bc7_fit other = bc7_fit_palette(&alone, &mode->alone, 1, best->error - one.error);
     if (one.error + other.error < best->error) {
         bit_writer bits = pack_split(mode, rotation, &one, &other);
         keep(best, &bits, one.error + other.error);

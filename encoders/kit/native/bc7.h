@@ -43,8 +43,10 @@ extern const uint32_t BC7_SUBSETS[2][BC7_PARTITIONS];
 /* The texel of the second and of the third subset whose index lacks its highest bit. */
 extern const uint8_t BC7_ANCHORS[2][2][BC7_PARTITIONS];
 
-/* Fit a palette to the first `channels` (1, 3 or 4) channels of some texels. */
-bc7_fit bc7_fit_palette(const bc7_points *points, const bc7_palette *palette, int channels);
+/* Fit a palette to the first `channels` (1, 3 or 4) channels of some texels. An error of `limit` or
+ * more is of no use, so a palette that is far from it may be returned as it is. */
+bc7_fit bc7_fit_palette(const bc7_points *points, const bc7_palette *palette, int channels,
+                        float limit);
 
 /* By number of subsets, subset, texel and partition: 1 for members of the subset, else 0. */
 typedef struct {

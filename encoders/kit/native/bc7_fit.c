@@ -7,6 +7,11 @@
 enum { ROUNDS = 2, WHOLE = 64, MOST_ENTRIES = 16, LANES = 4 };
 /* More than any squared distance. */
 static const float FAR_AWAY = 1e9f;
+/* A palette is not refitted where even this part of its error is too much. */
+static const float REFIT_HOPE = 0.5f;
+/* Ends that lie in the middle between two levels are rounded away from each other, so that the
+ * outermost texels stay between them. */
+static const float ROUND_LOWER = 0.48f, ROUND_UPPER = 0.5f;
 
 static const int WEIGHTS[5][MOST_ENTRIES] = {
     {0},
@@ -80,13 +85,15 @@ static inline int expand(int level, int bits)
     return level << (8 - bits) | level >> (2 * bits - 8);
 }
 
-/* The levels nearest to a colour whose lowest bit is `low`. */
-static inline float round_end(const float *end, int channels, int bits, int low, int *level)
+/* The levels nearest to an end whose lowest bit is `low`. */
+static inline float round_end(const line *ends, int e, int channels, int bits, int low, int *level)
 {
+    const float *end = ends->end[e], *other = ends->end[1 - e];
     int top = (1 << bits) - 1;
     float scale = (float)((1 << (bits + 1)) - 1) / 255.0f, error = 0.0f;
     for (int c = 0; c < channels; c++) {
-        int high = (int)((end[c] * scale - (float)low) * 0.5f + 0.5f);
+        float half = end[c] < other[c] ? ROUND_LOWER : ROUND_UPPER;
+        int high = (int)((end[c] * scale - (float)low) * 0.5f + half);
         high = high > top ? top : high;
         level[c] = 2 * high + low;
         float off = (float)expand(level[c], bits + 1) - end[c];
@@ -110,7 +117,7 @@ static inline void round_line(const line *ends, const bc7_palette *palette, int 
     for (int e = 0; e < 2; e++)
         for (int low = 0; low < 2; low++)
             error[e][low] =
-                round_end(ends->end[e], channels, palette->bits, low, tried[e][low]);
+                round_end(ends, e, channels, palette->bits, low, tried[e][low]);
     if (palette->low_bit == BC7_SHARED_BIT)
         for (int low = 0; low < 2; low++)
             error[0][low] = error[1][low] = error[0][low] + error[1][low];
@@ -181,7 +188,7 @@ static inline line refit(const bc7_points *points, const bc7_palette *palette, i
 }
 
 static inline bc7_fit fit_palette(const bc7_points *points, const bc7_palette *palette,
-                                  int channels)
+                                  int channels, float limit)
 {
     bc7_fit best, fit;
     line ends = first_line(points, channels);
@@ -189,6 +196,8 @@ static inline bc7_fit fit_palette(const bc7_points *points, const bc7_palette *p
     round_line(&ends, palette, channels, fit.level);
     choose_indices(points, palette, channels, &fit);
     best = fit;
+    if (fit.error * REFIT_HOPE >= limit)
+        return best;
     for (int round = 0; round < ROUNDS && fit.error > 0; round++) {
         ends = refit(points, palette, channels, &fit);
         round_line(&ends, palette, channels, fit.level);
@@ -200,9 +209,12 @@ static inline bc7_fit fit_palette(const bc7_points *points, const bc7_palette *p
 }
 
 /* Copies with a constant number of channels, for the compiler to unroll. */
-bc7_fit bc7_fit_palette(const bc7_points *points, const bc7_palette *palette, int channels)
+bc7_fit bc7_fit_palette(const bc7_points *points, const bc7_palette *palette, int channels,
+                        float limit)
 {
     if (channels == 1)
-        return fit_palette(points, palette, 1);
-    return channels == 3 ? fit_palette(points, palette, 3) : fit_palette(points, palette, 4);
+        return fit_palette(points, palette, 1, limit);
+    if (channels == 3)
+        return fit_palette(points, palette, 3, limit);
+    return fit_palette(points, palette, 4, limit);
 }
