@@ -21,5 +21,5 @@ def _is_binary(data: bytes) -> bool:
     """Tell whether the file is as long as its count of triangles says; texts may begin alike."""
     if len(data) < HEADER_BYTES:
         return False
-    (count,) = struct.unpack_from("<I", data, COUNT_OFFSET)
+    count: int = struct.unpack_from("<I", data, COUNT_OFFSET)[0]
     return len(data) == HEADER_BYTES + TRIANGLE_BYTES * count
