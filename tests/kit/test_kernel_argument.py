@@ -446,7 +446,7 @@ def test_buffers_are_let_go_whether_the_call_is_refused_or_not(name):
             view = np.frombuffer(data[one], array.dtype).reshape(array.shape)
             call.arguments[one] = view
         if is_spoilt:
-            last = list(call.arguments)[-1]
+            last = list(call.arrays())[-1]
             call.arguments[last] = call.arguments[last].reshape(-1)[:-1]
             with pytest.raises(ValueError, match="expected"):
                 call.run()

@@ -60,10 +60,10 @@ def root_table() -> Table:
     return (root - (root**3 > cubes)).astype(np.int32)
 
 
-def to_oklab(rgb: npt.NDArray[np.uint8]) -> Ints:
-    """Return lightness, a and b of 8-bit sRGB colours (count, 3)."""
-    cones, lab = MATRICES.astype(np.int64)
+def to_oklab(rgb: npt.NDArray[np.uint8], light: Table, matrices: Table, roots: Table) -> Ints:
+    """Return lightness, a and b of 8-bit sRGB colours (count, 3), by the tables of this module."""
+    cones, lab = matrices.astype(np.int64)
     # Integers do not go through BLAS, so these products are exact.
-    root = root_table()[light_table()[rgb].astype(np.int64) @ cones.T >> _BITS]
+    root = roots[light[rgb].astype(np.int64) @ cones.T >> _BITS]
     found: Ints = root.astype(np.int64) @ lab.T * UNIT // (_ROOT << _BITS)
     return found

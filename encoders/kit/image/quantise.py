@@ -172,11 +172,12 @@ def to_points(rgb: Bytes, scale: int) -> Points:
 
 
 def color_points(
-    rgb: Bytes, _light: Table, _matrices: Table, _roots: Table, scale: int, points: Points
+    rgb: Bytes, light: Table, matrices: Table, roots: Table, scale: int, points: Points
 ) -> None:
-    """Fill `points`: the reference of the native kernel, which needs the tables of OKLab."""
+    """Fill `points`: the reference of the native kernel."""
+    lab = to_oklab(rgb, light, matrices, roots)
     points[:, :3] = rgb * np.int32(FINE)
-    points[:, 3:] = (2 * to_oklab(rgb) * scale + UNIT) // (2 * UNIT) + (0, MIDDLE, MIDDLE)
+    points[:, 3:] = (2 * lab * scale + UNIT) // (2 * UNIT) + (0, MIDDLE, MIDDLE)
 
 
 def choose_palette(rgb: Bytes, count: int, uses: NDArray[np.integer] | None = None) -> Palette:
