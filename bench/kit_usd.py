@@ -5,6 +5,7 @@ python bench/kit_usd.py
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import time
@@ -20,6 +21,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdShade, Vt
 
 from encoders.kit.source.conversion import compose
 from encoders.kit.source.gltf.survey import survey_gltf
+from pipeline.process.decoder import RARE_COLLECTION
 from pipeline.process.scratch import install_scratch
 
 MESHES, SIDE = 6462, 10  # 1,292,400 triangles
@@ -102,6 +104,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{NAME}"
         install_scratch(f"{folder}/scratch")
+        gc.set_threshold(*RARE_COLLECTION)  # as in a decoder process
         make_stage(path)
         data = Path(path).read_bytes()
         count = plain_loop(path)

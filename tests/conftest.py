@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import encoders
 from encoders.kit.isolate import use_runner
 
 # The same examples in every run: a commit is judged by what it changed, not by luck. New examples
 # are looked for by tests/fuzz, or with `--hypothesis-profile=default`.
-settings.register_profile("same", derandomize=True)
+# No example has a time limit of its own: the machine may be busy, and pytest ends what hangs.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("same")
 
 # No power is cut here, and waiting for the disk after each build would take most of the time.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
@@ -26,6 +26,7 @@ from pipeline.build.event import (
     NodeEvent,
 )
 from pipeline.build.job import Input, Job, Result, RunConfig
+from pipeline.build.missing_file import with_other_case
 from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
@@ -60,6 +61,7 @@ class Build:
         self.run = new_run()
         self.encode_again = False
         self.lint = False
+        self.require_cached = False  # whether a node that no cache has fails
         self.is_durable = True  # whether what was written has to survive a power cut
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
@@ -73,9 +75,14 @@ class Build:
         self._costs = Costs(project, nodes)
         self.schedule: Schedule | None = None  # the order of this run's nodes
 
-    def plan_order(self, needs: Mapping[str, Sequence[str]], memory_limit: int | None) -> None:
+    def plan_order(
+        self,
+        needs: Mapping[str, Sequence[str]],
+        memory_limit: int | None,
+        late: Collection[str] = (),
+    ) -> None:
         """Decide the order of tasks by what earlier runs took; `needs` are what each waits for."""
-        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit)
+        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit, late)
 
     def mark_building(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built by this run, until the build is closed."""
@@ -138,6 +145,7 @@ class Build:
             self.encode_again,
             self.lint,
             self.run,
+            self.require_cached,
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
@@ -157,6 +165,7 @@ class Build:
             suffixes=suffixes,
             known_files=tuple(self._owned_files(task)),
             expected_seconds=self.schedule.expected_seconds(task) if self.schedule else 0.0,
+            known_seconds=self.schedule.known_seconds(task) if self.schedule else None,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
@@ -226,7 +235,7 @@ class Build:
     def record(self, task: str, result: Result) -> NodeEvent:
         """Save what became of a node, and add it to the log."""
         if result.error is not None:
-            result = result._replace(error=self._with_manifest_line(task, result.error))
+            result = result._replace(error=self._with_place(task, result.error))
         event = NodeEvent(
             task,
             result.outcome,
@@ -262,11 +271,12 @@ class Build:
             self._keep_failure(task, result.error)
         return event
 
-    def _with_manifest_line(self, task: str, error: EncodeError) -> EncodeError:
-        """Say of a file that is missing where the manifest names it."""
+    def _with_place(self, task: str, error: EncodeError) -> EncodeError:
+        """Say of a file that is missing where the manifest names it, and which may be meant."""
         planned, manifests = self.nodes.planned(task), self.project.manifests
         one = planned.node.inputs.get(error.facts.get("file", "")) if planned else None
         path = one.path if isinstance(one, Source) else error.facts.get("file", "")
+        error = with_other_case(error, path, self.project.root)
         if NAMED_IN in error.facts or os.path.exists(f"{self.project.root}/{path}"):
             return error
         line = manifests.line_of(stem_of(task), path)

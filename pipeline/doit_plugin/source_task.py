@@ -6,6 +6,7 @@ they did is reported later, in doit's order, with all other tasks: the run repla
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -69,6 +70,14 @@ class SourceTasks:
             found |= needs
             waiting += sorted(needs)
         return found
+
+    def missing(self) -> list[str]:
+        """Return a line for each source that does not exist before its task has run."""
+        return [
+            f"{path} does not exist yet: the task {name} makes it, and `doit` runs that first"
+            for path, name in sorted(self.made_by.items())
+            if not os.path.exists(f"{self._root}/{path}")
+        ]
 
     def run(self, dep_manager: Any, always: bool) -> Results:
         """Run the tasks that are out of date; return how each of them ended."""

@@ -6,6 +6,7 @@ the time of a call is over, so that it never outlives a parent that was killed.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -30,6 +31,9 @@ PR_SET_PDEATHSIG = 1
 # A library may leak; a process that has grown to this is not kept.
 MAX_IDLE_BYTES = 1 << 29
 
+# The garbage collector's thresholds: a conversion makes many objects that stay, and few cycles.
+RARE_COLLECTION = (20_000, 50, 100)
+
 # How a call went, what it gave, and whether this process is done with it.
 Answer = tuple[str, Any, bool]
 
@@ -43,6 +47,7 @@ def main(root: str, scratch: str) -> None:
     _forbid_core_files()
     prepare_encoders(root)
     install_scratch(scratch)
+    gc.set_threshold(*RARE_COLLECTION)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, calls), daemon=True).start()
     while True:

@@ -75,6 +75,13 @@ def test_missing_texture_fails_its_model_alone_and_its_coming_mends_it(game):
     assert (ran.code, ran.built) == (0, ["kac:meshes/barrel"])
 
 
+def test_texture_that_is_named_in_another_case_is_suggested(game):
+    game.write("assets/meshes/barrel.mtl", BARREL_MTL.replace("wood.png", "Wood.PNG"))
+    ran = game.doit()
+    assert ran.failed == ["kac:meshes/barrel"]
+    assert 'Did you mean "assets/meshes/wood.png"? Upper and lower case differ.\n' in ran.out
+
+
 def test_resized_texture_is_a_warning_in_the_summary(game):
     game.write("assets/meshes/wood.png", plain(300, 100))
     ran = game.doit()

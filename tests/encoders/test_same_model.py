@@ -19,6 +19,7 @@ from tests.encoders import (
     untold_reader,
 )
 from tests.fuzz.memory_build import MANIFESTS, build
+from tests.kit.fbx_maker import Fbx
 from tests.kit.glb_builder import Builder
 from tests.kit.usd_maker import mesh, usda
 
@@ -66,11 +67,20 @@ def as_usda() -> bytes:
     return usda(mesh("part", normals + uv, points=str(POINTS), sizes="[3, 3, 3]", corners=corners))
 
 
+def as_fbx() -> bytes:
+    fbx = Fbx()
+    fbx.mesh(points=POINTS, faces=FACES, by_point=(NORMALS, UVS))
+    fbx.node(200, "part")
+    fbx.connect(100, 200)
+    return fbx.data()
+
+
 FORMS: dict[str, Callable[[], bytes]] = {
     "obj": as_obj,
     "glb": as_glb,
     "ply": as_ply,
     "usda": as_usda,
+    "fbx": as_fbx,
 }
 
 
@@ -134,6 +144,7 @@ def without_uvs(target: str, triangles: list) -> list:
 def test_the_same_model_has_the_same_triangles_from_every_format(target: str) -> None:
     pytest.importorskip("trimesh")
     pytest.importorskip("pxr")
+    pytest.importorskip("ufbx")
     found = {}
     for suffix, make in FORMS.items():
         built = build(target, {f"assets/part.{suffix}": make()})
@@ -143,6 +154,7 @@ def test_the_same_model_has_the_same_triangles_from_every_format(target: str) ->
         found[suffix] = rp2350_second_reader.multiset(triangles)
     assert found["ply"] == found["glb"]
     assert found["usda"] == found["glb"]
+    assert found["fbx"] == found["glb"]
     assert without_uvs(target, found["glb"]) == without_uvs(target, found["obj"])
 
 

@@ -61,13 +61,17 @@ class Fbx:
         points: Sequence[Sequence[float]] = QUAD,
         faces: Sequence[Sequence[int]] = ((0, 1, 2, 3),),
         materials: Sequence[int] = (),
+        by_point: tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]] | None = None,
     ) -> None:
+        """Add a mesh; `by_point` are normals and coordinates, else these follow from the points."""
+        normals, coordinates = by_point or ([(0, 0, 1)] * len(points), [one[:2] for one in points])
         corners = [corner for face in faces for corner in face]
         ends = [c if at < len(f) - 1 else -c - 1 for f in faces for at, c in enumerate(f)]
-        uvs = [value for corner in corners for value in points[corner][:2]]
+        uvs = [value for corner in corners for value in coordinates[corner]]
+        directions = [value for corner in corners for value in normals[corner]]
         body = array("Vertices", [value for point in points for value in point])
         body += array("PolygonVertexIndex", ends) + "GeometryVersion: 124\n"
-        body += layer("Normal", array("Normals", [0, 0, 1] * len(corners)))
+        body += layer("Normal", array("Normals", directions))
         body += layer("UV", array("UV", uvs))
         mapping = "ByPolygon" if materials else "AllSame"
         indices = array("Materials", list(materials) or [0])

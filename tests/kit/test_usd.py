@@ -192,11 +192,24 @@ def test_instances_share_their_mesh() -> None:
 def test_meshes_are_the_same_however_many_are_cut_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    data = usda("".join(mesh(f"m{n}", at(n, 0, 0), **TWO_QUADS) for n in range(5)))
-    together = triangles(opened(data)).tolist()
-    monkeypatch.setattr("encoders.kit.source.usd.mesh.BATCH_CORNERS", 10)
-    assert triangles(opened(data)).tolist() == together
-    assert len(together) == 20
+    normal = 'normal3f[] normals = [(0, 0, 2), (0, 3, 0)] (interpolation = "uniform")\n'
+    corner = "[(0, 0), (1, 0), (1, 1), (0, 1), (%d, 0), (2, 0), (2, 1), (1, 1)]"
+    same, other = (
+        f'texCoord2f[] primvars:st = {corner % x} (interpolation = "faceVarying")\n' for x in (1, 7)
+    )
+    left = 'uniform token orientation = "leftHanded"\nint[] holeIndices = [1]\n'
+    color = 'color3f[] primvars:displayColor = [(1, 0, 0)] (interpolation = "constant")\n'
+    bodies = ["", same, normal + same, normal + other, left + same, color + normal]
+    data = usda("".join(mesh(f"m{n}", body, **TWO_QUADS) for n, body in enumerate(bodies)))
+    together = converted(data)
+    monkeypatch.setattr("encoders.kit.source.usd.batch.BATCH_CORNERS", 0)
+    assert converted(data) == together
+    accessors = decode_gltf(together[0], NAME).document.accessors
+    primitives = [one.primitives[0] for one in decode_gltf(together[0], NAME).document.meshes]
+    # Corners of a point that have one value share a vertex; the others do not.
+    counts = [accessors[one.attributes["POSITION"]].count for one in primitives]
+    assert counts == [6, 6, 8, 8, 4, 8]
+    assert len(triangles(opened(data))) == 22
 
 
 def test_only_the_default_prim_is_shown_and_the_rest_is_named() -> None:

@@ -82,6 +82,18 @@ def test_source_named_without_a_glob_may_be_missing_before_the_first_run(drawn: 
     assert "toy:drawn/x" in ran.built
 
 
+def test_list_says_what_makes_a_source_that_does_not_exist_yet(drawn: Game) -> None:
+    drawn.write("assets/drawn/y.txt", "here")
+    drawn.write("assets/other.txt", "other")
+    ran = drawn.doit("list", "--all")
+    assert ran.code == 0, ran.err
+    line = "assets/drawn/x.txt does not exist yet: the task draw makes it"
+    assert line in ran.err
+    assert "drawn/y.txt" not in ran.err
+    drawn.doit()
+    assert "yet" not in drawn.doit("list").err
+
+
 def test_failing_task_is_told_and_its_nodes_are_not_built(drawn: Game) -> None:
     drawn.write("assets/other.txt", "other")
     drawn.doit()

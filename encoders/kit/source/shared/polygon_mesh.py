@@ -5,9 +5,9 @@ Such formats index each attribute by itself, so corners that agree in all of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ Floats = npt.NDArray[np.float32]
 # Joints and weights (vertices, a multiple of four) by the row of a position.
 Weights = tuple[npt.NDArray[np.uint16], Floats]
 Attributes = dict[str, tuple[Floats, Integers]]
+# A corner of each vertex, and the vertex of each corner of the triangles.
+Vertices = tuple[Integers, npt.NDArray[np.uint32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +60,34 @@ def cut_meshes(
         return []
     tables = [attributes["POSITION"] for _, attributes, _ in meshes]
     positions = np.concatenate([values for values, _ in tables])
-    points, corners, faces, triangles = (
-        np.cumsum([0, *counts])
-        for counts in (
-            [len(values) for values, _ in tables],
-            [len(rows) for _, rows in tables],
-            [len(sizes) for sizes, _, _ in meshes],
-            [int(np.maximum(sizes - 2, 0).sum()) for sizes, _, _ in meshes],
-        )
-    )
-    rows = np.concatenate([one + start for (_, one), start in zip(tables, points, strict=False)])
+    rows = shifted([rows for _, rows in tables], starts_of(len(values) for values, _ in tables))
     if not np.isfinite(positions).all():  # one by one, to find out which mesh it is
         return [cut_polygons(*one) for one in meshes]
+    sizes = np.concatenate([one[0] for one in meshes])
     try:
-        found, face = triangulate(np.concatenate([one[0] for one in meshes]), positions, rows)
+        found, face = triangulate(sizes, positions, rows)
     except EarWorkError:
         return [cut_polygons(*one) for one in meshes]
-    spans = [slice(*pair) for pair in pairwise(triangles.tolist())]
+    faces = starts_of(len(one[0]) for one in meshes)
+    # Triangles are in the order of their faces.
+    spans = pairwise(np.searchsorted(face, faces).tolist())
+    corners = starts_of(len(rows) for _, rows in tables)
     return [
-        (found[span] - corner, face[span] - start)
-        for span, corner, start in zip(spans, corners.tolist(), faces.tolist(), strict=False)
+        (found[slice(*span)] - corner, face[slice(*span)] - start)
+        for span, corner, start in zip(spans, corners, faces, strict=False)
     ]
+
+
+def starts_of(counts: Iterable[int]) -> list[int]:
+    """Return where each part starts when parts of these lengths are joined, and the end."""
+    return [0, *accumulate(counts)]
+
+
+def shifted(parts: Sequence[Integers], starts: Sequence[int]) -> Integers:
+    """Join numbers that count from where each part starts."""
+    shifts = np.repeat(starts[: len(parts)], [len(one) for one in parts])
+    found: Integers = np.concatenate(parts) + shifts
+    return found
 
 
 def distinct(numbers: Integers) -> list[int]:
@@ -95,32 +104,83 @@ def store_primitives(
     """Store a primitive for each material; `material` has one for each triangle."""
     numbers = distinct(material)
     if len(numbers) == 1:
-        return (_store_primitive(glb, geometry, geometry.corners, numbers[0], weights),)
+        found = (geometry.corners,)
+    else:
+        found = tuple(geometry.corners[material == number] for number in numbers)
     return tuple(
-        _store_primitive(glb, geometry, geometry.corners[material == number], number, weights)
-        for number in numbers
+        store_vertices(
+            glb, geometry.attributes, number, _share_vertices(geometry, corners), weights
+        )
+        for number, corners in zip(numbers, found, strict=True)
     )
 
 
-def _store_primitive(
-    glb: GlbBuilder, geometry: Geometry, corners: Integers, material: int, weights: Weights | None
-) -> spec.Primitive:
+def _share_vertices(geometry: Geometry, corners: Integers) -> Vertices:
     corner = corners.reshape(-1)
     # A vertex is a distinct combination of attribute rows, numbered by first use, so the result
     # does not depend on how the file orders its tables. Attributes often share their rows.
     tables = {id(rows): rows for _, rows in geometry.attributes.values()}
     columns = [rows[corner] for rows in tables.values()]
     first, vertex = _first_use_of(columns[0]) if len(columns) == 1 else first_use(columns)
+    return corner[first], vertex.astype("<u4")
+
+
+def share_vertices(geometries: Sequence[Geometry]) -> list[Vertices]:
+    """Return a corner of each vertex and the vertices of triangles, for each of many meshes."""
+    found: list[Vertices | None] = [None] * len(geometries)
+    plain = [
+        number
+        for number, one in enumerate(geometries)
+        if len(one.corners) and len({id(rows) for _, rows in one.attributes.values()}) == 1
+    ]
+    joined = _share_plain([geometries[number] for number in plain]) if plain else []
+    for number, vertices in zip(plain, joined, strict=True):
+        found[number] = vertices
+    return [
+        known or _share_vertices(one, one.corners)
+        for known, one in zip(found, geometries, strict=True)
+    ]
+
+
+def _share_plain(geometries: Sequence[Geometry]) -> list[Vertices]:
+    """Share the vertices of meshes whose attributes all have the rows of their positions."""
+    tables = [one.attributes["POSITION"] for one in geometries]
+    points = starts_of(len(values) for values, _ in tables)
+    rows = shifted([rows for _, rows in tables], points)
+    starts = starts_of(len(rows) for _, rows in tables)
+    corner = shifted([one.corners.reshape(-1) for one in geometries], starts)
+    first, vertex = _first_use_of(rows[corner])
+    ends = starts_of(one.corners.size for one in geometries)
+    # Meshes have no rows in common, so the vertices of each follow those of the one before.
+    begins = np.searchsorted(first, ends).tolist()
     shown = corner[first]
+    return [
+        (
+            shown[begins[number] : begins[number + 1]] - starts[number],
+            (vertex[ends[number] : ends[number + 1]] - begins[number]).astype("<u4"),
+        )
+        for number in range(len(geometries))
+    ]
+
+
+def store_vertices(
+    glb: GlbBuilder,
+    attributes: Attributes,
+    material: int,
+    vertices: Vertices,
+    weights: Weights | None,
+) -> spec.Primitive:
+    """Store a primitive."""
+    shown, indices = vertices
     accessors = {
         key: glb.accessor(values[rows[shown]], with_bounds=key == "POSITION")
-        for key, (values, rows) in geometry.attributes.items()
+        for key, (values, rows) in attributes.items()
     }
     if weights is not None:
-        accessors |= _store_weights(glb, weights, geometry.attributes["POSITION"][1][shown])
+        accessors |= _store_weights(glb, weights, attributes["POSITION"][1][shown])
     return spec.Primitive(
         attributes=accessors,
-        indices=glb.accessor(vertex.astype("<u4")),
+        indices=glb.accessor(indices),
         material=None if material == NO_MATERIAL else material,
     )
 

@@ -18,6 +18,8 @@ from encoders.kit.error import EncodeError
 
 Doubles = npt.NDArray[np.float64]
 Z_UP_TO_Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+IDENTITY = tuple(np.eye(4).reshape(-1).tolist())
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +76,10 @@ class Frame:
 
 def fits_single(values: npt.NDArray[Any]) -> bool:
     """Tell whether all values are numbers of single precision."""
-    return bool((np.abs(values) <= np.finfo(np.float32).max).all())
+    return bool((np.abs(values) <= LARGEST).all())
 
 
 def flat_matrix(matrix: Doubles) -> tuple[float, ...] | None:
     """Return a matrix as glTF stores it, column by column; None where it changes nothing."""
-    return None if np.array_equal(matrix, np.eye(4)) else tuple(matrix.T.reshape(-1).tolist())
+    flat = tuple(matrix.T.reshape(-1).tolist())
+    return None if flat == IDENTITY else flat

@@ -6,52 +6,26 @@ v is counted from the top, as in glTF.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from pxr import UsdGeom
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder, OutlineBuilder
-from encoders.kit.source.gltf.geometry.matrix import cofactor, determinant, transform
-from encoders.kit.source.shared.polygon_mesh import (
-    Attributes,
-    Floats,
-    Geometry,
-    Integers,
-    Weights,
-    cut_meshes,
-    distinct,
-    store_primitives,
-)
+from encoders.kit.source.shared.polygon_mesh import Integers, Weights, distinct
+from encoders.kit.source.usd.batch import Batch, Pending, Values, placed_points
 from encoders.kit.source.usd.frame import Doubles, Frame
 from encoders.kit.source.usd.material import NO_MATERIAL, Materials
-from encoders.kit.source.usd.primvar import Table, attribute_of, read_table
+from encoders.kit.source.usd.primvar import Table, attribute_of, merge_corners, read_table, rows_of
 from encoders.kit.source.usd.stage import Opened, read_value
 from encoders.kit.source.usd.surface import Shown, Surface, Surfaces
 
-# What glTF's v, from the top, is of USD's: 1 - v.
-FLIP, ONE = np.array([1, -1], np.float32), np.array([0, 1], np.float32)
-# A stage can have thousands of small meshes; so many corners are cut at once.
-BATCH_CORNERS = 1 << 18
 UV_TYPES = ("texCoord2f[]", "texCoord2d[]", "texCoord2h[]")
 UV_NAMES = ("st", "st0", "uv", "UVMap", "map1")
-
-
-@dataclass(frozen=True, eq=False)
-class Pending:
-    """A mesh that waits to be cut into triangles, with its number and what errors say of it."""
-
-    number: int
-    surface: Surface
-    attributes: Attributes
-    materials: Integers
-    weights: Weights | None
-    facts: dict[str, object]
 
 
 class Meshes:
@@ -72,8 +46,7 @@ class Meshes:
         self._opened, self._glb, self._materials, self._frame = opened, glb, materials, frame
         self._with_data = not isinstance(glb, OutlineBuilder)
         self._numbers: dict[Any, int | None] = {}
-        self._pending: list[Pending] = []
-        self._pending_corners = 0
+        self._batch = Batch(glb, frame)
 
     def place(self, shown: Shown, bind: Doubles | None, weights: Weights | None) -> int | None:
         """Return the number of the mesh of a gprim, None where it has no triangles.
@@ -153,7 +126,7 @@ class Meshes:
         self, shown: Shown, surface: Surface, materials: Integers, bind: Doubles | None
     ) -> tuple[spec.Primitive, ...]:
         """Store what a survey looks at: bounds, and how many triangles each material has."""
-        points = self._points(surface, bind)
+        points = placed_points(self._frame, surface.points, bind)
         if not np.isfinite(points).all():
             raise EncodeError("a position is not finite", self._surfaces.facts(shown.prim))
         position = self._glb.accessor(points, with_bounds=True)
@@ -181,56 +154,31 @@ class Meshes:
     ) -> None:
         """Read the attributes of the last mesh; it is cut into triangles with others."""
         bind, weights = bound
-        topology = surface.topology
-        attributes: Attributes = {
-            "POSITION": (self._points(surface, bind), topology.points),
-            **self._normals(shown, surface, bind),
+        values: Values = {
+            "POSITION": (surface.points, surface.topology.points),
+            **self._normals(shown, surface),
             **self._coordinates(shown, surface),
         }
         if not self._materials.shows_colors.isdisjoint(distinct(materials)):
-            attributes |= self._colors(shown, surface)
+            values |= self._colors(shown, surface)
         if weights is not None and surface.refinement is not None:
             weights = surface.refinement.refine_weights(weights)
         facts = self._surfaces.facts(shown.prim)
-        one = Pending(len(self.meshes) - 1, surface, attributes, materials, weights, facts)
-        self._pending.append(one)
-        self._pending_corners += len(topology.points)
-        if self._pending_corners > BATCH_CORNERS:
+        number = len(self.meshes) - 1
+        self._batch.add(Pending(number, surface, values, materials, bind, weights, facts))
+        if self._batch.is_full:
             self.finish()
 
     def finish(self) -> None:
         """Cut and store the meshes that are pending."""
-        polygons = [
-            (one.surface.topology.sizes, one.attributes, one.facts) for one in self._pending
-        ]
-        for one, (corners, face) in zip(self._pending, cut_meshes(polygons), strict=True):
-            primitives = self._store(one, corners, face)
-            mesh = self.meshes[one.number]
-            self.meshes[one.number] = msgspec.structs.replace(mesh, primitives=primitives)
-        self._pending, self._pending_corners = [], 0
+        for number, primitives in self._batch.store():
+            mesh = self.meshes[number]
+            self.meshes[number] = msgspec.structs.replace(mesh, primitives=primitives)
 
-    def _store(self, one: Pending, corners: Integers, face: Integers) -> tuple[spec.Primitive, ...]:
-        surface = one.surface
-        if surface.is_shown is not None:
-            is_shown = surface.is_shown[face]
-            corners, face = corners[is_shown], face[is_shown]
-        if surface.is_left_handed:
-            corners = corners[:, ::-1]
-        geometry = Geometry(corners, face, one.attributes)
-        return store_primitives(self._glb, geometry, one.materials[face], one.weights)
-
-    def _points(self, surface: Surface, bind: Doubles | None) -> npt.NDArray[np.float32]:
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
-            points = self._frame.points(surface.points)
-            if bind is not None:
-                points = transform(bind, points) + bind[:3, 3]
-            return points.astype("<f4")
-
-    def _normals(self, shown: Shown, surface: Surface, bind: Doubles | None) -> Attributes:
+    def _normals(self, shown: Shown, surface: Surface) -> Values:
         if surface.refinement is not None:
             points = surface.points.astype(np.float64)
-            found, rows = surface.refinement.normals(points, surface.is_left_handed)
-            return {"NORMAL": (self._unit(found, bind), rows)}
+            return {"NORMAL": surface.refinement.normals(points, surface.is_left_handed)}
         shape = surface.shape
         if shape is not None:
             table: Table | None = Table(shape.normals, None, "faceVarying")
@@ -242,20 +190,9 @@ class Meshes:
                 table = read_table(value, None, kind, 3)
         if table is None:
             return {}
-        fitted = self._fitted(shown, "normals", "NORMAL", table, surface)
-        return {key: (self._unit(values, bind), rows) for key, (values, rows) in fitted.items()}
+        return self._fitted(shown, "normals", "NORMAL", table, surface)
 
-    def _unit(self, values: npt.NDArray[Any], bind: Doubles | None) -> Floats:
-        """Turn normals and give them the length of one that glTF wants; zero stays zero."""
-        turned = self._frame.directions(values.astype(np.float64))
-        if bind is not None:
-            side = 1.0 if determinant(bind) >= 0 else -1.0
-            turned = transform(cofactor(bind) * side, turned)
-        square = turned * turned
-        length = np.sqrt(square[:, 0] + square[:, 1] + square[:, 2])[:, None]
-        return (turned / np.where(length == 0, 1, length)).astype("<f4")
-
-    def _coordinates(self, shown: Shown, surface: Surface) -> Attributes:
+    def _coordinates(self, shown: Shown, surface: Surface) -> Values:
         shape = surface.shape
         if shape is not None:
             tables: list[Table | None] = [Table(shape.uv, None, "faceVarying")]
@@ -266,14 +203,14 @@ class Meshes:
             tables = [self._primvar(shown, name, 2) for name in names]
         while tables and tables[-1] is None:
             tables.pop()
-        found: Attributes = {}
+        found: Values = {}
         for number, table in enumerate(tables):
             # A set that this mesh lacks keeps its number, because materials count on it.
             known = table or Table(np.zeros((1, 2), "<f4"), None, "constant")
             fitted = self._fitted(shown, "coordinates", f"TEXCOORD_{number}", known, surface)
             if not fitted:
                 break
-            found |= {key: (value * FLIP + ONE, rows) for key, (value, rows) in fitted.items()}
+            found |= fitted
         return found
 
     def _own_coordinates(self, shown: Shown) -> list[str]:
@@ -285,7 +222,7 @@ class Meshes:
         typed = [one for one in api.GetPrimvarsWithValues() if str(one.GetTypeName()) in UV_TYPES]
         return [one.GetPrimvarName() for one in typed[:1]]
 
-    def _colors(self, shown: Shown, surface: Surface) -> Attributes:
+    def _colors(self, shown: Shown, surface: Surface) -> Values:
         """Return vertex colours from the display colour and opacity."""
         color, opacity = (
             self._primvar(shown, "displayColor", 3),
@@ -302,7 +239,8 @@ class Meshes:
             return self._fitted(shown, "display colours", "COLOR_0", table, surface)
         rgb, rows = values or (np.ones((1, 3), "<f4"), surface.cage.zeros)
         # Both have rows of their own, so each corner gets the two side by side.
-        joined = np.hstack([rgb[rows], shares[0][shares[1]]]).clip(0, 1).astype("<f4")
+        parts = [rgb[rows_of(rows)], shares[0][rows_of(shares[1])]]
+        joined = np.hstack(parts).clip(0, 1).astype("<f4")
         table = Table(joined, None, "faceVarying")
         return self._fitted(shown, "display colours", "COLOR_0", table, surface)
 
@@ -327,13 +265,12 @@ class Meshes:
             read_value(self._opened, found.GetAttr()), indices, found.GetInterpolation(), width
         )
 
-    def _fitted(
-        self, shown: Shown, what: str, key: str, table: Table, surface: Surface
-    ) -> Attributes:
+    def _fitted(self, shown: Shown, what: str, key: str, table: Table, surface: Surface) -> Values:
         found = attribute_of(table, surface.cage)
         if found is None:
             self.losses[f"{what} of {shown.prim.GetPath()}"] += 1
             return {}
         if surface.refinement is not None:
-            found = surface.refinement.refine(*found, table.interpolation)
+            values, rows = merge_corners([found], [surface.cage])[0]
+            found = surface.refinement.refine(values, rows, table.interpolation)
         return {key: found}

@@ -11,7 +11,7 @@ from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.usd.frame import Doubles, flat_matrix
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Part:
     """A node: placed by a matrix, or by translation, rotation and scale where it is a joint.
 

@@ -5,6 +5,7 @@ The rule: values that do not fit their mesh are left out with a warning, never r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,8 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.mesh.mesh import first_use
+from encoders.kit.source.shared.polygon_mesh import shifted, starts_of
 
 Integers = npt.NDArray[np.int64]
+# Values with the row of each corner; None where each corner has its own, in order.
+ByRow = tuple[npt.NDArray[Any], Integers]
+ByCorner = tuple[npt.NDArray[Any], Integers | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +82,14 @@ def read_table(value: Any, indices: Any, interpolation: str, width: int) -> Tabl
     return Table(values, known, str(interpolation))
 
 
-def attribute_of(
-    table: Table, topology: Topology
-) -> tuple[npt.NDArray[np.float32], Integers] | None:
-    """Return values and the row of each corner, None where they do not fit the mesh."""
+def attribute_of(table: Table, topology: Topology) -> ByCorner | None:
+    """Return values and the row of each corner, None where they do not fit the mesh.
+
+    Without rows the values are those of the corners, in order.
+    """
     if table.interpolation == "faceVarying" and table.indices is None:
         corners = len(topology.points)
-        if len(table.values) < corners:
-            return None
-        return _merged(table.values[:corners], topology)
+        return (table.values[:corners], None) if len(table.values) >= corners else None
     found = topology.rows(table.interpolation)
     if found is None or found[1] > len(table.values if table.indices is None else table.indices):
         return None
@@ -97,15 +101,48 @@ def attribute_of(
     return table.values, rows
 
 
-def _merged(
-    values: npt.NDArray[np.float32], topology: Topology
-) -> tuple[npt.NDArray[np.float32], Integers]:
-    """Give equal values of corners one row, so that corners can share a vertex."""
+def rows_of(rows: Integers | None) -> Integers | slice:
+    """Return an index of values by corner."""
+    return slice(None) if rows is None else rows
+
+
+def merge_corners(found: Sequence[ByCorner], topologies: Sequence[Topology]) -> list[ByRow]:
+    """Give equal values of corners one row, so that corners can share a vertex.
+
+    Each mesh is merged by itself; many together take less time. What has rows is left as it is.
+    """
+    chosen = [number for number, (_, rows) in enumerate(found) if rows is None]
+    merged = _merge_points([found[one][0] for one in chosen], [topologies[one] for one in chosen])
+    known = dict(zip(chosen, merged, strict=True))
+    return [
+        known[number] if rows is None else (values, rows)
+        for number, (values, rows) in enumerate(found)
+    ]
+
+
+def _merge_points(
+    values: Sequence[npt.NDArray[Any]], topologies: Sequence[Topology]
+) -> list[ByRow]:
+    if not values:
+        return []
+    corners = starts_of(len(one) for one in values)
+    starts = starts_of(one.count for one in topologies)
+    points = shifted([one.points for one in topologies], starts)
+    joined = np.concatenate(values)
     # Most often all corners of a point have one value, which is quick to see.
-    of_point = np.zeros((topology.count, values.shape[1]), values.dtype)
-    of_point[topology.points] = values
-    if np.array_equal(of_point[topology.points], values):
-        return of_point, topology.points
+    of_point = np.zeros((starts[-1], joined.shape[1]), joined.dtype)
+    of_point[points] = joined
+    differs = (of_point[points] != joined).any(axis=1)
+    some = np.add.reduceat(differs, corners[:-1], dtype=np.int64).tolist()
+    return [
+        _merge_values(values[number])
+        if some[number]
+        else (of_point[starts[number] : starts[number + 1]], one.points)
+        for number, one in enumerate(topologies)
+    ]
+
+
+def _merge_values(values: npt.NDArray[Any]) -> ByRow:
     # -0 and 0 are one value but two patterns of bits.
     bits = (np.ascontiguousarray(values) + np.float32(0)).view("<u4").astype(np.int64)
     columns = [bits[:, 0]]

@@ -33,7 +33,7 @@ class Levels:
     triangle_limit: int = 1 << 30
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Shown:
     """A gprim with the names of its own properties and of the primvars above it.
 

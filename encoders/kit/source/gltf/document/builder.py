@@ -71,7 +71,7 @@ class GlbBuilder:
             buffer_views=tuple(self.views),
             buffers=buffers,
         )
-        return write_glb(whole, bytes(self.binary))
+        return write_glb(whole, self.binary)
 
 
 def _numbers(values: npt.NDArray[Any]) -> tuple[float, ...]:
@@ -87,13 +87,16 @@ class OutlineBuilder(GlbBuilder):
         return None
 
 
-def write_glb(document: spec.Document, binary: bytes) -> bytes:
+def write_glb(document: spec.Document, binary: bytes | bytearray) -> bytes:
     """Return a GLB of a document whose buffer, if there is one, is `binary`."""
     text = msgspec.json.encode(document)
     # GLB wants chunks of whole words: JSON padded with spaces, binary with zeros.
     text += b" " * (-len(text) % 4)
-    chunks = struct.pack("<II", len(text), JSON_CHUNK) + text
+    chunks: list[bytes | bytearray] = [struct.pack("<II", len(text), JSON_CHUNK), text]
     if binary:
-        binary += bytes(-len(binary) % 4)
-        chunks += struct.pack("<II", len(binary), BIN_CHUNK) + binary
-    return struct.pack("<4sII", GLB_MAGIC, GLB_VERSION, 12 + len(chunks)) + chunks
+        padding = bytes(-len(binary) % 4)
+        length = len(binary) + len(padding)
+        chunks += [struct.pack("<II", length, BIN_CHUNK), binary, padding]
+    size = 12 + sum(map(len, chunks))
+    # Joined once, because the data can be large.
+    return b"".join([struct.pack("<4sII", GLB_MAGIC, GLB_VERSION, size), *chunks])
