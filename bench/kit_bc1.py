@@ -151,7 +151,8 @@ def full_k_means(picture: Bytes, colors: int) -> Bytes:
         found = cluster.KMeans(colors, n_init=1, random_state=0).fit(texels)
     palette = np.rint(found.cluster_centers_ * 31 / 255).astype(np.int64)
     levels = quantise.levels_555(picture)
-    nearest = quantise.nearest(levels.reshape(-1, 3).astype(np.int64), palette)
+    texels = levels.reshape(-1, 3).astype(np.float64)
+    nearest = ((palette * palette).sum(axis=1) - 2 * (texels @ palette.T)).argmin(axis=1)
     return palette[nearest].reshape(levels.shape)
 
 

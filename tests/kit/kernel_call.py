@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, bc7_reference, codebook, color_search, dither
-from encoders.kit.mesh import patch, strip, vertex_cache, weld
+from encoders.kit.image import bc1, bc7_reference, codebook, color_search, dither, oklab, quantise
+from encoders.kit.mesh import patch, strip, vertex_cache
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
-from encoders.kit.native import kernel
+from encoders.kit.native import kernel, row_number
 from encoders.kit.source.obj import digits
 
 Array = NDArray[Any]
@@ -190,9 +190,37 @@ def color_round(random: np.random.Generator) -> Call:
         "weights": random.integers(0, 1000, count).astype(np.int32),
         "centers": random.integers(0, high, (entries, 6)).astype(np.int32),
         "labels": random.integers(0, entries, count).astype(np.int32),
-        "totals": np.zeros((entries, 14)),
+        "totals": np.zeros((entries, color_search.COLUMNS)),
     }
     return Call("color_round", color_search.color_round, arguments, ("labels", "totals"))
+
+
+def color_split(random: np.random.Generator) -> Call:
+    arguments = color_round(random).arguments
+    arguments.pop("centers")
+    return Call("color_split", color_search.color_split, arguments, ("labels", "totals"))
+
+
+def color_searching(random: np.random.Generator) -> Call:
+    arguments = color_round(random).arguments
+    arguments.pop("totals")
+    # In the order of the kernel, which fills the centres.
+    arguments = {name: arguments[name] for name in ("points", "weights", "labels", "centers")}
+    arguments["limits"] = (int(random.integers(1, 9)), int(random.integers(0, 5)))
+    return Call("color_search", color_search.color_search, arguments, ("labels", "centers"))
+
+
+def color_points(random: np.random.Generator) -> Call:
+    count = int(random.integers(1, 60))
+    arguments = {
+        "rgb": random.integers(0, 256, (count, 3)).astype(np.uint8),
+        "light": oklab.light_table(),
+        "matrices": oklab.MATRICES,
+        "roots": oklab.root_table(),
+        "scale": int(random.integers(0, 4097)),
+        "points": np.zeros((count, 6), np.int32),
+    }
+    return Call("color_points", quantise.color_points, arguments, ("points",))
 
 
 def nearest_blocks(random: np.random.Generator) -> Call:
@@ -242,7 +270,7 @@ def weld_rows(random: np.random.Generator) -> Call:
         "number": np.zeros(count, np.int32),
         "first": np.zeros(count, np.int32),
     }
-    return Call("weld_rows", weld._weld_reference, arguments, ("number", "first"))
+    return Call("weld_rows", row_number.weld_rows, arguments, ("number", "first"))
 
 
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
@@ -254,7 +282,10 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "cluster_patches": cluster,
     "strip_patches": strips,
     "add_columns": add_columns,
+    "color_points": color_points,
     "color_round": color_round,
+    "color_search": color_searching,
+    "color_split": color_split,
     "nearest_blocks": nearest_blocks,
     "qoa_encode": qoa_encode,
     "simplify": simplify,

@@ -24,7 +24,10 @@ FREE_AXES = {
     ("add_columns", "sums", 0),
     ("decode_digits", "text", 0),  # a number may have more digits, or fewer
     ("nearest_blocks", "centers", 0),
+    ("color_points", "roots", 0),
     ("color_round", "centers", 0),
+    ("color_search", "centers", 0),
+    ("color_split", "totals", 0),
     ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
@@ -256,14 +259,14 @@ def test_a_palette_of_no_known_size_is_refused(rows, channels):
 
 
 @pytest.mark.parametrize("rows", [0, 257])
-@pytest.mark.parametrize("name", ["nearest_blocks", "color_round"])
+@pytest.mark.parametrize("name", ["nearest_blocks", "color_round", "color_search"])
 def test_a_codebook_of_no_entry_or_too_many_is_refused(name, rows):
     call = a_call(name)
     wanted = call.arguments["centers"]
     centers = np.zeros((rows, wanted.shape[1]), wanted.dtype)
     if name == "color_round":
         # Its totals have a row for each centre.
-        call.arguments["totals"] = np.zeros((rows, 14))
+        call.arguments["totals"] = np.zeros((rows, 13))
     message = assert_refused(call, "centers", centers, ValueError)
     assert message == f"centers: length {rows}, expected 1 to 256"
 
@@ -273,7 +276,7 @@ def limit_of(call: Call, argument: str) -> int:
     rows = {"triangles": "place", "place": "places", "owners": "sums", "labels": "centers"}
     if call.kernel in ("cluster_patches", "order_triangles"):
         return int(call.arguments["vertex_count"])
-    if call.kernel == "color_round" and argument != "labels":
+    if call.kernel.startswith("color_") and argument != "labels":
         return 1 << 24 if argument == "weights" else 4096
     return len(call.arguments[rows[argument]])
 
@@ -293,6 +296,11 @@ def limit_of(call: Call, argument: str) -> int:
         ("color_round", "points"),
         ("color_round", "weights"),
         ("color_round", "centers"),
+        ("color_search", "labels"),
+        ("color_search", "points"),
+        ("color_search", "weights"),
+        ("color_split", "points"),
+        ("color_split", "weights"),
     ],
 )
 def test_an_index_out_of_range_is_refused(name, argument, value, at):
@@ -438,7 +446,7 @@ def test_buffers_are_let_go_whether_the_call_is_refused_or_not(name):
             view = np.frombuffer(data[one], array.dtype).reshape(array.shape)
             call.arguments[one] = view
         if is_spoilt:
-            last = list(call.arguments)[-1]
+            last = list(call.arrays())[-1]
             call.arguments[last] = call.arguments[last].reshape(-1)[:-1]
             with pytest.raises(ValueError, match="expected"):
                 call.run()

@@ -1,8 +1,9 @@
 """Divide weighted colours among few centres with little squared error: k-means that can leap.
 
 Colours are points of six whole numbers. In each round, centres move to the means of their colours;
-centres that hardly matter move to where a group of colours divides in two with more gain. Nothing
-is random and all sums are exact, so the same colours give the same centres everywhere.
+centres that hardly matter leap to where a group of colours divides in two with more gain. Nothing
+is random and all sums are exact, so the same colours give the same centres everywhere. Functions
+with the name of a kernel are its reference, and compute gains by the same operations.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ Points = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 AXES = 6
-ENTRIES = 256
-# Columns of totals: the weight, sums and sums of squares by axis, what an entry is worth.
-WEIGHT, SUMS, SQUARES, LOSS = 0, slice(1, 7), slice(7, 13), 13
-COLUMNS = 14
+# Columns of totals: the weight, sums and sums of squares by axis.
+WEIGHT, SUMS, SQUARES = 0, slice(1, 7), slice(7, 13)
+COLUMNS = 13
 # A split along the axis of a normal distribution leaves 36 % of its variance, and the halves' means
 # are 0.8 standard deviations away.
 SPLIT_GAIN, SPLIT_STEP = 0.64, 0.8
-# Rounds after a single leap before it is judged.
-SETTLE_ROUNDS = 3
+# Rounds at the end of a search without leaps, and rounds after a single leap before it is judged.
+LAST_ROUNDS, SETTLE_ROUNDS = 4, 3
 # The largest number of a point.
 MOST = 4095
 
@@ -39,9 +39,10 @@ class Totals(NamedTuple):
 
     def means(self, centers: Points) -> Points:
         """Return the rounded mean of each centre's points; an unused one stays."""
-        weight = self.table[:, WEIGHT, None]
-        found = np.floor(self.table[:, SUMS] / np.maximum(weight, 1) + 0.5).astype(np.int32)
-        return np.where(weight > 0, found, centers)
+        # Whole numbers below 2^53, so that they are exact as integers too.
+        weight, sums = (self.table[:, at].astype(np.int64) for at in ([WEIGHT], SUMS))
+        found = (2 * sums + weight) // np.maximum(2 * weight, 1)
+        return np.where(weight > 0, found, centers).astype(np.int32)
 
     def error(self, centers: Points) -> float:
         """Return the sum of weighted squared distances to the centres."""
@@ -58,115 +59,163 @@ def run_round(points: Points, weights: Points, centers: Points, label: Points) -
     return found
 
 
+def split_points(points: Points, weights: Points, count: int) -> Totals:
+    """Divide points into at most `count` boxes, the one with the greatest variance first."""
+    found = Totals(np.zeros(len(points), np.int32), np.zeros((count, COLUMNS)))
+    choose("color_split", color_split)(points, weights, *found)
+    return found
+
+
+def search_centers(
+    points: Points, weights: Points, label: Points, count: int, limits: tuple[int, int]
+) -> Points:
+    """Return the best centres found, from the means of labels on; limits: rounds, single leaps."""
+    centers = np.zeros((count, AXES), np.int32)
+    choose("color_search", color_search)(points, weights, label.copy(), centers, limits)
+    return centers
+
+
 def color_round(
     points: Points, weights: Points, centers: Points, labels: Points, totals: Floats
 ) -> None:
-    """Fill `labels` and `totals`: the reference of the native kernel."""
-    farther = np.zeros(len(points))
+    """Fill `labels` and `totals`."""
     right = centers.astype(np.float64)
     for start in range(0, len(points), 4096):
         rows = slice(start, start + 4096)
         left = points[rows].astype(np.float64)
         # |p - c|^2 without |p|^2, which is the same for all centres; whole numbers below 2^53.
-        off = (right * right).sum(axis=1) - 2 * (left @ right.T)
-        labels[rows] = off.argmin(axis=1)
-        if len(centers) > 1:
-            two = np.partition(off, 1, axis=1)
-            farther[rows] = two[:, 1] - two[:, 0]
-    count, share = len(centers), weights.astype(np.float64)
-    totals[:, WEIGHT] = np.bincount(labels, share, count)
-    for axis in range(AXES):
-        column = points[:, axis].astype(np.float64)
-        totals[:, 1 + axis] = np.bincount(labels, share * column, count)
-        totals[:, 1 + AXES + axis] = np.bincount(labels, share * column * column, count)
-    totals[:, LOSS] = np.bincount(labels, share * farther, count)
+        labels[rows] = ((right * right).sum(axis=1) - 2 * (left @ right.T)).argmin(axis=1)
+    totals[:] = _add_up(points, weights, labels, len(centers))
 
 
-def search_centers(
-    points: Points, weights: Points, label: Points, count: int, rounds: int
-) -> Points:
-    """Return the best centres found; the search begins at the means of the given labels."""
-    centers = first_means(points, weights, label, count)
-    best, least = centers, float("inf")
-    for number in range(rounds):
-        found = run_round(points, weights, centers, label)
-        label, error = found.label, found.error(centers)
-        if error < least:
-            best, least = centers, error
-        # The last rounds only settle.
-        leaps = _leaps(found, count * (rounds - 4 - number) // (4 * rounds) + 1)
-        moved = found.means(centers)
-        for entry, center in leaps.items() if number < rounds - 4 else ():
-            moved[entry] = center
-        if np.array_equal(moved, centers):
+def _add_up(points: Points, weights: Points, labels: Points, count: int) -> Floats:
+    """Return the totals of labelled points; bincount sums in float64, exact below 2^53."""
+    share, column = weights.astype(np.float64), points.T.astype(np.float64)
+    columns = [share, *(share * column), *(share * column * column)]
+    return np.stack([np.bincount(labels, one, count) for one in columns], axis=1)
+
+
+def color_split(points: Points, weights: Points, labels: Points, totals: Floats) -> None:
+    """Fill `labels` and `totals`: cut the widest box at its mean, again and again."""
+    labels[:] = 0
+    totals[:] = _add_up(points, weights, labels, len(totals))
+    for boxes in range(1, len(totals)):
+        mean, spread = _spread(totals[:boxes])
+        box = int(spread.max(axis=1).argmax())
+        axis = int(spread[box].argmax())
+        if spread[box, axis] <= 0:
             break
-        centers = moved
-    return best
-
-
-def first_means(points: Points, weights: Points, label: Points, count: int) -> Points:
-    """Return the rounded mean of the points of each label."""
-    share = weights.astype(np.float64)
-    total = np.maximum(np.bincount(label, share, count), 1)
-    sums = [np.bincount(label, share * points[:, axis], count) for axis in range(AXES)]
-    return np.floor(np.stack(sums, axis=1) / total[:, None] + 0.5).astype(np.int32)
-
-
-def improve_centers(points: Points, weights: Points, centers: Points, tries: int) -> Points:
-    """Return centres improved by single leaps, each kept only if it lowers the error."""
-    found = run_round(points, weights, centers, np.zeros(len(points), np.int32))
-    least, refused = found.error(centers), set[tuple[int, int]]()
-    for _ in range(tries):
-        leap = _leap_of_rank(found, refused)
-        if leap is None:
+        above = (labels == box) & (points[:, axis] > mean[box, axis])
+        labels[above] = boxes
+        totals[boxes] = _add_up(points[above], weights[above], np.zeros_like(labels[above]), 1)[0]
+        totals[box] -= totals[boxes]
+        if not totals[boxes, WEIGHT] or not totals[box, WEIGHT]:
             break
-        moved, label = centers.copy(), found.label
-        for entry, center in leap.items():
-            moved[entry] = center
-        for _ in range(SETTLE_ROUNDS):
-            moved = run_round(points, weights, moved, label).means(moved)
-        after = run_round(points, weights, moved, label)
-        off, apart = leap
-        refused.add((off, apart))
-        if after.error(moved) < least:
-            centers, found, least, refused = moved, after, after.error(moved), set()
-    return centers
 
 
-def _leap_of_rank(found: Totals, refused: set[tuple[int, int]]) -> dict[int, Points] | None:
-    """Return the leap with the greatest gain that was not refused; None after all of them."""
-    gain, places = _splits(found)
-    # What an entry is worth counts half: the colours around it settle anew.
-    net = gain[None, :] - found.table[:, LOSS, None] / 2
-    np.fill_diagonal(net, -1)
-    for off, apart in refused:
-        net[off, apart] = -1
-    off, apart = divmod(int(net.argmax()), len(net))
-    if net[off, apart] <= 0:
-        return None
-    return {off: places[0][apart], apart: places[1][apart]}
+def color_search(
+    points: Points, weights: Points, labels: Points, centers: Points, limits: tuple[int, int]
+) -> None:
+    """Fill `centers`, from the means of `labels` on; `labels` has those of the last round tried."""
+    rounds, tries = limits
+    first = Totals(labels, _add_up(points, weights, labels, len(centers)))
+    search = _Search(points, weights, labels)
+    centers[:] = search.run_rounds(first.means(np.zeros_like(centers)), rounds)
+    if tries:
+        centers[:] = search.try_leaps(centers.copy(), tries)
+
+
+class _Search:
+    """A search over points; labels are those of the last round."""
+
+    def __init__(self, points: Points, weights: Points, labels: Points):
+        self.points, self.weights, self.labels = points, weights, labels
+
+    def _round(self, centers: Points) -> Totals:
+        table = np.zeros((len(centers), COLUMNS))
+        color_round(self.points, self.weights, centers, self.labels, table)
+        return Totals(self.labels, table)
+
+    def run_rounds(self, centers: Points, rounds: int) -> Points:
+        """Return the centres of the round with the least error."""
+        best, least = centers, float("inf")
+        for number in range(rounds):
+            found = self._round(centers)
+            error = found.error(centers)
+            if error < least:
+                best, least = centers, error
+            moved, left = found.means(centers), rounds - LAST_ROUNDS - number
+            if left > 0:
+                most = len(centers) * left // (4 * rounds) + 1
+                moved = _leap_many(found, _losses(found, centers), moved, most)
+            if np.array_equal(moved, centers):
+                break
+            centers = moved
+        return best
+
+    def try_leaps(self, centers: Points, tries: int) -> Points:
+        """Return centres improved by single leaps, each kept only if it lowers the error."""
+        found = self._round(centers)
+        least, loss, (gain, halves) = found.error(centers), _losses(found, centers), _splits(found)
+        allowed = ~np.eye(len(centers), dtype=bool)
+        for _ in range(tries):
+            net = np.where(allowed, gain[None, :] - loss[:, None], 0.0)
+            off, apart = divmod(int(net.argmax()), len(net))
+            if net[off, apart] <= 0:
+                break
+            allowed[off, apart] = False
+            moved = centers.copy()
+            moved[off], moved[apart] = halves[0][apart], halves[1][apart]
+            for _ in range(SETTLE_ROUNDS):
+                moved = self._round(moved).means(moved)
+            found = self._round(moved)
+            if found.error(moved) < least:
+                centers, least = moved, found.error(moved)
+                loss, (gain, halves) = _losses(found, centers), _splits(found)
+                allowed = ~np.eye(len(centers), dtype=bool)
+        return centers
+
+
+def _spread(table: Floats) -> tuple[Floats, Floats]:
+    """Return mean and squared error of each centre's points by axis."""
+    mean = table[:, SUMS] / np.maximum(table[:, WEIGHT, None], 1)
+    return mean, table[:, SQUARES] - mean * table[:, SUMS]
 
 
 def _splits(found: Totals) -> tuple[Floats, list[Points]]:
     """Return what dividing each centre's points would gain, and the two halves' means."""
-    table = found.table
-    weight = np.maximum(table[:, WEIGHT, None], 1)
-    mean = table[:, SUMS] / weight
-    spread = table[:, SQUARES] - mean * table[:, SUMS]
-    axis, rows = spread.argmax(axis=1), np.arange(len(table))
-    step = np.zeros_like(mean)
-    step[rows, axis] = SPLIT_STEP * np.sqrt(np.maximum(spread[rows, axis] / weight[:, 0], 0))
+    mean, spread = _spread(found.table)
+    axis, rows = spread.argmax(axis=1), np.arange(len(spread))
+    step, weight = np.zeros_like(mean), np.maximum(found.table[:, WEIGHT], 1)
+    step[rows, axis] = SPLIT_STEP * np.sqrt(np.maximum(spread[rows, axis] / weight, 0))
     halves = [np.clip(np.floor(mean + sign * step + 0.5), 0, MOST) for sign in (-1, 1)]
     return SPLIT_GAIN * spread[rows, axis], [one.astype(np.int32) for one in halves]
 
 
-def _leaps(found: Totals, most: int) -> dict[int, Points]:
-    """Return new places of centres: the least useful go where another divides with more gain."""
-    (gain, places), loss = _splits(found), found.table[:, LOSS]
+def _losses(found: Totals, centers: Points) -> Floats:
+    """Return what the loss of each centre costs.
+
+    That is half of what merging it with its nearest one does: its points go to several.
+    """
+    if len(centers) == 1:
+        return np.zeros(1)
+    off = (centers[:, None] - centers[None]).astype(np.int64)
+    apart = (off * off).sum(axis=2)
+    np.fill_diagonal(apart, np.iinfo(np.int32).max)
+    nearest, weight = apart.argmin(axis=1), found.table[:, WEIGHT]
+    both = weight + weight[nearest]
+    least: Floats = weight * weight[nearest] / np.where(both > 0, both, 1) * apart.min(axis=1) / 2
+    return least
+
+
+def _leap_many(found: Totals, loss: Floats, centers: Points, most: int) -> Points:
+    """Return the centres after the least useful leapt to where another divides with more gain."""
+    gain, halves = _splits(found)
     useless, costly = np.argsort(loss, kind="stable"), np.argsort(-gain, kind="stable")
-    leaps: dict[int, Points] = {}
+    moved, leapt = centers.copy(), set[int]()
     for off, apart in zip(useless[:most].tolist(), costly[:most].tolist(), strict=True):
-        if gain[apart] <= loss[off] or off == apart or off in leaps or apart in leaps:
+        if gain[apart] <= loss[off] or off == apart or leapt & {off, apart}:
             break
-        leaps |= {off: places[0][apart], apart: places[1][apart]}
-    return leaps
+        moved[off], moved[apart] = halves[0][apart], halves[1][apart]
+        leapt |= {off, apart}
+    return moved

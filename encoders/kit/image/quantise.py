@@ -2,7 +2,7 @@
 
 A palette is judged by two squared errors: of red, green and blue, and of OKLab, which says how
 different colours look. The second is weighted so that both matter equally to the picture. Colours
-are counted in small cells, their histogram is split into boxes of little variance, and k-means
+are counted in small cells, the cells are divided into boxes of little variance, and k-means
 improves the box centres; the words near each centre that fit its colours best make the palette.
 Every sum is of integers that its type holds exactly, so that the order of adding does not matter
 and the same picture gives the same palette everywhere.
@@ -10,16 +10,26 @@ and the same picture gives the same palette everywhere.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.color_search import Points, improve_centers, run_round, search_centers
-from encoders.kit.image.oklab import UNIT, to_oklab
+from encoders.kit.image.color_search import (
+    SQUARES,
+    SUMS,
+    WEIGHT,
+    Floats,
+    Points,
+    run_round,
+    search_centers,
+    split_points,
+)
+from encoders.kit.image.oklab import MATRICES, UNIT, Table, light_table, root_table, to_oklab
 from encoders.kit.image.pixel import expand_bits
+from encoders.kit.native.kernel import choose
+from encoders.kit.native.row_number import number_rows
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -29,20 +39,18 @@ FINE = 8
 MIDDLE = 2048
 # The weight of the OKLab error against that of red, green and blue.
 LOOK = 0.3
-# Scales above make lightness larger than the search allows.
-MOST_SCALE = 3600
+# The scale of OKLab while the right one is not known, and the largest: lightness stays in range.
+FIRST_SCALE, MOST_SCALE = 2048, 3600
 # Bits per channel of the cells that colours are counted in.
 CELL_BITS = 6
-# Rounds of k-means: more for few colours, which are quick to search and need it.
-MOST_ROUNDS, LEAST_ROUNDS = 16, 6
-# Up to this many colours, leaps are tried one by one as well, in coarser cells for speed.
-FEW_COLORS = 32
-FEW_BITS, FEW_TRIES = 5, 16
-# Rounds of k-means with centres that are words.
-WORD_ROUNDS = 4
+# Up to this many colours the search has coarser cells, and settles in the others afterwards.
+FEW_COLORS, FEW_BITS, FEW_SETTLE = 32, 5, 6
+# Rounds of k-means, single leaps tried, and rounds of k-means with centres that are words.
+FEW, MANY = (14, 10, 2), (5, 0, 1)
 WORDS = 1 << 15
-# A word and all that differ by one level in some channels.
-_STEPS = np.stack(np.meshgrid(*[(-1, 0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+# A word and those that are one level above in some channels.
+_STEPS = np.stack(np.meshgrid(*[(0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+_LEVELS: Bytes = ((np.arange(256) * 31 + 127) // 255).astype(np.uint8)
 
 
 class Indexed(NamedTuple):
@@ -65,14 +73,17 @@ def quantise_555(rgba: Bytes, colors: int, *, cutoff: int | None = None) -> Inde
     if not 2 <= colors <= 256 or rgba.size == 0:
         facts = {"colors": colors, "allowed": "2 to 256", "shape": rgba.shape}
         raise EncodeError("a palette of this size is not possible", facts)
-    solid = np.ones(rgba.shape[:2], bool) if cutoff is None else rgba[..., 3] >= cutoff
-    has_hole = not solid.all()
-    shown = rgba[..., :3][solid]
-    found = choose_palette(shown, colors - has_hole)
+    solid = None if cutoff is None else rgba[..., 3] >= cutoff
+    if solid is None or solid.all():
+        colors_used, number = distinct_colors(rgba[..., :3].reshape(-1, 3))
+        found = choose_palette(colors_used, colors, np.bincount(number))
+        indices = found.match(colors_used)[number].reshape(rgba.shape[:2])
+        return Indexed(found.levels, indices, has_hole=False)
+    colors_used, number = distinct_colors(rgba[..., :3][solid])
+    found = choose_palette(colors_used, colors - 1, np.bincount(number))
     indices = np.zeros(solid.shape, np.uint8)
-    indices[solid] = found.match(shown) + np.uint8(has_hole)
-    palette = expand_hole(found.levels) if has_hole else found.levels
-    return Indexed(palette, indices, has_hole)
+    indices[solid] = found.match(colors_used)[number] + np.uint8(1)
+    return Indexed(expand_hole(found.levels), indices, has_hole=True)
 
 
 def expand_hole(levels: Bytes) -> Bytes:
@@ -82,7 +93,7 @@ def expand_hole(levels: Bytes) -> Bytes:
 
 def levels_555(rgba: Bytes) -> Bytes:
     """Round the colours of a picture to 5 bits per channel."""
-    return ((rgba[..., :3].astype(np.uint16) * 31 + 127) // 255).astype(np.uint8)
+    return _LEVELS[rgba[..., :3]]
 
 
 def words_555(levels: NDArray[np.integer]) -> Ints:
@@ -115,120 +126,109 @@ class Palette(NamedTuple):
 
     def match(self, rgb: Bytes) -> Bytes:
         """Return the nearest entry of each colour (count, 3); an equal one, if there is one."""
-        if not len(rgb):
-            return np.zeros(0, np.uint8)
-        colors, number = distinct_colors(rgb)
-        points = to_points(colors, self.scale)
+        points = to_points(rgb, self.scale)
         centers = to_points(expand_bits(self.levels, 5), self.scale)
+        if not len(centers):
+            return np.zeros(0, np.uint8)
         label, weights = np.zeros(len(points), np.int32), np.ones(len(points), np.int32)
-        return run_round(points, weights, centers, label).label.astype(np.uint8)[number]
+        return run_round(points, weights, centers, label).label.astype(np.uint8)
 
 
-def distinct_colors(rgb: Bytes) -> tuple[Bytes, Ints]:
+def distinct_colors(rgb: Bytes) -> tuple[Bytes, NDArray[np.int32]]:
     """Return the different colours of texels (count, 3), and the number of each texel's colour."""
-    wide = rgb.astype(np.int32)
-    keys, number = np.unique(wide[:, 0] << 16 | wide[:, 1] << 8 | wide[:, 2], return_inverse=True)
-    colors = np.stack([keys >> 16, keys >> 8 & 255, keys & 255], axis=1).astype(np.uint8)
-    return colors, number.reshape(-1)
+    number, first = number_rows(np.ascontiguousarray(rgb))
+    return rgb[first], number
 
 
 class Cells(NamedTuple):
-    """The mean colour and the number of texels of each cell in use, and each texel's cell."""
+    """The mean colour and the number of texels of each cell in use."""
 
     colors: Bytes
     weights: Points
-    number: Ints
 
 
-def count_cells(rgb: Bytes, bits: int) -> Cells:
-    """Count colours (count, 3) in cells of so many bits per channel."""
-    wide = rgb.astype(np.int64)
-    key = (wide >> (8 - bits)) @ np.array([1 << 2 * bits, 1 << bits, 1])
-    uses = np.bincount(key, minlength=1 << 3 * bits)
-    in_use = np.flatnonzero(uses)
-    number = np.zeros(1 << 3 * bits, np.int64)
-    number[in_use] = np.arange(len(in_use))
-    weights, place = uses[in_use], number[key]
+def count_cells(rgb: Bytes, weights: NDArray[np.integer], bits: int) -> Cells:
+    """Count weighted colours (count, 3) in cells of so many bits per channel."""
+    shift = 8 - bits
+    red, green, blue = (rgb[:, c].astype(np.int32) for c in range(3))
+    key = (red >> shift << 2 * bits) + (green >> shift << bits) + (blue >> shift)
+    in_use = np.zeros(1 << 3 * bits, bool)
+    in_use[key] = True
+    number = np.cumsum(in_use, dtype=np.int32)
+    place, count = number[key] - 1, int(number[-1])
     # bincount sums in float64, exact below 2^53.
-    sums = [np.bincount(place, wide[:, c], len(in_use)).astype(np.int64) for c in range(3)]
-    means = (2 * np.stack(sums, axis=1) + weights[:, None]) // (2 * weights[:, None])
-    return Cells(means.astype(np.uint8), weights.astype(np.int32), place)
+    sums = [np.bincount(place, weights * one, count) for one in (red, green, blue)]
+    total = np.bincount(place, weights, count).astype(np.int64)[:, None]
+    means = (2 * np.stack(sums, axis=1).astype(np.int64) + total) // (2 * total)
+    return Cells(means.astype(np.uint8), total[:, 0].astype(np.int32))
 
 
 def to_points(rgb: Bytes, scale: int) -> Points:
     """Return red, green, blue and OKLab at a scale, as the search compares them."""
-    return _join_points(rgb, to_oklab(rgb), scale)
+    points = np.zeros((len(rgb), 6), np.int32)
+    tables = (light_table(), MATRICES, root_table())
+    choose("color_points", color_points)(np.ascontiguousarray(rgb), *tables, scale, points)
+    return points
 
 
-def _join_points(rgb: Bytes, lab: Ints, scale: int) -> Points:
-    look = (2 * lab * scale + UNIT) // (2 * UNIT) + np.array([0, MIDDLE, MIDDLE])
-    return np.ascontiguousarray(np.concatenate([rgb * np.int64(FINE), look], axis=-1), np.int32)
+def color_points(
+    rgb: Bytes, light: Table, matrices: Table, roots: Table, scale: int, points: Points
+) -> None:
+    """Fill `points`: the reference of the native kernel."""
+    lab = to_oklab(rgb, light, matrices, roots)
+    points[:, :3] = rgb * np.int32(FINE)
+    points[:, 3:] = (2 * lab * scale + UNIT) // (2 * UNIT) + (0, MIDDLE, MIDDLE)
 
 
-def choose_palette(rgb: Bytes, count: int) -> Palette:
-    """Choose at most `count` different entries for colours (texels, 3), sorted by their words."""
-    levels = levels_555(rgb)
-    used, _, _ = histogram(levels)
-    if len(used) <= count:
-        return Palette(used.astype(np.uint8), 0)
-    cells = count_cells(rgb, CELL_BITS)
-    used, _, number = histogram(levels_555(cells.colors))
-    uses = np.bincount(number, cells.weights, len(used)).astype(np.int64)
-    label = split_boxes(used, uses, count)[number]
-    lab = to_oklab(cells.colors)
-    scale = _balance(cells, lab, label)
-    points = _join_points(cells.colors, lab, scale)
-    rounds = max(LEAST_ROUNDS, MOST_ROUNDS - count // 4)
-    centers = search_centers(points, cells.weights, label.astype(np.int32), count, rounds)
-    if count <= FEW_COLORS:
-        coarse = count_cells(rgb, FEW_BITS)
-        some = to_points(coarse.colors, scale)
-        centers = improve_centers(some, coarse.weights, centers, FEW_TRIES)
-    words = _fit_words(points, cells.weights, centers, scale)
+def choose_palette(rgb: Bytes, count: int, uses: NDArray[np.integer] | None = None) -> Palette:
+    """Choose at most `count` different entries for colours (number, 3), sorted by their words.
+
+    `uses` says how often each colour is there: once, if not given.
+    """
+    in_use = np.zeros(WORDS, bool)
+    in_use[words_555(levels_555(rgb))] = True
+    words = np.flatnonzero(in_use)
+    if len(words) <= count:
+        return Palette(levels_of(words), 0)
+    cells = count_cells(rgb, np.ones(len(rgb), np.int64) if uses is None else uses, CELL_BITS)
+    limits = FEW if count <= FEW_COLORS else MANY
+    coarse = cells if limits is MANY else count_cells(cells.colors, cells.weights, FEW_BITS)
+    boxes = split_points(to_points(coarse.colors, FIRST_SCALE), coarse.weights, count)
+    scale = _balance(boxes.table)
+    points = to_points(coarse.colors, scale)
+    centers = search_centers(points, coarse.weights, boxes.label, count, limits[:2])
+    if coarse is not cells:
+        points = to_points(cells.colors, scale)
+        label = run_round(points, cells.weights, centers, np.zeros(len(points), np.int32)).label
+        centers = search_centers(points, cells.weights, label, count, (FEW_SETTLE, 0))
+    words = _fit_words(points, cells.weights, centers, (scale, limits[2]))
     return Palette(levels_of(words), scale)
 
 
-def _balance(cells: Cells, lab: Ints, label: Ints) -> int:
+def _balance(table: Floats) -> int:
     """Return the scale at which the errors of boxes in both spaces are in the wanted relation."""
-    errors = [
-        sum(_spread(values[:, axis], cells.weights, label) for axis in range(3))
-        for values in (cells.colors.astype(np.int64) * FINE, lab)
-    ]
-    if not errors[1]:
+    squares = table[:, SUMS] ** 2 / np.maximum(table[:, [WEIGHT]], 1)
+    # One number after the other: the order of adding must not depend on the machine.
+    rgb, look = (sum(one.ravel().tolist()) for one in np.split(table[:, SQUARES] - squares, 2, 1))
+    if look <= 0:
         return 0
-    return min(MOST_SCALE, int(UNIT * np.sqrt(LOOK * errors[0] / errors[1]) + 0.5))
-
-
-def _spread(values: Ints, weights: Points, label: Ints) -> float:
-    """Return the squared error of values against the means of their labels."""
-    uses = np.maximum(np.bincount(label, weights), 1)
-    sums = np.bincount(label, weights * values)
-    squares = np.bincount(label, weights * values * values)
-    # One box after the other: the order of adding must not depend on the machine.
-    return float(sum((squares - sums * sums / uses).tolist()))
-
-
-@cache
-def _word_points() -> tuple[Bytes, Ints]:
-    """Return the 8-bit colours of all words, and their OKLab values."""
-    shown = expand_bits(levels_of(np.arange(WORDS)), 5)
-    return shown, to_oklab(shown)
+    return min(MOST_SCALE, int(FIRST_SCALE * np.sqrt(LOOK * rgb / look) + 0.5))
 
 
 def _points_of(words: Ints, scale: int) -> Points:
-    shown, lab = _word_points()
-    return _join_points(shown[words], lab[words], scale)
+    return to_points(expand_bits(levels_of(words), 5), scale)
 
 
-def _fit_words(points: Points, weights: Points, centers: Points, scale: int) -> Ints:
+def _fit_words(points: Points, weights: Points, centers: Points, limits: tuple[int, int]) -> Ints:
     """Continue k-means with centres that are words, all different; return the best, sorted."""
+    scale, rounds = limits
     best, least = np.zeros(0, np.int64), float("inf")
     label = np.zeros(len(points), np.int32)
-    for _ in range(WORD_ROUNDS):
+    for _ in range(rounds):
         words = _nearest_words(centers, scale)
         words = _fill_up(words, points, weights, (len(centers), scale))
         entries = _points_of(words, scale)
-        found = run_round(points, weights, entries, label)
+        found = run_round(points, weights, entries, np.minimum(label, np.int32(len(words) - 1)))
         error = found.error(entries)
         if error >= least:
             break
@@ -239,11 +239,12 @@ def _fit_words(points: Points, weights: Points, centers: Points, scale: int) -> 
 
 def _nearest_words(centers: Points, scale: int) -> Ints:
     """Return the different words that are nearest to centres, sorted."""
-    # The nearest levels in red, green and blue alone are at most one step away.
-    levels = (2 * 31 * centers[:, :3].astype(np.int64) + 255 * FINE) // (2 * 255 * FINE)
-    around = words_555(np.clip(levels[:, None] + _STEPS, 0, 31))
+    # The levels below and above in each channel.
+    levels = 31 * centers[:, :3] // (255 * FINE)
+    around = words_555(np.minimum(levels[:, None] + _STEPS, 31))
     off = _points_of(around.reshape(-1), scale).reshape(*around.shape, -1) - centers[:, None]
-    nearest = np.argmin((off.astype(np.int64) ** 2).sum(axis=2), axis=1)
+    # Below 2^27, as in the kernel.
+    nearest = np.argmin((off * off).sum(axis=2), axis=1)
     return np.unique(around[np.arange(len(around)), nearest])
 
 
@@ -261,51 +262,3 @@ def _fill_up(words: Ints, points: Points, weights: Points, wanted: tuple[int, in
             break
         words = np.union1d(words, more)
     return words
-
-
-def split_boxes(used: Ints, weight: Ints, count: int) -> Ints:
-    """Label the colours with up to `count` boxes, splitting those first that gain most."""
-    label = np.zeros(len(used), np.int64)
-    boxes = 1
-    while boxes < count:
-        gain, axis, level = best_cuts(used, weight, label, boxes)
-        # Several boxes at a time, but never more than half of them: fewer passes, nearly the same
-        # boxes.
-        cut = np.argsort(-gain, kind="stable")[: min(count - boxes, (boxes + 1) // 2)]
-        cut = cut[gain[cut] > 0]
-        if not len(cut):
-            break
-        new_label = np.full(boxes, -1)
-        new_label[cut] = boxes + np.arange(len(cut))
-        above = used[np.arange(len(used)), axis[label]] > level[label]
-        label = np.where(above & (new_label[label] >= 0), new_label[label], label)
-        boxes += len(cut)
-    return label
-
-
-def best_cuts(
-    used: Ints, weight: Ints, label: Ints, boxes: int
-) -> tuple[NDArray[np.float64], Ints, Ints]:
-    """Return for each box the cut that lowers its squared error most: gain, axis and level."""
-    gains = np.stack([cut_gains(used, weight, label, boxes, axis) for axis in range(3)], axis=1)
-    flat = gains.reshape(boxes, -1)
-    best = np.argmax(flat, axis=1)
-    return flat[np.arange(boxes), best], best // 31, best % 31
-
-
-def cut_gains(used: Ints, weight: Ints, label: Ints, boxes: int, axis: int) -> NDArray[np.float64]:
-    """Return by how much each of the 31 cuts along an axis lowers each box's squared error."""
-    slot = label * 32 + used[:, axis]
-    counts = np.bincount(slot, weight, boxes * 32).reshape(boxes, 32)
-    below = np.cumsum(counts, axis=1)
-    total = below[:, -1:]
-    gain = np.zeros((boxes, 31))
-    for c in range(3):
-        sums = np.cumsum(np.bincount(slot, weight * used[:, c], boxes * 32).reshape(boxes, 32), 1)
-        low, high = sums[:, :-1], sums[:, -1:] - sums[:, :-1]
-        part = low * low / np.maximum(below[:, :-1], 1)
-        part += high * high / np.maximum(total - below[:, :-1], 1)
-        gain += part - sums[:, -1:] * sums[:, -1:] / total
-    # A cut with nothing on one side is no cut.
-    empty = (below[:, :-1] == 0) | (below[:, :-1] == total)
-    return np.where(empty, 0.0, gain)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.mesh.triangle import Indices, checked_triangles
-from encoders.kit.native.kernel import choose
+from encoders.kit.native.row_number import number_rows
 
 # One row per vertex.
 VertexArray = NDArray[np.generic]
@@ -30,27 +30,8 @@ class Weld:
 def weld_vertices(attributes: Sequence[VertexArray], tolerance: float = 0.0) -> Weld:
     """Give distinct vertices numbers in the order in which they first occur."""
     rows = _keys(attributes, tolerance)
-    number, first = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
-    count = choose("weld_rows", _weld_reference)(rows, number, first)
-    return Weld(first[:count].copy(), number)
-
-
-def _weld_reference(
-    rows: NDArray[np.uint8], number: NDArray[np.int32], first: NDArray[np.int32]
-) -> int:
-    """Give equal rows one number: the reference of the native kernel."""
-    # One opaque item for each row, which compares by its bytes. A dict keeps first use by itself;
-    # np.unique over rows would sort.
-    keys = (
-        rows.view(f"V{rows.shape[1]}").reshape(-1).tolist() if rows.shape[1] else [b""] * len(rows)
-    )
-    numbers: dict[bytes, int] = {}
-    first[:] = 0
-    for row, key in enumerate(keys):
-        if key not in numbers:
-            first[len(numbers)] = row
-        number[row] = numbers.setdefault(key, len(numbers))
-    return len(numbers)
+    number, first = number_rows(rows)
+    return Weld(first, number)
 
 
 def weld_mesh(

@@ -28,7 +28,10 @@
 #define KERNELS                                                                                   \
     KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(color_points, "Give red, green, blue and OKLab of colours, as palettes compare them.") \
     KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
+    KERNEL(color_search, "Search centres of weighted colours that give little squared error.")    \
+    KERNEL(color_split, "Divide weighted colours into boxes, the widest first.")                  \
     KERNEL(decode_digits, "Decode numbers of up to eight digits that separators part.")           \
     KERNEL(bc7_encode, "Encode blocks of 16 RGBA texels as BC7.")                                  \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \

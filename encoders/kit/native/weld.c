@@ -12,12 +12,27 @@ static uint64_t row_hash(const uint8_t *row, size_t width)
     uint64_t hash = 0x9E3779B97F4A7C15u ^ width;
     for (size_t at = 0; at < width; at += 8) {
         uint64_t word = 0;
-        memcpy(&word, row + at, width - at < 8 ? width - at : 8);
+        if (width - at >= 8)
+            memcpy(&word, row + at, 8);
+        else
+            for (size_t i = at; i < width; i++)
+                word = word << 8 | row[i];
         hash = (hash ^ word) * 0xFF51AFD7ED558CCDu;
         hash ^= hash >> 32;
     }
     hash *= 0xC4CEB9FE1A85EC53u;
     return hash ^ (hash >> 29);
+}
+
+/* Compare rows; a loop is faster than a call for the few bytes of a colour. */
+static int is_equal(const uint8_t *a, const uint8_t *b, size_t width)
+{
+    if (width > 8)
+        return memcmp(a, b, width) == 0;
+    for (size_t i = 0; i < width; i++)
+        if (a[i] != b[i])
+            return 0;
+    return 1;
 }
 
 /* Return a power of two that leaves at least half of the table empty. */
@@ -39,7 +54,7 @@ static int32_t number_rows(const uint8_t *rows, size_t count, size_t width, int3
         const uint8_t *row = rows + i * width;
         size_t slot = (size_t)row_hash(row, width) & (size - 1);
         while (table[slot] != EMPTY &&
-               memcmp(rows + (size_t)first[table[slot]] * width, row, width) != 0)
+               !is_equal(rows + (size_t)first[table[slot]] * width, row, width))
             slot = (slot + 1) & (size - 1);
         if (table[slot] == EMPTY) {
             first[found] = (int32_t)i;
