@@ -23,7 +23,7 @@ from encoders.kit.source.gltf.document.extension import DRACO, KNOWN, VISIBILITY
 
 
 @dataclass
-class _Store:
+class PartStore:
     """What a part has so far, and the new numbers of the accessors it copied."""
 
     gltf: Gltf
@@ -55,7 +55,7 @@ def write_subset(
     gltf: Gltf, meshes: Sequence[int] = (), skin: int | None = None, clip: int | None = None
 ) -> bytes:
     """Return these meshes, this skin and this clip, numbered from 0, with the file's nodes."""
-    source, store = gltf.document, _Store(gltf)
+    source, store = gltf.document, PartStore(gltf)
     document = spec.Document(
         asset=spec.Asset(version="2.0"),
         extensions_required=tuple(
@@ -64,7 +64,9 @@ def write_subset(
         scene=source.scene,
         scenes=source.scenes,
         nodes=_nodes(source, meshes, skin),
-        meshes=tuple(_mesh(store, index) for index in meshes),
+        meshes=tuple(
+            copy_mesh(store, index, is_morphed=_is_morphed(source, index)) for index in meshes
+        ),
         skins=() if skin is None else (_skin(store, skin),),
         animations=() if clip is None else (_clip(store, clip),),
         materials=source.materials if meshes else (),
@@ -89,10 +91,10 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
     )
 
 
-def _mesh(store: _Store, index: int) -> spec.Mesh:
+def copy_mesh(store: PartStore, index: int, *, is_morphed: bool) -> spec.Mesh:
+    """Copy a mesh with its accessors; morph targets come along only if it is morphed."""
     record = spec.element(store.gltf.document.meshes, index, "meshes", store.gltf.name)
     where = spec.place(record.name, f"meshes[{index}]")
-    is_morphed = _is_morphed(store.gltf.document, index)
     primitives = tuple(_primitive(store, one, where, is_morphed) for one in record.primitives)
     return replace(record, primitives=primitives, extensions={})
 
@@ -104,7 +106,7 @@ def _is_morphed(document: spec.Document, mesh: int) -> bool:
 
 
 def _primitive(
-    store: _Store, record: spec.Primitive, where: str, is_morphed: bool
+    store: PartStore, record: spec.Primitive, where: str, is_morphed: bool
 ) -> spec.Primitive:
     name = store.gltf.name
     packed = extension(record, DRACO, DracoPrimitive, name, where)
@@ -128,7 +130,7 @@ def _primitive(
     )
 
 
-def _skin(store: _Store, index: int) -> spec.Skin:
+def _skin(store: PartStore, index: int) -> spec.Skin:
     record = spec.element(store.gltf.document.skins, index, "skins", store.gltf.name)
     where = spec.place(record.name, f"skins[{index}]")
     matrices = record.inverse_bind_matrices
@@ -136,7 +138,7 @@ def _skin(store: _Store, index: int) -> spec.Skin:
     return replace(record, inverse_bind_matrices=stored, extensions={})
 
 
-def _clip(store: _Store, index: int) -> spec.Animation:
+def _clip(store: PartStore, index: int) -> spec.Animation:
     record = spec.element(store.gltf.document.animations, index, "animations", store.gltf.name)
     where = spec.place(record.name, f"animations[{index}]")
     samplers = tuple(
