@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
-from encoders.kit.source.gltf.data.accessor import decode_accessor
+from encoders.kit.source.gltf.data.accessor import DTYPES, SHAPES, decode_accessor
 from encoders.kit.source.gltf.data.buffer import view_bytes
 from encoders.kit.source.gltf.data.draco import DracoPrimitive
 from encoders.kit.source.gltf.data.opened import Gltf
@@ -44,11 +44,28 @@ class PartStore:
         plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
         if record.buffer_view is None and record.sparse is None:
             return plain
-        values = decode_accessor(self.gltf, index)
-        self.gltf.charge(values.nbytes, f"accessors[{index}]")
-        # Matrices are stored column by column.
-        stored = values.transpose(0, 2, 1) if values.ndim == 3 else values
-        return replace(plain, buffer_view=self.glb.view(stored.tobytes()))
+        stored = _dense_bytes(self.gltf, record)
+        if stored is None:
+            values = decode_accessor(self.gltf, index)
+            # Matrices are stored column by column.
+            stored = (values.transpose(0, 2, 1) if values.ndim == 3 else values).tobytes()
+        self.gltf.charge(len(stored), f"accessors[{index}]")
+        return replace(plain, buffer_view=self.glb.view(stored))
+
+
+def _dense_bytes(gltf: Gltf, record: spec.Accessor) -> memoryview | None:
+    """Return the bytes of an accessor that is stored without gaps; None if it must be decoded.
+
+    Most are, and a scene has tens of thousands of them.
+    """
+    if record.buffer_view is None or record.sparse is not None or record.type.startswith("MAT"):
+        return None
+    data = view_bytes(gltf, record.buffer_view)
+    size = SHAPES[record.type][1] * DTYPES[record.component_type].itemsize
+    if gltf.document.buffer_views[record.buffer_view].byte_stride not in (None, size):
+        return None
+    end = record.byte_offset + size * record.count
+    return data[record.byte_offset : end] if end <= len(data) else None
 
 
 def write_subset(
