@@ -22,12 +22,12 @@ def write_scene_part(gltf: Gltf, nodes: Sequence[int]) -> bytes:
     """Return the meshes that these nodes show, in world space; nodes are numbered from 0."""
     source, store = gltf.document, PartStore(gltf)
     records = [spec.element(source.nodes, node, "nodes", gltf.name) for node in nodes]
-    morphed: dict[int, bool] = {}
+    weighted: dict[int, bool] = {}
     for record in records:
         if record.mesh is not None:
-            morphed[record.mesh] = morphed.get(record.mesh, False) or any(record.weights)
-    meshes = [_mesh(store, index, has_weights=given) for index, given in morphed.items()]
-    numbers = {index: number for number, index in enumerate(morphed)}
+            weighted[record.mesh] = weighted.get(record.mesh, False) or any(record.weights)
+    meshes = [_mesh(store, index, has_weights=given) for index, given in weighted.items()]
+    numbers = {index: number for number, index in enumerate(weighted)}
     placed = [
         _root(gltf, node, None if record.mesh is None else numbers[record.mesh])
         for node, record in zip(nodes, records, strict=True)
@@ -47,8 +47,7 @@ def write_scene_part(gltf: Gltf, nodes: Sequence[int]) -> bytes:
 
 def _mesh(store: PartStore, index: int, *, has_weights: bool) -> spec.Mesh:
     """Copy a mesh; one without a name is called by its number in the whole file."""
-    weights = spec.element(store.gltf.document.meshes, index, "meshes", store.gltf.name).weights
-    mesh = copy_mesh(store, index, is_morphed=has_weights or any(weights))
+    mesh = copy_mesh(store, index, has_weights=has_weights)
     return mesh if mesh.name else replace(mesh, name=f"meshes[{index}]")
 
 

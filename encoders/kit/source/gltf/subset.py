@@ -82,7 +82,7 @@ def write_subset(
         scenes=source.scenes,
         nodes=_nodes(source, meshes, skin),
         meshes=tuple(
-            copy_mesh(store, index, is_morphed=_is_morphed(source, index)) for index in meshes
+            copy_mesh(store, index, has_weights=_has_weights(source, index)) for index in meshes
         ),
         skins=() if skin is None else (_skin(store, skin),),
         animations=() if clip is None else (_clip(store, clip),),
@@ -108,18 +108,20 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
     )
 
 
-def copy_mesh(store: PartStore, index: int, *, is_morphed: bool) -> spec.Mesh:
-    """Copy a mesh with its accessors; morph targets come along only if it is morphed."""
+def copy_mesh(store: PartStore, index: int, *, has_weights: bool) -> spec.Mesh:
+    """Copy a mesh with its accessors; morph targets only where it is shown in another shape.
+
+    `has_weights` tells that a node gives it weights of its own.
+    """
     record = spec.element(store.gltf.document.meshes, index, "meshes", store.gltf.name)
     where = spec.place(record.name, f"meshes[{index}]")
+    is_morphed = has_weights or any(record.weights)
     primitives = tuple(_primitive(store, one, where, is_morphed) for one in record.primitives)
     return replace(record, primitives=primitives, extensions={})
 
 
-def _is_morphed(document: spec.Document, mesh: int) -> bool:
-    """Tell whether a mesh is shown in another shape than its own."""
-    nodes = [node.weights for node in document.nodes if node.mesh == mesh]
-    return any(any(weights) for weights in (document.meshes[mesh].weights, *nodes))
+def _has_weights(document: spec.Document, mesh: int) -> bool:
+    return any(any(node.weights) for node in document.nodes if node.mesh == mesh)
 
 
 def _primitive(
