@@ -44,7 +44,7 @@ class PartStore:
         plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
         if record.buffer_view is None and record.sparse is None:
             return plain
-        stored = _dense_bytes(self.gltf, record)
+        stored: bytes | memoryview | None = _dense_bytes(self.gltf, record)
         if stored is None:
             values = decode_accessor(self.gltf, index)
             # Matrices are stored column by column.
