@@ -6,7 +6,7 @@ that the meshes on both sides of a plane have the same vertices there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,11 +34,22 @@ Spans = dict[str, list[int] | None]
 def encode_source(inputs: Inputs, params: Params) -> Outputs:
     """Encode the meshes of each tile, each material, and the images embedded in the source."""
     known: Any = params
-    model, lost = _import_model(open_model(inputs, known["source"]), known)
+    model, lost = import_model(open_model(inputs, known["source"]), known)
     objects, warnings = build_object_meshes(model, known.get("shading", "auto"))
-    warnings += lost
     # The objects have all geometry now; the mesh it came from would double the memory needed.
-    model = _without_geometry(model)
+    model = without_geometry(model)
+    used = sorted(set(model.mesh.material.tolist()) - {-1})
+    warnings += [*lost, *describe_all_losses(model, used, known)]
+    warnings += shared_warnings(model, objects, known["shared"])
+    return {
+        **encode_tiles(objects, model, known),
+        **encode_surfaces(model, known),
+        **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
+    }
+
+
+def encode_tiles(objects: Sequence[ObjectMesh], model: Model, known: Any) -> Outputs:
+    """Encode the meshes that objects give to each tile."""
     spans: Spans = dict(known["objects"])
     splitter = TileSplitter(
         known["tile_size"], known["floor"], clips=known["clip"], pivot=known.get("pivot", ())
@@ -46,21 +57,26 @@ def encode_source(inputs: Inputs, params: Params) -> Outputs:
     tiles: dict[str, list[TileMesh]] = {name: [] for name in known["tiles"]}
     # Counted in each tile, so that an object elsewhere changes nothing in it.
     owners: dict[str, dict[str, int]] = {name: {} for name in known["tiles"]}
-    # The plan's number of each of the model's materials.
-    numbers = [known["material_keys"].index(key) for key in model.material_keys]
+    numbers = _material_numbers(model, known)
     described = _with_components(objects, spans, splitter)
     for one, parts in zip(objects, _split(described, spans, splitter, numbers, model), strict=True):
         for tile, mesh in parts:
             owner = owners[tile].setdefault(one.key, len(owners[tile]))
             tiles[tile].append(replace(mesh, owner=owner))
-    warnings += _losses(model, known)
-    warnings += _shared_warnings(model, objects, known["shared"])
+    return {tile: pack_meshes(meshes) for tile, meshes in tiles.items()}
+
+
+def encode_surfaces(model: Model, known: Any) -> Outputs:
+    """Encode the materials of a source, and the images inside of it."""
     return {
-        **{tile: pack_meshes(meshes) for tile, meshes in tiles.items()},
-        **_materials(model, known["materials"], numbers),
+        **_materials(model, known["materials"], _material_numbers(model, known)),
         **{f"image_{index}": _image(model, index) for index in known["images"]},
-        **({WARNINGS: "\n".join(warnings).encode()} if warnings else {}),
     }
+
+
+def _material_numbers(model: Model, known: Any) -> list[int]:
+    """Return the plan's number of each of the model's materials."""
+    return [known["material_keys"].index(key) for key in model.material_keys]
 
 
 def _with_components(
@@ -133,7 +149,7 @@ def _materials(model: Model, count: int, numbers: list[int]) -> Outputs:
     return found
 
 
-def _import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
+def import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
     """Apply the options on import; also return warnings."""
     warnings: list[str] = []
     # A skin stands in its rest pose, so joints mean nothing here and need not be turned.
@@ -143,15 +159,15 @@ def _import_model(model: Model, known: Any) -> tuple[Model, list[str]]:
     return replace(model, mesh=mesh), warnings
 
 
-def _without_geometry(model: Model) -> Model:
+def without_geometry(model: Model) -> Model:
     """Return the model with its materials, and which of them its triangles have, but no vertex."""
     none = Attribute(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.int32))
     mesh = replace(model.mesh, position=none, normal=None, uv=(), color=None, tangent=None)
     return replace(model, mesh=mesh)
 
 
-def _losses(model: Model, known: Any) -> list[str]:
-    used = sorted(set(model.mesh.material.tolist()) - {-1})
+def describe_all_losses(model: Model, used: Iterable[int], known: Any) -> list[str]:
+    """Return warnings about the materials with these numbers."""
     return [
         text
         for number in used
@@ -163,7 +179,7 @@ def _losses(model: Model, known: Any) -> list[str]:
     ]
 
 
-def _shared_warnings(
+def shared_warnings(
     model: Model, objects: Sequence[ObjectMesh], advice: dict[str, str]
 ) -> list[str]:
     """Return a warning for each object in the shared bucket."""

@@ -74,16 +74,18 @@ def _group_meshes(inputs: Inputs, params: Params) -> dict[GroupKey, list[_Part]]
     unmerged: dict[tuple[str, int], int] = {}
     materials = _with_shared_textures(inputs, params)
     for name in sorted(name for name in inputs if name.startswith("mesh/")):
-        source = name.removeprefix("mesh/")
+        # A source that was cut into parts has an input for each of them.
+        part = name.removeprefix("mesh/")
+        source = part.split("/")[0]
         for mesh in unpack_meshes(inputs[name]):
             own, owner = "", 0
             if mesh.object.startswith(UNMERGED):
                 own = mesh.object
-                owner = unmerged.setdefault((source, mesh.owner), len(unmerged))
+                owner = unmerged.setdefault((part, mesh.owner), len(unmerged))
             # By content, so that equal materials of several sources are one.
             material = materials.get(f"material/{source}/{mesh.material:06}", b"")
-            part = _Part(_renumbered(mesh, source, components), files[source])
-            groups.setdefault((material, own, owner), []).append(part)
+            piece = _Part(_renumbered(mesh, part, components), files[source])
+            groups.setdefault((material, own, owner), []).append(piece)
     return groups
 
 
@@ -102,13 +104,11 @@ def _with_shared_textures(inputs: Inputs, params: Params) -> dict[str, bytes]:
     return found
 
 
-def _renumbered(
-    mesh: TileMesh, source: str, components: dict[tuple[str, int, int], int]
-) -> TileMesh:
+def _renumbered(mesh: TileMesh, part: str, components: dict[tuple[str, int, int], int]) -> TileMesh:
     """Give components numbers within the tile, the same in all materials of an object."""
     found, owner = np.unique(mesh.component[:, NUMBER], return_inverse=True)
     # By the object's number, not by its name: names are missing or repeated in many files.
-    keys = [(source, mesh.owner, int(one)) for one in found.tolist()]
+    keys = [(part, mesh.owner, int(one)) for one in found.tolist()]
     numbers = np.array([components.setdefault(key, len(components)) for key in keys], np.float32)
     component = mesh.component.copy()
     component[:, NUMBER] = numbers[owner]

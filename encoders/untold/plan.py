@@ -1,14 +1,15 @@
 """The nodes of a scene: one for each source, texture, tile and level, and one for the manifest.
 
 A source's node has an output for each tile. An edit of one object therefore goes no further than
-the tiles it lies in: all others get the same bytes again, and nothing that reads them runs.
+the tiles it lies in: all others get the same bytes again, and nothing that reads them runs. A large
+source is cut into parts first, which are read by nodes of their own.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +39,7 @@ from encoders.untold.scene.grid import (
 )
 from encoders.untold.scene.import_object import import_objects
 from encoders.untold.scene.scene_source import SceneObject, SceneSource, describe_source
+from encoders.untold.scene.source_part import Placed, find_parts
 from encoders.untold.scene.texture_plan import TexturePlan
 
 # The numbers of `format`, which is not imported here because it needs numpy.
@@ -106,9 +108,10 @@ class _Planner:
     ) -> None:
         self.asset, self.root, self.sources, self.grid = asset, root, sources, grid
         self.options, self.scene, self.surveys = asset.options, asset.place, surveys
-        self.places: list[list[tuple[SceneObject, tuple[Span, Span, Span] | None]]] = [
-            [] for _ in sources
-        ]
+        self.places: list[list[Placed]] = [[] for _ in sources]
+        # The parts of each source by name, and the part of each object by source and key.
+        self.parts: list[dict[str, list[Placed]]] = []
+        self.part_of: dict[tuple[int, str], str] = {}
         self.pivot: Point | None = None
         self.tiles: dict[str, list[SceneObject]] = {}
         self.coordinates: dict[str, tuple[int, int, int]] = {}
@@ -132,6 +135,14 @@ class _Planner:
             )
         for one, spans in placed:
             self._place(one, spans)
+        for source, own in zip(self.sources, self.places, strict=True):
+            self.parts.append(find_parts(own, self.surveys[source.path], self.options))
+        self.part_of = {
+            (one.source, one.key): name
+            for parts in self.parts
+            for name, own in parts.items()
+            for one, _ in own
+        }
 
     def _spans(self, one: SceneObject) -> tuple[Span, Span, Span] | None:
         if one.box is None:
@@ -182,36 +193,85 @@ class _Planner:
         return f"{self.asset.name}/read/{path}".replace("=", "%3D")
 
     def source_nodes(self) -> Iterable[Node]:
-        """Plan a node for each source, with a private output for each tile and material."""
+        """Plan the nodes of each source, with a private output for each tile and material."""
         for number, source in enumerate(self.sources):
-            placed = self.places[number]
-            tiles = [
-                name for name, objects in self._tiles() if any(o.source == number for o in objects)
-            ]
-            outputs: dict[str, Place] = dict.fromkeys(tiles)
-            outputs |= {f"material_{index}": None for index in range(len(source.materials))}
-            outputs |= {f"image_{index}": None for index in sorted(source.embedded)}
-            params: dict[str, Any] = {
-                "source": source.path,
-                "tile_size": list(self.grid.size),
-                "floor": self.grid.floor,
-                "clip": self.options["clip"],
-                "shading": self.options["shading"],
-                "objects": [[one.key, _flat(spans)] for one, spans in placed],
-                "shared": {one.key: self._advice(one) for one, spans in placed if spans is None},
-                "tiles": list(tiles),
-                "materials": len(source.materials),
-                "material_keys": list(source.material_keys),
-                "images": sorted(source.embedded),
-                # Newer engines ignore the emissive factor of version 1.
-                "shows_emissive": self.options["format_version"] != 1,
-                **self._mesh_import(),
-            }
             files = plan_inputs(self.asset.name, source.files, self.surveys, self.options)
             yield from files.nodes
-            name = self._source_node(number)
+            if self.parts[number]:
+                yield self._cut_node(number, files.inputs)
+                yield from self._part_nodes(number)
+                continue
+            placed = self.places[number]
+            tiles = self._tiles_of(placed)
+            outputs: dict[str, Place] = {**dict.fromkeys(tiles), **_surface_outputs(source)}
+            params = self._surface_params(source) | self._read_params(source, placed, tiles)
             encoder = "encoders.untold.node_source:encode_source"
-            yield Node(name, encoder, files.inputs, params, outputs)
+            yield Node(self._source_node(number), encoder, files.inputs, params, outputs)
+
+    def _cut_node(self, number: int, inputs: Mapping[str, Source | Product]) -> Node:
+        """Plan the node that cuts a source into parts."""
+        source, parts = self.sources[number], self.parts[number]
+        outputs: dict[str, Place] = {f"part_{name}": None for name in parts}
+        outputs |= _surface_outputs(source)
+        shown = {material for one, _ in self.places[number] for material in one.materials}
+        params: dict[str, Any] = {
+            **self._surface_params(source),
+            **self._mesh_import(),
+            "parts": {name: [int(one.key) for one, _ in own] for name, own in parts.items()},
+            "shown": sorted(shown - {-1}),
+        }
+        encoder = "encoders.untold.node_part:encode_parts"
+        return Node(self._source_node(number), encoder, inputs, params, outputs)
+
+    def _part_nodes(self, number: int) -> Iterable[Node]:
+        """Plan the nodes that read the parts of a source."""
+        source, encoder = self.sources[number], "encoders.untold.node_part:encode_part"
+        for name, placed in self.parts[number].items():
+            # Nodes of a part are numbered from 0.
+            own = [(replace(one, key=str(n)), spans) for n, (one, spans) in enumerate(placed)]
+            tiles = self._tiles_of(placed)
+            inputs = {source.path: Product(self._source_node(number), f"part_{name}")}
+            params = self._read_params(source, own, tiles)
+            task = self._part_node(number, name)
+            yield Node(task, encoder, inputs, params, dict.fromkeys(tiles))
+
+    def _part_node(self, number: int, part: str) -> str:
+        return f"{self._source_node(number)}/{part}"
+
+    def _tiles_of(self, placed: Sequence[Placed]) -> list[str]:
+        """Return the names of all tiles that objects lie in."""
+        found: set[str] = set()
+        for _, spans in placed:
+            found |= {SHARED} if spans is None else set(map(tile_name, tiles_in(spans)))
+        return sorted(found)
+
+    def _surface_params(self, source: SceneSource) -> dict[str, Any]:
+        """Return the params that concern materials and images."""
+        return {
+            "source": source.path,
+            "materials": len(source.materials),
+            "material_keys": list(source.material_keys),
+            "images": sorted(source.embedded),
+            # Newer engines ignore the emissive factor of version 1.
+            "shows_emissive": self.options["format_version"] != 1,
+        }
+
+    def _read_params(
+        self, source: SceneSource, placed: Sequence[Placed], tiles: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the params that concern geometry."""
+        return {
+            "source": source.path,
+            "material_keys": list(source.material_keys),
+            "tile_size": list(self.grid.size),
+            "floor": self.grid.floor,
+            "clip": self.options["clip"],
+            "shading": self.options["shading"],
+            "objects": [[one.key, _flat(spans)] for one, spans in placed],
+            "shared": {one.key: self._advice(one) for one, spans in placed if spans is None},
+            "tiles": list(tiles),
+            **self._mesh_import(),
+        }
 
     def _mesh_import(self) -> dict[str, Any]:
         """Return the options that change a mesh on import, where they are not the defaults."""
@@ -270,7 +330,12 @@ class _Planner:
         inputs: dict[str, Source | Product] = {}
         for one in objects:
             source = self._source_node(one.source)
-            inputs[f"mesh/{one.source:06}"] = Product(source, tile)
+            part = self.part_of.get((one.source, one.key))
+            if part is None:
+                inputs[f"mesh/{one.source:06}"] = Product(source, tile)
+            else:
+                reader = self._part_node(one.source, part)
+                inputs[f"mesh/{one.source:06}/{part}"] = Product(reader, tile)
             for material in one.materials:
                 if material >= 0:
                     role = f"material_{material}"
@@ -340,6 +405,14 @@ class _Planner:
             outputs["hashed"] = Family(f"{self.scene}_", ".json", hashed=True)
         encoder = "encoders.untold.node_manifest:encode_manifest"
         return Node(self.asset.name, encoder, inputs, params, outputs)
+
+
+def _surface_outputs(source: SceneSource) -> dict[str, Place]:
+    """Return a private output for each material of a source and each image inside of it."""
+    materials: dict[str, Place] = {
+        f"material_{index}": None for index in range(len(source.materials))
+    }
+    return materials | {f"image_{index}": None for index in sorted(source.embedded)}
 
 
 def _flat(spans: tuple[Span, Span, Span] | None) -> list[int] | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.mesh import Part
+from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import Inputs
 from encoders.kit.source.gltf.data.image import image_source, warn_of_wrong_types
 from encoders.kit.source.gltf.data.opened import Gltf
@@ -47,22 +47,37 @@ def join_model(
     with_materials: bool = True,
 ) -> Model:
     """Put placed primitives, whose vertices are where they belong, into one model."""
-    source = gltf.name
     parts = tuple(Part(one.node_name, one.mesh_name, one.node) for one in placed)
     mesh = join_primitives(gltf, baked, parts)
     if not mesh.triangle_count:
-        raise EncodeError("no triangles", {"file": source}, "Put a mesh into the default scene.")
+        facts = {"file": gltf.name}
+        raise EncodeError("no triangles", facts, "Put a mesh into the default scene.")
+    numbers = {node: number for number, node in enumerate(objects)}
+    part_object = np.array([numbers[one.node] for one in placed], np.int64)
+    model = _model(gltf, inputs, mesh, with_materials=with_materials)
+    return replace(model, objects=tuple(objects.values()), part_object=part_object)
+
+
+def open_surfaces(gltf: Gltf, inputs: Inputs) -> Model:
+    """Return a model that has the materials and images of a file, but no object."""
+    if gltf.document.animations:
+        gltf.warn(grouped("ignored", "animations were ignored"))
+    return _model(gltf, inputs, join_primitives(gltf, (), ()), with_materials=True)
+
+
+def _model(gltf: Gltf, inputs: Inputs, mesh: Mesh, *, with_materials: bool) -> Model:
+    """Return a model of a mesh, without objects."""
+    source = gltf.name
     if with_materials:
         shown = {one.image for material in mesh.materials for one in material.textures.values()}
         warn_of_wrong_types(gltf, sorted(shown))
-    numbers = {node: number for number, node in enumerate(objects)}
     return Model(
         source,
         mesh,
         tuple(f"{source}: {warning}" for warning in gltf.warnings),
         inputs,
-        objects=tuple(objects.values()),
-        part_object=np.array([numbers[one.node] for one in placed], np.int64),
+        objects=(),
+        part_object=np.zeros(0, np.int64),
         material_keys=tuple(str(number) for number in range(len(mesh.materials))),
         inner_image=lambda index: image_source(gltf, index).data,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
-from encoders.kit.source.gltf.data.accessor import decode_accessor
+from encoders.kit.source.gltf.data.accessor import DTYPES, SHAPES, decode_accessor
 from encoders.kit.source.gltf.data.buffer import view_bytes
 from encoders.kit.source.gltf.data.draco import DracoPrimitive
 from encoders.kit.source.gltf.data.opened import Gltf
@@ -23,7 +23,7 @@ from encoders.kit.source.gltf.document.extension import DRACO, KNOWN, VISIBILITY
 
 
 @dataclass
-class _Store:
+class PartStore:
     """What a part has so far, and the new numbers of the accessors it copied."""
 
     gltf: Gltf
@@ -44,18 +44,35 @@ class _Store:
         plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
         if record.buffer_view is None and record.sparse is None:
             return plain
-        values = decode_accessor(self.gltf, index)
-        self.gltf.charge(values.nbytes, f"accessors[{index}]")
-        # Matrices are stored column by column.
-        stored = values.transpose(0, 2, 1) if values.ndim == 3 else values
-        return replace(plain, buffer_view=self.glb.view(stored.tobytes()))
+        stored: bytes | memoryview | None = _dense_bytes(self.gltf, record)
+        if stored is None:
+            values = decode_accessor(self.gltf, index)
+            # Matrices are stored column by column.
+            stored = (values.transpose(0, 2, 1) if values.ndim == 3 else values).tobytes()
+        self.gltf.charge(len(stored), f"accessors[{index}]")
+        return replace(plain, buffer_view=self.glb.view(stored))
+
+
+def _dense_bytes(gltf: Gltf, record: spec.Accessor) -> memoryview | None:
+    """Return the bytes of an accessor that is stored without gaps; None if it must be decoded.
+
+    Most are, and a scene has tens of thousands of them.
+    """
+    if record.buffer_view is None or record.sparse is not None or record.type.startswith("MAT"):
+        return None
+    data = view_bytes(gltf, record.buffer_view)
+    size = SHAPES[record.type][1] * DTYPES[record.component_type].itemsize
+    if gltf.document.buffer_views[record.buffer_view].byte_stride not in (None, size):
+        return None
+    end = record.byte_offset + size * record.count
+    return data[record.byte_offset : end] if end <= len(data) else None
 
 
 def write_subset(
     gltf: Gltf, meshes: Sequence[int] = (), skin: int | None = None, clip: int | None = None
 ) -> bytes:
     """Return these meshes, this skin and this clip, numbered from 0, with the file's nodes."""
-    source, store = gltf.document, _Store(gltf)
+    source, store = gltf.document, PartStore(gltf)
     document = spec.Document(
         asset=spec.Asset(version="2.0"),
         extensions_required=tuple(
@@ -64,7 +81,9 @@ def write_subset(
         scene=source.scene,
         scenes=source.scenes,
         nodes=_nodes(source, meshes, skin),
-        meshes=tuple(_mesh(store, index) for index in meshes),
+        meshes=tuple(
+            copy_mesh(store, index, has_weights=_has_weights(source, index)) for index in meshes
+        ),
         skins=() if skin is None else (_skin(store, skin),),
         animations=() if clip is None else (_clip(store, clip),),
         materials=source.materials if meshes else (),
@@ -89,22 +108,24 @@ def _nodes(source: spec.Document, meshes: Sequence[int], skin: int | None) -> tu
     )
 
 
-def _mesh(store: _Store, index: int) -> spec.Mesh:
+def copy_mesh(store: PartStore, index: int, *, has_weights: bool) -> spec.Mesh:
+    """Copy a mesh with its accessors; morph targets only where it is shown in another shape.
+
+    `has_weights` tells that a node gives it weights of its own.
+    """
     record = spec.element(store.gltf.document.meshes, index, "meshes", store.gltf.name)
     where = spec.place(record.name, f"meshes[{index}]")
-    is_morphed = _is_morphed(store.gltf.document, index)
+    is_morphed = has_weights or any(record.weights)
     primitives = tuple(_primitive(store, one, where, is_morphed) for one in record.primitives)
     return replace(record, primitives=primitives, extensions={})
 
 
-def _is_morphed(document: spec.Document, mesh: int) -> bool:
-    """Tell whether a mesh is shown in another shape than its own."""
-    nodes = [node.weights for node in document.nodes if node.mesh == mesh]
-    return any(any(weights) for weights in (document.meshes[mesh].weights, *nodes))
+def _has_weights(document: spec.Document, mesh: int) -> bool:
+    return any(any(node.weights) for node in document.nodes if node.mesh == mesh)
 
 
 def _primitive(
-    store: _Store, record: spec.Primitive, where: str, is_morphed: bool
+    store: PartStore, record: spec.Primitive, where: str, is_morphed: bool
 ) -> spec.Primitive:
     name = store.gltf.name
     packed = extension(record, DRACO, DracoPrimitive, name, where)
@@ -128,7 +149,7 @@ def _primitive(
     )
 
 
-def _skin(store: _Store, index: int) -> spec.Skin:
+def _skin(store: PartStore, index: int) -> spec.Skin:
     record = spec.element(store.gltf.document.skins, index, "skins", store.gltf.name)
     where = spec.place(record.name, f"skins[{index}]")
     matrices = record.inverse_bind_matrices
@@ -136,7 +157,7 @@ def _skin(store: _Store, index: int) -> spec.Skin:
     return replace(record, inverse_bind_matrices=stored, extensions={})
 
 
-def _clip(store: _Store, index: int) -> spec.Animation:
+def _clip(store: PartStore, index: int) -> spec.Animation:
     record = spec.element(store.gltf.document.animations, index, "animations", store.gltf.name)
     where = spec.place(record.name, f"animations[{index}]")
     samplers = tuple(

@@ -53,7 +53,7 @@ class GlbBuilder:
         """Store the bytes of an accessor and return their view."""
         return self.view(values.tobytes())
 
-    def view(self, data: bytes) -> int:
+    def view(self, data: bytes | memoryview) -> int:
         """Store bytes at a multiple of four, as accessors need it, and return their view."""
         self.binary += bytes(-len(self.binary) % 4)
         offset = len(self.binary)
