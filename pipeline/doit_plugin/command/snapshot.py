@@ -20,9 +20,10 @@ from pipeline.cache.shared.snapshot import (
     get_named,
     unpack_snapshot,
 )
-from pipeline.doit_plugin.command_line import PlainCommand, find_root
+from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.project_root import find_root_above, is_root
 from pipeline.report.message import describe_failure
 from pipeline.session import Session
 from pipeline.setting import SettingError
@@ -57,8 +58,9 @@ class SnapshotCommand(PlainCommand):
         word, *rest = pos_args or [""]
         if word not in (PUBLISH, FETCH) or (word == PUBLISH and rest):
             raise InvalidCommand(f"snapshot: {self.doc_usage}")
-        root = find_root(os.getcwd())
-        if root and os.path.realpath(root) != os.path.realpath(os.getcwd()):
+        here = os.getcwd()
+        root = None if is_root(here) else find_root_above(here)
+        if root:
             raise InvalidCommand(f"snapshot: change to {root} and run it there")
         session = open_session()
         try:
