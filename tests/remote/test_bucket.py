@@ -167,6 +167,14 @@ def test_a_thousand_small_results_take_a_few_requests(bucket: str, tmp_path: Pat
     again.close()
 
 
+def test_a_bucket_is_asked_whether_it_has_an_object(bucket: str) -> None:
+    here, other = (hashlib.sha256(one).hexdigest() for one in (b"here", b"other"))
+    shared = open_bucket()
+    assert shared.put_blob(here, b"here")
+    assert shared.has_blobs([here, other]) == {here}
+    shared.close()
+
+
 def test_an_unsigned_result_does_not_hide_a_signed_one(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

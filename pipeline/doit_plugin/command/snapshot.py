@@ -96,7 +96,9 @@ def _opened(session: Session) -> Iterator[SharedCache]:
 def publish(session: Session, shared: SharedCache, name: str) -> None:
     """Publish what is built, which has to be everything."""
     if not name or not name.isprintable() or len(name) > NAME_CHARACTERS:
-        raise InvalidCommand(f"--name: a name of 1 to {NAME_CHARACTERS} characters is needed")
+        raise InvalidCommand(
+            f"--name: a name of 1 to {NAME_CHARACTERS} printable characters is needed"
+        )
     if not shared.takes_uploads:
         raise InvalidCommand("snapshot publish: set CARTWRIGHT_REMOTE_WRITE=1")
     commit = find_commit(session.project.root)

@@ -194,8 +194,8 @@ class BucketClient:
                 raise problem from None
             answer = None
         # A transfer is judged by its rate while it lasts, so what counts here is the answer.
-        length = size or len(answer or b"")  # type: ignore[arg-type]
-        self.breaker.note_answer(paused + wait.seconds, length)
+        received = len(answer) if isinstance(answer, bytes) else 0
+        self.breaker.note_answer(paused + wait.seconds, size or received)
         quickest = self.round_trip_seconds
         self.round_trip_seconds = min(wait.seconds, quickest or wait.seconds)
         return answer
