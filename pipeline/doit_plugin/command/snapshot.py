@@ -129,6 +129,8 @@ def fetch(session: Session, shared: SharedCache, words: Sequence[str]) -> None:
     down = format_bytes(shared.client.bytes_down)
     removed = f", {done.removed:,} removed" if done.removed else ""
     print(f"{done.files:,} files of {name}: {done.written:,} written{removed}, {down} fetched")
+    for path in done.displaced:
+        print(f"a file that was not Cartwright's was in the way, and is now {path}")
 
 
 def find_snapshot(root: str, shared: SharedCache, name: str) -> Snapshot:
