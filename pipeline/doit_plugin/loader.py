@@ -19,6 +19,7 @@ from pipeline.doit_plugin.fleet_option import exchange_surveys
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
+from pipeline.inquiry import Inquiry
 from pipeline.session import Session
 from pipeline.size import count_of
 from pipeline.task_name import is_node_name, stem_of
@@ -201,7 +202,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     def _all_tasks(self) -> list[Task]:
         session = self.session
         assert session is not None
-        infos = session.whole_graph(survey_in_parallel(session.project.root))
+        infos = Inquiry(session).whole_graph(survey_in_parallel(session.project.root))
         tasks = [
             _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in infos
         ]

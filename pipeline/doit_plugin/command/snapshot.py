@@ -23,6 +23,7 @@ from pipeline.cache.shared.snapshot import (
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.inquiry import Inquiry
 from pipeline.project_root import find_root_above, is_root
 from pipeline.report.message import describe_failure
 from pipeline.session import Session
@@ -102,7 +103,8 @@ def publish(session: Session, shared: SharedCache, name: str) -> None:
     if not shared.takes_uploads:
         raise InvalidCommand("snapshot publish: set CARTWRIGHT_REMOTE_WRITE=1")
     commit = find_commit(session.project.root)
-    with session.looking_at([], survey_in_parallel(session.project.root)) as (build, tasks):
+    in_parallel = survey_in_parallel(session.project.root)
+    with Inquiry(session).looking_at([], in_parallel) as (build, tasks):
         if build.dirty:
             raise InvalidCommand(
                 f"snapshot publish: {len(build.dirty):,} nodes are not up to date; run doit first"
