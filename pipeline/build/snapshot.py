@@ -32,7 +32,7 @@ from pipeline.cache.shared.snapshot import (
     put_named,
     unpack_snapshot,
 )
-from pipeline.disk.file import read_if_there, write_whole
+from pipeline.disk.file import leads_out, read_if_there, write_whole
 from pipeline.output import Output
 from pipeline.project import Project
 from pipeline.state.state import WARNED
@@ -50,6 +50,7 @@ class Fetched(NamedTuple):
     files: int
     written: int
     removed: int
+    displaced: tuple[str, ...]  # where files are now that others had put in the way
 
 
 # Publishing.
@@ -176,6 +177,8 @@ def fetch_snapshot(
     `wanted` are manifests or targets; all, where it is empty.
     """
     nodes = [one for one in snapshot.nodes if _is_wanted(one.task, snapshot, wanted)]
+    _refuse_links(project.root, nodes)
+    displaced: list[str] = []
     config = RunConfig(project.root, project.cache.folder, project.scratch, project.ledger)
     tools = Tools(config)
     try:
@@ -187,7 +190,7 @@ def fetch_snapshot(
             contents.plan(one.sha for files in lacking.values() for one in files)
             for node in sorted(nodes, key=lambda one: min((f.path for f in one.files), default="")):
                 if lacking[node.task]:
-                    _place(tools, node, lacking[node.task], contents)
+                    displaced += _place(tools, node, lacking[node.task], contents)
     finally:
         tools.close()
     files = {path for _, path, _ in _rows(nodes)}
@@ -195,7 +198,17 @@ def fetch_snapshot(
     now = {stem: {p: sha for t, p, sha in _rows(nodes) if stem_of(t) == stem} for stem in stems}
     removed = _remove_old(project, now)
     written = sum(1 for lacks in lacking.values() for one in lacks if one.path)
-    return Fetched(len(files), written, removed)
+    return Fetched(len(files), written, removed, tuple(displaced))
+
+
+def _refuse_links(root: str, nodes: Iterable[SnapshotNode]) -> None:
+    """Raise SnapshotError where a link would lead files of a snapshot out of the project."""
+    place = os.path.realpath(root)
+    for folder in {os.path.dirname(path) for _, path, _ in _rows(nodes)}:
+        if leads_out(f"{root}/{folder}", place):
+            facts = {"folder": folder, "leads to": os.path.realpath(f"{root}/{folder}")}
+            hint = "Put a folder in the place of the link."
+            raise SnapshotError("a link leads out of the project", facts, hint)
 
 
 def _rows(nodes: Iterable[SnapshotNode]) -> Iterator[tuple[str, str, str]]:
@@ -239,8 +252,8 @@ def _lacking(root: str, node: SnapshotNode) -> list[SnapshotFile]:
 
 def _place(
     tools: Tools, node: SnapshotNode, lacking: Sequence[SnapshotFile], contents: _Contents
-) -> None:
-    """Write the files of a node, and store its result where all of it is at hand."""
+) -> tuple[str, ...]:
+    """Write a node's files, and store its result where all is at hand; return displaced files."""
     data = {one.role: contents.load(one) for one in lacking}
     outputs = [Output(one.role, one.size, one.sha, one.path) for one in node.files if one.path]
     if len(data) == len(node.files):
@@ -248,7 +261,11 @@ def _place(
         inline = {one.role: data[one.role] for one in made if is_small(one.size)}
         receipt = Receipt(made, tuple(node.warnings), tuple(node.report), inline)
         tools.cache.store_result(node.fingerprint, receipt, data)
-    place_files(tools, outputs, lambda one: data.get(one.role), ())
+    placed = place_files(tools, outputs, lambda one: data.get(one.role), ())
+    if placed is None:
+        facts, hint = {"task": node.task}, "Fetch the snapshot again."
+        raise SnapshotError("a file was changed while the snapshot was fetched", facts, hint)
+    return placed.displaced
 
 
 class _Contents:

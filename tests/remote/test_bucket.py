@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt
 from pipeline.cache.shared.address import find_address
+from pipeline.cache.shared.breaker import Breaker
 from pipeline.cache.shared.bucket import reader
 from pipeline.cache.shared.bucket.client import BucketClient
 from pipeline.cache.shared.bucket.pack import (
@@ -22,6 +26,7 @@ from pipeline.cache.shared.bucket.pack import (
     split_packs,
     unpack_index,
 )
+from pipeline.cache.shared.client import RemoteError
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
 from pipeline.setting import SettingError
@@ -32,6 +37,7 @@ from tests.remote.server import free_port
 from tests.remote.test_build import clone, new_game, remote_warnings
 
 OUTPUTS = {"text": "build/text"}
+BUSY = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +167,14 @@ def test_a_thousand_small_results_take_a_few_requests(bucket: str, tmp_path: Pat
     again.close()
 
 
+def test_a_bucket_is_asked_whether_it_has_an_object(bucket: str) -> None:
+    here, other = (hashlib.sha256(one).hexdigest() for one in (b"here", b"other"))
+    shared = open_bucket()
+    assert shared.put_blob(here, b"here")
+    assert shared.has_blobs([here, other]) == {here}
+    shared.close()
+
+
 def test_an_unsigned_result_does_not_hide_a_signed_one(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,8 +230,7 @@ def expired(proxy: Proxy) -> Harm:
 
 def too_busy(proxy: Proxy) -> Harm:
     """Be too busy for now."""
-    head = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"
-    return lambda data: head
+    return lambda data: BUSY
 
 
 # What the warning says, where that does not depend on how busy this machine is.
@@ -258,6 +271,45 @@ def test_whatever_the_bucket_does_the_build_is_right_and_no_secret_is_told(
     files = [one for one in other.root.rglob("*") if one.is_file()]
     told = ran.out + ran.err + "".join(one.read_bytes().decode("latin-1") for one in files)
     assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
+
+
+def busy_once(proxy: Proxy) -> Harm:
+    """Be too busy for the first request."""
+    answers = iter([BUSY])
+    return lambda data: next(answers, data)
+
+
+def busy_and_slow(proxy: Proxy) -> Harm:
+    """Be too busy, and slow to say so."""
+
+    def late(data: bytes) -> bytes:
+        proxy.over.wait(0.6)
+        return BUSY
+
+    return late
+
+
+def test_a_bucket_that_is_busy_for_a_moment_is_asked_again(
+    s3: BucketServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with between(s3.port, busy_once) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        shared = open_bucket()
+        assert shared.put_blob(hashlib.sha256(b"x").hexdigest(), b"x")
+        shared.close()
+    assert (client_of(shared).requests, shared.breaker.failed) == (2, 0)
+
+
+def test_a_busy_bucket_is_called_busy_when_all_attempts_take_longer_than_one_may(
+    s3: BucketServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PATIENCE", "1.5")
+    with between(s3.port, busy_and_slow) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        shared = open_bucket()
+        assert shared.blob(hashlib.sha256(b"x").hexdigest()) is None
+        shared.close()
+    assert (shared.breaker.first_problem, shared.breaker.reason) == ("it is too busy", "")
 
 
 def test_a_bucket_that_nobody_serves_is_left_out_at_once(
@@ -317,26 +369,85 @@ def test_without_the_extra_the_message_says_what_to_install(
         open_bucket()
 
 
-def test_parts_of_a_pack_grow_while_it_is_read(bucket: str, tmp_path: Path) -> None:
-    class Bucket:
-        breaker = open_bucket().breaker
+class MemoryBucket:
+    """A bucket with one pack, in memory; `before` is called ahead of every answer."""
 
-        def list_packs(self) -> list[str]:
-            return [name]
+    def __init__(self, messages: dict[str, bytes], before: Callable[[], None] = int) -> None:
+        self.breaker = Breaker()
+        self.parts: list[int] = []
+        self.name, self._data = pack_results(messages)
+        self._before = before
 
-        def get_part(self, path: str, start: int, end: int) -> bytes:
-            parts.append(end - start)
-            return data[start:end]
+    def list_packs(self) -> list[str]:
+        return [self.name]
 
-    parts: list[int] = []
-    messages = {key_of(number): bytes(10_000) for number in range(200)}
-    name, data = pack_results(messages)
-    packs = reader.PackReader(Bucket(), "")
+    def get_part(self, path: str, start: int, end: int) -> bytes:
+        self.parts.append(end - start)
+        if start:
+            self._before()
+        return self._data[start:end]
+
+
+def small_messages(count: int) -> dict[str, bytes]:
+    return {key_of(number): bytes([number % 256]) * 10_000 for number in range(count)}
+
+
+def test_parts_of_a_pack_grow_while_it_is_read() -> None:
+    messages = small_messages(200)
+    bucket = MemoryBucket(messages)
+    packs = reader.PackReader(bucket, "")
     for one, message in messages.items():
         assert list(packs.messages(one, 1 << 20)) == [message]
-    _, *grown = parts
-    assert grown[:3] == [1 << 16, 1 << 17, 1 << 18]
+    _, *grown = bucket.parts
+    assert [round(one / reader.BLOCK_BYTES) for one in grown[:3]] == [1, 2, 4]
     assert len(grown) < 8
+
+
+def test_look_ups_in_any_order_fetch_no_byte_of_a_pack_twice() -> None:
+    messages = small_messages(200)
+    bucket = MemoryBucket(messages)
+    packs = reader.PackReader(bucket, "")
+    order = list(messages)
+    random.Random(7).shuffle(order)
+    with ThreadPoolExecutor(16) as threads:
+        found = list(threads.map(lambda one: list(packs.messages(one, 1 << 20)), order))
+    assert found == [[messages[one]] for one in order]
+    # A message that crosses into the next part is fetched with both.
+    _, *parts = bucket.parts
+    assert sum(parts) < sum(map(len, messages.values())) + 10_000 * len(parts) + len(messages) * 36
+
+
+def test_a_failed_request_is_not_the_answer_of_all_who_wait_for_it() -> None:
+    failures = iter([RemoteError("once")])
+    together = threading.Barrier(2)
+
+    def fail_once() -> None:
+        for one in failures:
+            together.wait(10)  # the other thread is about to ask
+            raise one
+
+    messages = small_messages(2)
+    packs = reader.PackReader(MemoryBucket(messages, fail_once), "")
+    first, second = messages
+    packs.has(first)
+
+    def ask_later() -> list[bytes]:
+        together.wait(10)
+        return list(packs.messages(second, 1 << 20))
+
+    with ThreadPoolExecutor(2) as threads:
+        failed = threads.submit(lambda: list(packs.messages(first, 1 << 20)))
+        later = threads.submit(ask_later)
+        assert isinstance(failed.exception(), RemoteError)
+        assert later.result() == [messages[second]]
+
+
+def test_parts_that_were_dropped_are_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "KEPT_BYTES", 1)
+    messages = small_messages(50)
+    packs = reader.PackReader(MemoryBucket(messages), "")
+    for one, message in [*messages.items(), *messages.items()]:
+        assert list(packs.messages(one, 1 << 20)) == [message]
 
 
 def test_a_bucket_takes_quick_nodes_too_because_they_share_round_trips(bucket: str) -> None:

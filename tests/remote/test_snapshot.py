@@ -14,6 +14,7 @@ from pipeline.cache.shared.address import find_address
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.snapshot import (
     Snapshot,
+    SnapshotBundle,
     SnapshotError,
     SnapshotFile,
     SnapshotNode,
@@ -176,10 +177,47 @@ build/.hidden build//x C:/x/y build\\x/y Assets/x cache/v2/x"""
 
 @pytest.mark.parametrize("path", [*NO_OUTPUTS.split(), "build/a\n"])
 def test_a_file_that_no_output_can_be_is_refused(path: str) -> None:
-    node = SnapshotNode("toy:x", "", [SnapshotFile("r", 1, "a" * 64, path)], [], [])
-    with pytest.raises(SnapshotError):
+    node = SnapshotNode("toy:x", "f" * 64, [SnapshotFile("r", 1, "a" * 64, path)], [], [])
+    with pytest.raises(SnapshotError, match="no output"):
         unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [node], [])))
     check_path("build/toy/x.toy")
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "sha", "size"),
+    [("../../../x", "a" * 64, 1), ("f" * 64, "../" * 21 + "x", 1), ("f" * 64, "a" * 64, -1)],
+)
+def test_what_is_no_digest_names_no_file(fingerprint: str, sha: str, size: int) -> None:
+    node = SnapshotNode("toy:x", fingerprint, [SnapshotFile("r", size, sha, "build/x")], [], [])
+    with pytest.raises(SnapshotError, match="digest"):
+        unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [node], [])))
+
+
+def test_a_bundle_that_would_fill_the_memory_is_refused() -> None:
+    bundle = SnapshotBundle("a" * 64, 1 << 40, [])
+    with pytest.raises(SnapshotError, match="bundle"):
+        unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [], [bundle])))
+
+
+def test_no_file_goes_where_a_link_leads_out_of_the_folder(published: Game, tmp_path: Path) -> None:
+    game, outside = empty_game(tmp_path / "second"), tmp_path / "outside"
+    outside.mkdir()
+    (game.root / "build").symlink_to(outside)
+    ran = game.doit("snapshot", "fetch")
+    assert (ran.code, list(outside.iterdir())) == (1, [])
+    assert "a link leads out of the project" in ran.out
+
+
+def test_an_output_that_somebody_edited_is_kept_and_said(published: Game, tmp_path: Path) -> None:
+    game = empty_game(tmp_path / "second")
+    assert game.doit("snapshot", "fetch").code == 0
+    edited = next(one for one in sorted((game.root / "build").rglob("*")) if one.is_file())
+    edited.write_text("my own work")
+    ran = game.doit("snapshot", "fetch")
+    kept = f".cartwright/displaced/{edited.relative_to(game.root)}"
+    assert (ran.code, (game.root / kept).read_text()) == (0, "my own work")
+    assert kept in ran.out
+    assert game.outputs() == published.outputs()
 
 
 def test_every_cut_of_a_snapshot_is_refused() -> None:

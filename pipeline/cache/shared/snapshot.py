@@ -10,6 +10,7 @@ that anybody may have written to: types, sizes, digests and paths are checked.
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -27,6 +28,7 @@ from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
 
 SCHEMA = "cartwright.snapshot/1"
+DIGEST = re.compile("[0-9a-f]{64}")
 ROLE = "snapshot"
 DEFAULT_NAME = "main"
 NAME_CHARACTERS = 200
@@ -35,6 +37,7 @@ NAME_BYTES = 1 << 14  # of what a name stands for
 # Files up to SMALL go into bundles. A bundle ends after a file whose digest says so, when it has
 # LEAST bytes, and before it has MOST.
 SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
+BUNDLE_BYTES = 1 << 26  # of one that is fetched; it is held in memory
 END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
 # Folders and files of a project that no output is written to.
 RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
@@ -138,10 +141,22 @@ def unpack_snapshot(data: bytes) -> Snapshot:
     if snapshot.schema != SCHEMA:
         raise SnapshotError("the snapshot is of another version", {"found": snapshot.schema[:80]})
     for node in snapshot.nodes:
-        for one in node.files:
-            if one.path:
-                check_path(one.path)
+        _check_node(node)
+    if any(not DIGEST.fullmatch(one.sha) or one.size > BUNDLE_BYTES for one in snapshot.bundles):
+        raise SnapshotError("the snapshot has a bundle that cannot be one")
     return snapshot
+
+
+def _check_node(node: SnapshotNode) -> None:
+    """Raise SnapshotError for digests that are none: they become names of files here."""
+    digests = [one.sha for one in node.files]
+    if node.files:  # one without files only tells how long it took
+        digests.append(node.fingerprint)
+    if not all(map(DIGEST.fullmatch, digests)) or any(one.size < 0 for one in node.files):
+        raise SnapshotError("the snapshot has a digest that is none", {"task": node.task[:200]})
+    for one in node.files:
+        if one.path:
+            check_path(one.path)
 
 
 def check_path(path: str) -> None:

@@ -24,7 +24,7 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
 from pipeline.inquiry import Inquiry
-from pipeline.project_root import find_root_above
+from pipeline.project_root import find_root_above, is_root
 from pipeline.report.message import describe_failure
 from pipeline.session import Session
 from pipeline.setting import SettingError
@@ -59,8 +59,9 @@ class SnapshotCommand(PlainCommand):
         word, *rest = pos_args or [""]
         if word not in (PUBLISH, FETCH) or (word == PUBLISH and rest):
             raise InvalidCommand(f"snapshot: {self.doc_usage}")
-        root = find_root_above(os.getcwd())
-        if root and os.path.realpath(root) != os.path.realpath(os.getcwd()):
+        here = os.getcwd()
+        root = None if is_root(here) else find_root_above(here)
+        if root:
             raise InvalidCommand(f"snapshot: change to {root} and run it there")
         session = open_session()
         try:
@@ -96,7 +97,9 @@ def _opened(session: Session) -> Iterator[SharedCache]:
 def publish(session: Session, shared: SharedCache, name: str) -> None:
     """Publish what is built, which has to be everything."""
     if not name or not name.isprintable() or len(name) > NAME_CHARACTERS:
-        raise InvalidCommand(f"--name: a name of 1 to {NAME_CHARACTERS} characters is needed")
+        raise InvalidCommand(
+            f"--name: a name of 1 to {NAME_CHARACTERS} printable characters is needed"
+        )
     if not shared.takes_uploads:
         raise InvalidCommand("snapshot publish: set CARTWRIGHT_REMOTE_WRITE=1")
     commit = find_commit(session.project.root)
@@ -128,6 +131,8 @@ def fetch(session: Session, shared: SharedCache, words: Sequence[str]) -> None:
     down = format_bytes(shared.client.bytes_down)
     removed = f", {done.removed:,} removed" if done.removed else ""
     print(f"{done.files:,} files of {name}: {done.written:,} written{removed}, {down} fetched")
+    for path in done.displaced:
+        print(f"a file that was not Cartwright's was in the way, and is now {path}")
 
 
 def find_snapshot(root: str, shared: SharedCache, name: str) -> Snapshot:

@@ -1,7 +1,8 @@
 """Requests to a bucket: the same as `shared/client.py` makes to a server, and results in packs.
 
 One thread runs all requests; any thread may ask for one and waits for it. How long a request waits
-for the bucket is measured as for a server, with the same limits.
+for the bucket is measured as for a server, with the same limits. A request that fails without a
+reason that would stay is made again after a pause.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pipeline.cache.shared.bucket.store import open_store, translate_error
 from pipeline.cache.shared.client import (
     CHUNK_BYTES,
     TOO_LATE,
+    AccessError,
     RemoteError,
     UnreachableError,
     WrongAnswerError,
@@ -28,6 +30,9 @@ from pipeline.cache.shared.client import (
 from pipeline.cache.shared.wait import TICK_SECONDS, Lag, Wait
 
 Found = TypeVar("Found")
+# Pauses before a failed request is made again, as shares of the patience: 0.2 and 1 seconds. The
+# library does not tell what a bucket says of Retry-After.
+PAUSES = 0.04, 0.2
 MOST_PACKS = 1 << 16  # of a listing: it bounds memory and time
 
 
@@ -52,7 +57,7 @@ class BucketClient:
         self._lag = Lag()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._under_way: set[Future[Any]] = set()
-        self._is_over = False
+        self._over = threading.Event()
         self._packs = PackReader(self, index_folder)
 
     def __repr__(self) -> str:
@@ -121,7 +126,7 @@ class BucketClient:
     def close(self) -> None:
         """End all requests; those under way fail."""
         with self._lock:
-            self._is_over = True
+            self._over.set()
             loop, self._loop = self._loop, None
             waiting = list(self._under_way)
         for one in waiting:
@@ -162,7 +167,22 @@ class BucketClient:
     def _ask(
         self, request: Callable[[Wait], Coroutine[Any, Any, Found]], size: int = 0
     ) -> Found | None:
-        """Make a request and wait for it; None where the object is missing."""
+        """Make a request, again where that may help, and wait for it; None if nothing is there."""
+        paused = 0.0
+        for pause in PAUSES:
+            try:
+                return self._ask_once(request, size, paused)
+            except (AccessError, UnreachableError, WrongAnswerError):
+                raise
+            except RemoteError:  # it is busy, or hung up
+                if self._over.wait(pause * self._patience):
+                    raise
+                paused += pause * self._patience
+        return self._ask_once(request, size, paused)
+
+    def _ask_once(
+        self, request: Callable[[Wait], Coroutine[Any, Any, Found]], size: int, paused: float
+    ) -> Found | None:
         wait = Wait(self._lag, self._patience, self._patience + allowance(size))
         try:
             answer = self._await(request, wait)
@@ -174,14 +194,15 @@ class BucketClient:
                 raise problem from None
             answer = None
         # A transfer is judged by its rate while it lasts, so what counts here is the answer.
-        self.breaker.note_answer(wait.seconds, size or len(answer or b""))  # type: ignore[arg-type]
+        received = len(answer) if isinstance(answer, bytes) else 0
+        self.breaker.note_answer(paused + wait.seconds, size or received)
         quickest = self.round_trip_seconds
         self.round_trip_seconds = min(wait.seconds, quickest or wait.seconds)
         return answer
 
     def _await(self, request: Callable[[Wait], Coroutine[Any, Any, Found]], wait: Wait) -> Found:
         with self._lock:
-            if self._is_over:
+            if self._over.is_set():
                 raise RemoteError("the run is over")
             self.requests += 1
             future = asyncio.run_coroutine_threadsafe(request(wait), self._running_loop())

@@ -2,15 +2,16 @@
 
 Packs never change, so an index is fetched once and kept on this machine. Which packs there are is
 asked once, and again now and then while results are missing. Otherwise a result that no index has
-costs no request. Results that were made together lie
-together and are asked for together, so a part that is fetched is larger than its first message,
-and doubles with every further part of the same pack.
+costs no request. Results that were made together lie together and are asked for together, so a
+part is larger than the message that it is fetched for, and doubles with every further part of the
+same pack. A part is fetched once: look-ups for messages in it wait for that one request.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,7 +29,8 @@ from pipeline.cache.shared.bucket.pack import (
 )
 from pipeline.disk.file import read_if_there, write_whole
 
-FIRST_PART_BYTES, LARGEST_PART_BYTES = 1 << 16, 1 << 22
+BLOCK_BYTES = 1 << 16  # parts are whole blocks: look-ups that come out of order share them
+MOST_BLOCKS = 1 << 6  # of a part
 KEPT_BYTES = 1 << 26  # of parts in memory
 INDEXES_AT_ONCE = 16
 LISTING_SECONDS = 30.0  # how old a listing may be that does not have what is looked for
@@ -49,21 +51,45 @@ class Bucket(Protocol):
 
 
 @dataclass(slots=True)
+class Part:
+    """Some blocks of a pack: fetched by one thread, and read by all that wait for it."""
+
+    start: int
+    end: int
+    blocks: range
+    data: bytes | None = None
+    fetched: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(slots=True)
 class Pack:
-    """A pack as it is read: its end, the part that was fetched last, the size of the next."""
+    """A pack as it is read: where its messages begin, its parts by block, the size of the next."""
 
     name: str
+    starts: list[int]
     end: int
-    start: int = 0
-    data: bytes = b""
-    next_bytes: int = FIRST_PART_BYTES
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    parts: dict[int, Part] = field(default_factory=dict)
+    next_blocks: int = 1
 
-    def find(self, place: Slice) -> bytes | None:
-        """Return a message if it lies in the part that was fetched last."""
-        data, first = self.data, place.start - self.start
-        is_inside = first >= 0 and first + place.length <= len(data)
-        return data[first : first + place.length] if is_inside else None
+    def add_part(self, place: Slice) -> Part:
+        """Plan a part that begins with the block of a message and ends before the next part."""
+        first = last = place.start // BLOCK_BYTES
+        while last + 1 < first + self.next_blocks and last + 1 not in self.parts:
+            last += 1
+        # A message belongs to the block in which it begins, so the last one is fetched whole.
+        after = bisect_left(self.starts, (last + 1) * BLOCK_BYTES)
+        end = self.starts[after] if after < len(self.starts) else self.end
+        start = max(first * BLOCK_BYTES, self.starts[0])  # the index is known
+        part = Part(start, end, range(first, last + 1))
+        self.parts.update(dict.fromkeys(part.blocks, part))
+        self.next_blocks = min(2 * self.next_blocks, MOST_BLOCKS)
+        return part
+
+    def drop_part(self, part: Part) -> None:
+        """Forget a part, so that its blocks are fetched again when they are needed."""
+        for block in part.blocks:
+            if self.parts.get(block) is part:
+                del self.parts[block]
 
 
 class PackReader:
@@ -71,11 +97,11 @@ class PackReader:
 
     def __init__(self, bucket: Bucket, folder: str) -> None:
         self._bucket, self._folder = bucket, folder
-        self._lock = threading.Lock()
+        self._listing_lock, self._parts_lock = threading.Lock(), threading.Lock()
         self._slices: dict[str, tuple[Slice, ...]] = {}
         self._listed = float("-inf")
         self._packs: dict[str, Pack] = {}
-        self._recent: list[Pack] = []
+        self._kept: list[tuple[Pack, Part]] = []  # the oldest first
 
     def messages(self, fingerprint: str, limit: int) -> Iterator[bytes]:
         """Give the messages of a result, one for each pack that has it."""
@@ -89,13 +115,14 @@ class PackReader:
         return bool(self._places(fingerprint))
 
     def _places(self, fingerprint: str) -> tuple[Slice, ...]:
-        with self._lock:  # one thread asks, the others wait for its answer
-            found = self._slices.get(fingerprint, ())
-            # Other machines send while we build, so what is missing is asked for now and then.
-            if not found and monotonic() - self._listed > LISTING_SECONDS:
-                self._load()
-                found = self._slices.get(fingerprint, ())
+        found = self._slices.get(fingerprint, ())
+        if found:  # without the lock, so that nobody waits for a listing that they do not need
             return found
+        with self._listing_lock:  # one thread asks, the others wait for its answer
+            # Other machines send while we build, so what is missing is asked for now and then.
+            if monotonic() - self._listed > LISTING_SECONDS:
+                self._load()
+            return self._slices.get(fingerprint, ())
 
     def _load(self) -> None:
         """Find out which packs there are, and read the indexes of new ones."""
@@ -104,8 +131,9 @@ class PackReader:
         new = [one for one in names if one not in self._packs]
         with ThreadPoolExecutor(INDEXES_AT_ONCE) as threads:
             for name, found in zip(new, threads.map(self._index, new), strict=True):
+                starts = sorted(one.start for one in found.values())
                 end = max((one.end for one in found.values()), default=0)
-                self._packs[name] = Pack(name, end)
+                self._packs[name] = Pack(name, starts, end)
                 for fingerprint, place in found.items():
                     self._slices[fingerprint] = (*self._slices.get(fingerprint, ()), place)
         self._listed = monotonic()
@@ -140,26 +168,40 @@ class PackReader:
                 os.unlink(f"{self._folder}/{name}")
 
     def _read(self, place: Slice) -> bytes | None:
-        pack = self._packs[place.pack]
-        with pack.lock:  # one thread fetches a part, and others that wait for it find theirs in it
-            found = pack.find(place)
-            if found is not None:
-                return found
-            end = min(pack.end, max(place.end, place.start + pack.next_bytes))
-            data = self._bucket.get_part(FOLDER + pack.name, place.start, end)
-            if data is None:
+        pack, block = self._packs[place.pack], place.start // BLOCK_BYTES
+        while True:
+            with self._parts_lock:
+                part = pack.parts.get(block)
+                is_ours = part is None
+                part = part or pack.add_part(place)
+            if is_ours:
+                self._fetch(pack, part)
+            else:
+                part.fetched.wait()
+            if part.data is not None:
+                first = place.start - part.start
+                return part.data[first : first + place.length]
+            if is_ours:
                 return None
-            pack.start, pack.data = place.start, data
-            pack.next_bytes = min(2 * pack.next_bytes, LARGEST_PART_BYTES)
-            self._keep(pack)
-            return data[: place.length]
+            # The request of another thread failed. It has said so; this one makes its own.
 
-    def _keep(self, pack: Pack) -> None:
-        """Drop the parts of other packs where too many bytes are in memory."""
-        with self._lock:
-            self._recent = [one for one in self._recent if one is not pack] + [pack]
-            size = sum(len(one.data) for one in self._recent)
-            while size > KEPT_BYTES and len(self._recent) > 1:
-                oldest = self._recent.pop(0)
-                size -= len(oldest.data)
-                oldest.data = b""
+    def _fetch(self, pack: Pack, part: Part) -> None:
+        """Fetch a part, and wake whoever waits for it, with or without data."""
+        try:
+            part.data = self._bucket.get_part(FOLDER + pack.name, part.start, part.end)
+        finally:
+            with self._parts_lock:
+                if part.data is None:
+                    pack.drop_part(part)
+                else:
+                    self._keep(pack, part)
+            part.fetched.set()
+
+    def _keep(self, pack: Pack, part: Part) -> None:
+        """Drop the oldest parts where too many bytes are in memory."""
+        self._kept.append((pack, part))
+        size = sum(one.end - one.start for _, one in self._kept)
+        while size > KEPT_BYTES and len(self._kept) > 1:
+            owner, oldest = self._kept.pop(0)
+            size -= oldest.end - oldest.start
+            owner.drop_part(oldest)

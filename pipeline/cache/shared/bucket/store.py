@@ -24,8 +24,6 @@ from pipeline.cache.shared.client import (
 from pipeline.setting import SettingError
 
 LONGEST_REQUEST = timedelta(hours=6)  # each wait is bounded by the client, so this one hardly is
-RETRIES = 2
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.1  # before a retry, as shares of the patience
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 KEY_ID, SECRET, SESSION = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
 # What is said of a failure, by words that the library's text has; the first row that fits counts.
@@ -66,16 +64,9 @@ def open_store(address: Address, patience_seconds: float) -> Any:
         "timeout": LONGEST_REQUEST,
         "user_agent": "cartwright",
     }
-    pauses = {
-        "init_backoff": timedelta(seconds=FIRST_PAUSE * patience_seconds),
-        "max_backoff": timedelta(seconds=LONGEST_PAUSE * patience_seconds),
-        "base": 2,
-    }
-    retry = {
-        "max_retries": RETRIES,
-        "retry_timeout": timedelta(seconds=patience_seconds),
-        "backoff": pauses,
-    }
+    # The client makes requests again by itself: here the time of all attempts would count as one
+    # wait, and a bucket that is busy would look like one that does not answer.
+    retry = {"max_retries": 0, "retry_timeout": LONGEST_REQUEST}
     make: Any = from_url  # typed for each cloud by itself
     config = _aws_config(endpoint) if address.scheme == "s3" else {}
     try:
