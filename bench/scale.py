@@ -1,4 +1,4 @@
-"""Measure what several machines share: the cache server, played by this machine's loopback.
+"""Measure what several machines share: a cache server and a bucket on this machine's loopback.
 
 Run `python bench/scale.py`. Every measured build starts in a fresh copy of the tree, because a
 file system that has just deleted thousands of files makes new ones more slowly. The states take
@@ -27,15 +27,27 @@ from suite import run_suite
 
 sys.path.insert(0, str(REPOSITORY))
 
+from tests.remote.bucket import BucketServer, bucket_server
 from tests.remote.server import Server, running
 
-GOAL_PER_SECOND = 1000
+GOAL_PER_SECOND, BUCKET_GOAL_PER_SECOND = 1000, 2000
+LOOP_GOAL = 1.5  # restoring may take so many times what writing the files in a loop does
+SHARDS = 4
 PLAIN, LOCAL, EMPTY, FULL, FULL_TWO = (
     "no remote, encoded",
     "no remote, restored from the local cache",
     "empty shared cache, encoded and sent",
     "warm shared cache",
     "warm shared cache, -n 2",
+)
+BUCKET_EMPTY, BUCKET_FULL, SHARD, LAST, PUBLISH, FETCH, LOOP = (
+    "empty bucket, encoded and sent",
+    "warm bucket",
+    f"a bucket: the slowest of {SHARDS} shards",
+    "a bucket: --require-cached after them",
+    "a bucket: snapshot publish",
+    "a bucket: snapshot fetch into an empty folder",
+    "the same files written in a loop",
 )
 
 
@@ -55,12 +67,15 @@ class Bench:
     size: int
     baseline: Path | None
 
-    def build(self, name: str, server: Server, *words: str, **more: str) -> tuple[Tree, Cost]:
+    def build(
+        self, name: str, server: Server | None, *words: str, **more: str
+    ) -> tuple[Tree, Cost]:
         """Build a fresh copy of the tree and give what it took; what was built is checked."""
         tree = Tree(Path(tempfile.mkdtemp(prefix="tree-", dir=self.folder)), self.size)
         tree.write_sources()
         write_cartwright(tree)
-        remote = {"CARTWRIGHT_REMOTE_CACHE": server.address} if name in (FULL, FULL_TWO) else {}
+        is_warm = server is not None and name in (FULL, FULL_TWO)
+        remote = {"CARTWRIGHT_REMOTE_CACHE": server.address} if server and is_warm else {}
         return tree, run(tree, words, environment() | remote | more)
 
 
@@ -72,7 +87,8 @@ def run(tree: Tree, words: tuple[str, ...], settings: Mapping[str, str]) -> Cost
         command, cwd=tree.folder, env=settings, capture_output=True, text=True, check=True
     ).stdout
     cost = Cost(time.perf_counter() - began, children_seconds() - used)
-    tree.check()
+    if not {"--shard", "fetch"} & set(words):  # a part of the files, or no sources to compare with
+        tree.check()
     is_warm = "CARTWRIGHT_REMOTE_CACHE" in settings and "CARTWRIGHT_REMOTE_WRITE" not in settings
     if "warning: shared cache" in output or (is_warm and " built" in output):
         raise AssertionError(output)
@@ -107,7 +123,49 @@ def measure(bench: Bench, rounds: int) -> dict[str, list[Cost]]:
             note(EMPTY, server, **sending)
             note(FULL, server)
             note(FULL_TWO, server, "-n", "2")
+        with bucket_server() as bucket:
+            for name, cost in fleet_costs(bench, bucket):
+                costs.setdefault(name, []).append(cost)
+                print(f"{name}: {cost.wall:.2f} s, CPU {cost.cpu:.2f} s", file=sys.stderr)
+        costs.setdefault(LOOP, []).append(write_in_a_loop(tree))
     return costs
+
+
+def fleet_costs(bench: Bench, bucket: BucketServer) -> Iterator[tuple[str, Cost]]:
+    """Measure builds, shards and snapshots with a bucket; all give the bytes of one build."""
+    writing = bucket.settings() | {"CARTWRIGHT_REMOTE_WRITE": "1", "CARTWRIGHT_REMOTE_WAIT": "60"}
+    tree, cost = bench.build(BUCKET_EMPTY, None, **writing)
+    yield BUCKET_EMPTY, cost
+    yield BUCKET_FULL, bench.build(BUCKET_FULL, None, **bucket.settings())[1]
+    yield PUBLISH, run(tree, ("snapshot", "publish"), environment() | writing)
+    empty = Tree(Path(tempfile.mkdtemp(prefix="empty-", dir=bench.folder)), bench.size)
+    yield FETCH, run(empty, ("snapshot", "fetch"), environment() | bucket.settings())
+    if contents(empty.folder) != contents(tree.folder):
+        raise AssertionError(f"{empty.folder}: the snapshot is not the build")
+    shards = writing | {"CARTWRIGHT_REMOTE_CACHE": f"{bucket.address}/shards"}
+    jobs = [
+        bench.build(SHARD, None, "--shard", f"{number}/{SHARDS}", **shards)[1]
+        for number in range(1, SHARDS + 1)
+    ]
+    yield SHARD, max(jobs, key=lambda one: one.wall)
+    yield LAST, bench.build(LAST, None, "--require-cached", **shards)[1]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all outputs by their paths."""
+    files = (one for one in (folder / "build").rglob("*") if one.is_file())
+    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
+
+
+def write_in_a_loop(tree: Tree) -> Cost:
+    """Write what was built once more, with nothing but open and write."""
+    files = contents(tree.folder)
+    target = Path(tempfile.mkdtemp(prefix="loop-", dir=tree.folder.parent))
+    began, used = time.perf_counter(), time.process_time()
+    for number, data in enumerate(files.values()):
+        with open(target / str(number), "wb") as file:
+            file.write(data)
+    return Cost(time.perf_counter() - began, time.process_time() - used)
 
 
 def median(costs: Iterable[Cost]) -> Cost:
@@ -127,6 +185,12 @@ def lines(costs: Mapping[str, list[Cost]], nodes: int) -> Iterator[str]:
     yield from columns(rows)
     verdict = "reached" if nodes / medians[FULL].wall >= GOAL_PER_SECOND else "not reached"
     yield f"goal: {GOAL_PER_SECOND:,} small nodes a second from a warm shared cache, {verdict}"
+    verdict = (
+        "reached" if nodes / medians[BUCKET_FULL].wall >= BUCKET_GOAL_PER_SECOND else "not reached"
+    )
+    yield f"goal: {BUCKET_GOAL_PER_SECOND:,} small nodes a second from a bucket, {verdict}"
+    ratio = medians[LOCAL].wall / medians[LOOP].wall
+    yield f"goal: restoring takes {LOOP_GOAL} x a loop that writes the files: {ratio:.1f} x"
     before = medians.get(f"before, {PLAIN}")
     if before:
         now = medians[PLAIN]

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.content.code import Code, add_project_encoders
 from pipeline.content.module import Module
@@ -42,6 +42,8 @@ class Project:
         self.snapshot = Snapshot(self.root)
         self.lock = Lock(f"{self.private}/lock", on_wait)
         self.timeline = Timeline()
+        self.from_pointers = False  # whether Git LFS pointers count as what they stand for
+        self.survey_exchange: Any = None  # surveys of other machines, of a room above this one
         self._prepare()
         add_project_encoders(self.root)
 
@@ -110,7 +112,9 @@ class Project:
     @cached_property
     def sources(self) -> Sources:
         """The project's files by content."""
-        return Sources(self.root, self.snapshot, self.state, self.now_ns)
+        sources = Sources(self.root, self.snapshot, self.state, self.now_ns)
+        sources.from_pointers = self.from_pointers
+        return sources
 
     @cached_property
     def code(self) -> Code:

@@ -7,9 +7,7 @@ knows nothing of doit; the doit plug-in hands it names and gets tasks back.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from fnmatch import fnmatch
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from time import perf_counter, time
 from typing import TYPE_CHECKING, TypeVar
@@ -18,28 +16,23 @@ from pipeline.change.fast_path import Status, status_if_current
 from pipeline.project import Project
 from pipeline.state.database import DAMAGE, unavailable_error
 from pipeline.state.state import BUILDING, GONE, WARNED
-from pipeline.task_name import TaskName, is_node_name, stem_of
+from pipeline.task_name import is_node_name, stem_of
 from pipeline.timeline import PLANNING
 
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import BuildLog
+    from pipeline.build.shard import Shard, Share
     from pipeline.build.strict import Strictness
     from pipeline.cache.shared.shared_cache import SharedCache
     from pipeline.change.detect import Detector
-    from pipeline.change.explained import Explained
-    from pipeline.change.other_build import OtherBuild
-    from pipeline.change.task_item import TaskInfo, TaskItem
+    from pipeline.change.task_item import TaskItem
     from pipeline.plan.survey import Mapper
     from pipeline.state.ledger import Ledger
 
 Found = TypeVar("Found")
 LOAD_ALL_FROM = 100  # from so many dirty nodes on, one query for all nodes is faster
-
-
-class UnknownTaskError(Exception):
-    """The user named a task that does not exist."""
 
 
 class Session:
@@ -58,6 +51,7 @@ class Session:
         self.is_whole = True  # whether the run is about all manifests
         self.is_stopped = False
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
+        self.share: Share | None = None  # what this job builds, where there are several
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
     def seconds_left(self, workers: int) -> float | None:
@@ -303,9 +297,10 @@ class Session:
                 for stem in set(project.state.stems()) - set(project.manifests.stems()):
                     project.state.drop_manifest(stem)
         detector = self.detect(stems, in_parallel)
-        return Build(project, detector.evaluator, detector.nodes, self._dirty())
+        return Build(project, detector.evaluator, detector.nodes, self.dirty_tasks())
 
-    def _dirty(self) -> list[str]:
+    def dirty_tasks(self) -> list[str]:
+        """Return the nodes that are out of date."""
         return [task for status in self.statuses.values() for task in status.dirty]
 
     def _remove_temporaries(self, ledger: Ledger, runs: Iterable[str]) -> None:
@@ -365,93 +360,6 @@ class Session:
 
         return outputs_by_task(self.project.state, self.statuses)
 
-    def whole_graph(self, in_parallel: Mapper) -> list[TaskInfo]:
-        """Return all nodes of all manifests; nothing is saved."""
-        from pipeline.change.task_item import TaskInfo
-        from pipeline.state.node_table import NodeTable
-
-        self.project.manifests.refuse_misnamed()
-        state, infos = self.project.state, []
-        with state.in_memory_copy():
-            self.detect(self.project.manifests.stems(), in_parallel)
-            nodes = NodeTable(state)
-            for stem in self.statuses:
-                nodes.load_all(stem)
-                infos += [TaskInfo.of(nodes, row) for row in state.rows(stem)]
-        return sorted(infos, key=lambda info: info.task)
-
-    def explain(self, names: Sequence[str], in_parallel: Mapper) -> list[Explained]:
-        """Return what would be built of tasks, targets or files, and why; nothing is saved."""
-        with self._looking_at(names, in_parallel) as build:
-            from pipeline.change.explained import Explained
-            from pipeline.change.reason import ReasonFinder
-
-            needs = {item.task: item.needs for item in self.items(build)}
-            found = ReasonFinder(build.nodes, build.evaluator).reasons(build.dirty, needs)
-            meant = self._meant(names, found)
-            return [
-                Explained(task, (reason,), task in build.dirty)
-                for task, reason in found.items()
-                if meant(task)
-            ]
-
-    def explain_against(
-        self, other: OtherBuild, names: Sequence[str], in_parallel: Mapper
-    ) -> list[Explained]:
-        """Return what differs between the keys of nodes here and in another build."""
-        from pipeline.change.explained import Explained
-
-        with self.looking_at(names, in_parallel) as (build, tasks):
-            found = other.differences(build.nodes, build.evaluator, tasks)
-            return [Explained(task, tuple(reasons)) for task, reasons in found.items()]
-
-    @contextmanager
-    def looking_at(
-        self, names: Sequence[str], in_parallel: Mapper
-    ) -> Iterator[tuple[Build, list[str]]]:
-        """Give a build that saves nothing, and all tasks that names are about."""
-        with self._looking_at(names, in_parallel) as build:
-            tasks = self.all_tasks()
-            meant = self._meant(names, tasks)
-            yield build, sorted(task for task in tasks if meant(task))
-
-    @contextmanager
-    def _looking_at(self, names: Sequence[str], in_parallel: Mapper) -> Iterator[Build]:
-        """Detect what is out of date among what names are about, on a copy of the state."""
-        from pipeline.build.build import Build
-
-        stems = self.choose(names)
-        if self.is_whole:
-            self.project.manifests.refuse_misnamed()
-        with self.project.state.in_memory_copy():
-            detector = self.detect(stems, in_parallel)
-            yield Build(self.project, detector.evaluator, detector.nodes, self._dirty())
-
-    def _meant(self, names: Sequence[str], found: Container[str]) -> Callable[[str], bool]:
-        """Return which tasks names are about; a name that is about none is refused."""
-        targets = self.targets()
-        tasks = set(names)
-        for name in names:
-            is_known = name in targets or name in targets.values() or "*" in name
-            if is_known or name in found or self.project.state.row(name) is not None:
-                continue
-            of_file = self._tasks_of_file(name)
-            if not of_file:
-                raise UnknownTaskError(name)
-            tasks |= of_file
-        return lambda task: _is_meant(task, tasks, targets)
-
-    def _tasks_of_file(self, name: str) -> set[str]:
-        """Return the tasks that read or write a file, however its path is spelled."""
-        from pipeline.disk.file import project_path
-        from pipeline.disk.listing import is_text
-
-        if not is_text(name):  # no file of a plan is called so
-            return set()
-        path = project_path(self.project.root, name)
-        readers = (self.project.state.readers(stem, [path]) for stem in self.statuses)
-        return {*self.producers_of([name]).values(), *(task for one in readers for task in one)}
-
     def forget(self, task: str | None) -> None:
         """Forget the last build of a node, or of all, so that it is encoded again.
 
@@ -499,6 +407,25 @@ class Session:
             for task, found in needs.items()
         ]
 
+    def items_of(self, build: Build, shard: Shard, seconds: Mapping[str, float]) -> list[TaskItem]:
+        """Return the tasks of one of several jobs; `seconds` are durations that all jobs know."""
+        from pipeline.build.shard import divide, guess_seconds
+        from pipeline.change.task_item import TaskItem
+
+        needs = {one.task: one.needs for one in self.items(build, everything=True)}
+        sizes = {task: self._source_bytes(task) for task in needs if task not in seconds}
+        guesses = {task: guess_seconds(size) for task, size in sizes.items()}
+        self.share = share = divide(needs, guesses | dict(seconds), shard)
+        mine = (one for one in self.items(build) if one.task in share)
+        return [
+            TaskItem(one.task, tuple(need for need in one.needs if need in share)) for one in mine
+        ]
+
+    def _source_bytes(self, task: str) -> int:
+        """Return the size of the sources of a node, which is the same on every machine."""
+        stamps = (self.project.snapshot.stamp(path) for path in self.sources_of(task))
+        return sum(max(stamp[2], 0) for stamp in stamps if stamp)
+
     def _downstream(self, build: Build, tasks: Iterable[str]) -> set[str]:
         """Return all tasks that read what these tasks make, directly or through others."""
         from pipeline.plan.graph import edges_from
@@ -528,10 +455,3 @@ class Session:
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
-
-
-def _is_meant(task: str, names: Collection[str], targets: Mapping[str, str]) -> bool:
-    stem = TaskName.parse(task).stem
-    return not names or any(
-        name in (task, stem, targets.get(stem)) or fnmatch(task, name) for name in names
-    )

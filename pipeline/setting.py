@@ -16,6 +16,7 @@ KEYS = (
     "remote_write",
     "remote_wait",
     "remote_patience",
+    "remote_least_seconds",
     "executor",
     "scheduler",
     "scheduler_tls_ca",
@@ -23,6 +24,7 @@ KEYS = (
     "scheduler_tls_key",
     "cluster_wait",
     "durable",
+    "from_pointers",
     "strict",
 )
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")

@@ -16,6 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 from pipeline.content.kernel import source_digest
+from tests.cli.new_game import make_folder
 from tests.pipeline.game import ROOT
 
 pytestmark = [
@@ -28,6 +29,7 @@ pytestmark = [
 INSTALLED = (
     "pyproject.toml",
     "setup.py",
+    "MANIFEST.in",
     "README.md",
     "LICENSE",
     "cartwright_doit.py",
@@ -36,6 +38,13 @@ INSTALLED = (
 )
 PIP = (sys.executable, "-m", "pip")
 NATIVE = "encoders/kit/native"
+FIRST_OUTPUTS = {
+    "emberware": "my-game.ewz",
+    "kac": "sign.kac",
+    "rp2350": "mod.rs",
+    "splashpack": "sign.splashpack",
+    "untold": "sign.json",
+}
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 
@@ -48,7 +57,7 @@ def run(*command: object, cwd: Path) -> str:
         env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -80,12 +89,22 @@ def make_venv(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that pip builds from the repository."""
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution of the repository."""
     folder = tmp_path_factory.mktemp("install")
     source = copy_of_the_repository(folder / "source")
+    build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    run(sys.executable, "-c", build, folder, cwd=source)
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """The wheel that pip builds from the source distribution, as on a machine without a wheel."""
+    folder = sdist.parent
     alone = ("--quiet", "--no-deps", "--no-build-isolation")
-    run(*PIP, "wheel", *alone, "-w", folder, source, cwd=folder)
+    run(*PIP, "wheel", *alone, "-w", folder, sdist, cwd=folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -133,6 +152,16 @@ def test_a_wheel_has_the_digest_of_the_kernel_sources_and_not_the_sources(wheel:
     assert not [name for name in names if name.endswith((".c", ".h"))]
 
 
+def test_a_wheel_has_types_templates_commands_and_licence_for_every_python(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        names = {name.partition(".dist-info/")[2] or name for name in archive.namelist()}
+    templates = {f"pipeline/cli/template/{name}" for name in ("dodo.py", "doit.cfg", "github.yml")}
+    assert templates | {"pipeline/py.typed", "encoders/py.typed", "entry_points.txt"} <= names
+    assert "licenses/LICENSE" in names
+    assert wheel.name.startswith("cartwright_build-")
+    assert sysconfig.get_config_var("Py_GIL_DISABLED") or "-cp311-abi3-" in wheel.name
+
+
 def test_what_was_installed_uses_its_kernels(python: Path, game: Path) -> None:
     say = """if True:
         from encoders.kit.native import kernel
@@ -166,3 +195,17 @@ def test_a_game_builds_one_target_of_several(python: Path, game: Path) -> None:
     assert not (game / "build/rp2350").exists()
     run(python, "-m", "doit", "-n", "2", cwd=game)
     assert (game / "build/rp2350/mod.rs").is_file()
+
+
+@pytest.mark.parametrize("target", sorted(FIRST_OUTPUTS))
+def test_a_model_and_three_pictures_are_built_by_two_commands(
+    python: Path, tmp_path: Path, target: str
+) -> None:
+    cartwright = python.with_name("cartwright.exe" if os.name == "nt" else "cartwright")
+    make_folder(tmp_path, "assets")
+    said = run(cartwright, "init", target, cwd=tmp_path)
+    assert f"wrote     manifests/{target}.toml" in said
+    run(cartwright, cwd=tmp_path / "assets")  # the command works in every folder of the project
+    output = tmp_path / f"build/{target}/{FIRST_OUTPUTS[target]}"
+    assert output.stat().st_size > 0
+    run(cartwright, "inspect", output, cwd=tmp_path)

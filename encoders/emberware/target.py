@@ -133,8 +133,7 @@ TARGET = Target(
                 "format": Option(
                     Choice(("rgba8", "bc7", "bc5")),
                     "rgba8",
-                    "how pixels are stored; bc5 is for normal maps, nczx only; bc7 needs "
-                    "`pip install cartwright-build[bc7]`",
+                    "how pixels are stored; bc5 is for normal maps, nczx only",
                 ),
                 **IMAGE_IMPORT,
             },

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from encoders.kit.error import EncodeError
@@ -60,6 +60,7 @@ class Build:
         self.run = new_run()
         self.encode_again = False
         self.lint = False
+        self.require_cached = False  # whether a node that no cache has fails
         self.is_durable = True  # whether what was written has to survive a power cut
         self.log = BuildLog()
         self._reasons = ReasonFinder(nodes, evaluator)
@@ -73,9 +74,14 @@ class Build:
         self._costs = Costs(project, nodes)
         self.schedule: Schedule | None = None  # the order of this run's nodes
 
-    def plan_order(self, needs: Mapping[str, Sequence[str]], memory_limit: int | None) -> None:
+    def plan_order(
+        self,
+        needs: Mapping[str, Sequence[str]],
+        memory_limit: int | None,
+        late: Collection[str] = (),
+    ) -> None:
         """Decide the order of tasks by what earlier runs took; `needs` are what each waits for."""
-        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit)
+        self.schedule = Schedule(self._costs.estimates(needs), needs, memory_limit, late)
 
     def mark_building(self, stems: Iterable[str]) -> None:
         """Mark manifests as being built by this run, until the build is closed."""
@@ -138,6 +144,7 @@ class Build:
             self.encode_again,
             self.lint,
             self.run,
+            self.require_cached,
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
@@ -157,6 +164,7 @@ class Build:
             suffixes=suffixes,
             known_files=tuple(self._owned_files(task)),
             expected_seconds=self.schedule.expected_seconds(task) if self.schedule else 0.0,
+            known_seconds=self.schedule.known_seconds(task) if self.schedule else None,
         )
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:

@@ -20,10 +20,14 @@ FIRST_SECONDS, FIRST_BYTES_PER_SECOND = 0.001, 20e6
 
 
 class Estimate(NamedTuple):
-    """What a node is expected to cost; no memory is expected of one that nothing is known of."""
+    """What a node is expected to cost; no memory is expected of one that nothing is known of.
+
+    `is_known` tells that this is what the node itself cost before.
+    """
 
     seconds: float
     peak_bytes: int = 0
+    is_known: bool = False
 
 
 UNKNOWN = Estimate(0.0)
@@ -41,7 +45,7 @@ class Estimator:
         found = self._costs.get(task)
         if found is None or found.encoder != encoder:
             return None
-        return Estimate(found.seconds, found.peak_bytes)
+        return Estimate(found.seconds, found.peak_bytes, is_known=True)
 
     def guess(self, encoder: str, input_bytes: int) -> Estimate:
         """Return what a new node is expected to cost."""

@@ -39,6 +39,7 @@ class RunConfig(NamedTuple):
     encode_again: bool = False
     lint: bool = False
     run: str = ""  # the name of the run, which its temporary files have
+    require_cached: bool = False
 
 
 class Job(NamedTuple):
@@ -48,7 +49,8 @@ class Job(NamedTuple):
     `fixed` is the fingerprint's part beside the inputs. `suffixes` are those of the sources that
     decide which code the encoder runs. `known_files` are those that the node wrote before.
     `is_fetched` tells that its result was just stored by another process. `expected_seconds` is
-    how long it will take, 0 where that is not known.
+    how long it will take, 0 where that is not known; `known_seconds` is how long it took before,
+    None where that is not known.
     """
 
     task: str
@@ -65,6 +67,7 @@ class Job(NamedTuple):
     known_files: tuple[str, ...] = ()
     is_fetched: bool = False
     expected_seconds: float = 0.0
+    known_seconds: float | None = None
 
     def pack_build(
         self, fingerprint: str, digests: Mapping[str, str | None], outputs: tuple[Output, ...]

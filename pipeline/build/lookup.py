@@ -3,8 +3,9 @@
 With workers, many look-ups are under way at once while the workers do what is ready. Without, they
 go in batches: threads that read answers and a driver that encodes would contend for the
 interpreter's lock, which costs more than either. A node that was found is in the local cache then
-and is restored from there; any other is encoded. When the breaker trips, nodes stop waiting for
-the server at once.
+and is restored from there; any other is encoded. A node that is quicker to encode than to look up
+is not looked up, and one whose look-up takes longer than its encoding did is encoded meanwhile.
+When the breaker trips, nodes stop waiting for the server at once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from heapq import heappop, heappush
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any, Protocol
 
 from pipeline.build.executor import Executor
@@ -27,6 +29,7 @@ AT_ONCE = 32  # look-ups under way: each waits for the network, hardly for the p
 ROOM = 4 * AT_ONCE
 # A batch is worked on when all answers are there, or when none came for so long.
 LINGER_SECONDS = 0.01
+WATCH_SECONDS = 0.02
 TRIPPED = 0  # the ticket of no look-up: it tells that the breaker has tripped
 
 
@@ -54,6 +57,8 @@ class LookUps:
         self._threads = 0
         self._serial = TRIPPED
         self._wakeup = Wakeup() if pool is not None else None
+        self._deadlines: dict[int, float] = {}  # when nodes are encoded instead of waiting
+        self._is_watched, self._over = False, threading.Event()
         shared.breaker.when_tripped(lambda: self._answer(TRIPPED))
 
     @property
@@ -70,7 +75,8 @@ class LookUps:
         """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
         call = key, (function, job)
         self._serial += 1
-        is_wanted = self._shared.is_on and not job.config.encode_again
+        pays = job.config.require_cached or self._shared.pays(job.known_seconds)
+        is_wanted = self._shared.is_on and pays and not job.config.encode_again
         # Unverified is enough: a damaged receipt is found and encoded again when the node is done.
         if not is_wanted or self._cache.has_receipt(job.fingerprint):
             heappush(self._ready, (self._serial, *call))
@@ -82,11 +88,39 @@ class LookUps:
             self._request(self._serial, job)
 
     def _request(self, ticket: int, job: Job) -> None:
+        if job.known_seconds is not None and not job.config.require_cached:
+            self._set_deadline(ticket, job.known_seconds)
         self._requests.put((ticket, job))
         # Threads are started as they are needed: most builds look few nodes up.
         if self._threads < min(AT_ONCE, len(self._pending)):
             self._threads += 1
             threading.Thread(target=self._look_up, daemon=True).start()
+
+    def _set_deadline(self, ticket: int, seconds: float) -> None:
+        """Let a node wait no longer for its answer than it would take to encode it."""
+        self._deadlines[ticket] = monotonic() + max(seconds, LINGER_SECONDS)
+        if self._wakeup is not None and not self._is_watched:
+            self._is_watched = True
+            threading.Thread(target=self._watch, args=(self._wakeup,), daemon=True).start()
+
+    def _watch(self, wakeup: Wakeup) -> None:
+        """Wake the driver when a deadline has passed; with workers it waits for these alone."""
+        while not self._over.wait(WATCH_SECONDS):
+            now = monotonic()
+            if any(due <= now for due in list(self._deadlines.values())):
+                wakeup.set()
+
+    def _release_overdue(self) -> None:
+        """Encode nodes whose look-ups take longer than that; an answer that comes is not used."""
+        if not self._deadlines:
+            return
+        now = monotonic()
+        overdue = [ticket for ticket, due in self._deadlines.items() if due <= now]
+        for ticket in overdue:
+            del self._deadlines[ticket]
+            call = self._pending.pop(ticket, None)
+            if call is not None:
+                heappush(self._ready, (ticket, *call))
 
     def _look_up(self) -> None:
         """Answer requests, in a thread of its own, until there is a None among them."""
@@ -121,6 +155,7 @@ class LookUps:
             # Before the answers are taken: one that comes after that wakes the driver again.
             self._wakeup.clear()
             self._take_answers()
+            self._release_overdue()
             self._hand_on(self._pool)
             if self._pool.is_busy:
                 answer = self._pool.answer_or_wake(self._wakeup.reader)
@@ -135,6 +170,9 @@ class LookUps:
         self._batch.clear()
         known = 0
         while not self._batch_answered.wait(LINGER_SECONDS):
+            self._release_overdue()
+            if self._ready:
+                break
             answered = self._answers.qsize()
             # One slow answer must not hold up the nodes that were answered.
             if answered and answered == known:
@@ -152,6 +190,7 @@ class LookUps:
         """Release the job; if the server was dropped, release all pending jobs."""
         # None for the ticket TRIPPED, and for a late answer about a job that was released before.
         call = self._pending.pop(ticket, None)
+        self._deadlines.pop(ticket, None)
         if call is not None:
             key, (function, job) = call
             heappush(self._ready, (ticket, key, (function, job._replace(is_fetched=fetched))))
@@ -178,6 +217,7 @@ class LookUps:
             self._pool.kill()
 
     def _stop_threads(self) -> None:
+        self._over.set()
         # Not joined: one may wait for the server for seconds, and all are daemons.
         for _ in range(self._threads):
             self._requests.put(None)

@@ -3,12 +3,13 @@
 A node's path is the time of the longest chain that begins with it: the node itself, what waits
 for it, what waits for that. Nodes with long paths go first, so that no slow chain is left for the
 end while other workers are idle. Nodes that are known to need much memory do not run together.
+Nodes that are late, because other machines may still be at what they need, go after all others.
 The order depends on the estimates alone, never on which worker is quicker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -50,13 +51,14 @@ class Schedule:
         estimates: Mapping[str, Estimate],
         needs: Mapping[str, Sequence[str]],
         memory_limit: int | None = None,
+        late: Collection[str] = (),
     ) -> None:
-        self._estimates, self._limit = estimates, memory_limit
+        self._estimates, self._limit, self._late = estimates, memory_limit, late
         self._seconds = {task: one.seconds for task, one in estimates.items()}
         self._paths = path_seconds(needs, self._seconds)
         self._left = dict(self._seconds)  # of tasks that have not ended
         self._left_seconds = sum(self._left.values())
-        self._ready: list[tuple[float, str, Any]] = []  # a heap
+        self._ready: list[tuple[bool, float, str, Any]] = []  # a heap
         self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
         self._used_bytes = 0
         self._overtaken = 0
@@ -77,10 +79,15 @@ class Schedule:
         """Return how long a task is expected to take."""
         return self._estimates.get(task, UNKNOWN).seconds
 
+    def known_seconds(self, task: str) -> float | None:
+        """Return how long a task took when it was last encoded; None where that is not known."""
+        found = self._estimates.get(task, UNKNOWN)
+        return found.seconds if found.is_known else None
+
     def add(self, task: str, item: Any) -> None:
         """Add a task that is ready, with whatever stands for it."""
         # The name decides between equal paths, so that the order is the same each time.
-        heappush(self._ready, (-self._paths.get(task, 0.0), task, item))
+        heappush(self._ready, (task in self._late, -self._paths.get(task, 0.0), task, item))
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -89,7 +96,7 @@ class Schedule:
         """Return the next task's item and count its memory; None where none fits now."""
         if not self._ready:
             return None
-        if self._fits(self._ready[0][1]):
+        if self._fits(self._ready[0][2]):
             self._overtaken = 0
             return self._start(heappop(self._ready))
         return self._overtake()
@@ -98,7 +105,7 @@ class Schedule:
         """Return the first task that fits beside those that run, before others that do not."""
         if self._overtaken >= MAX_OVERTAKING:
             return None
-        fitting = (one for one in sorted(self._ready) if self._fits(one[1]))
+        fitting = (one for one in sorted(self._ready) if self._fits(one[2]))
         found = next(fitting, None)
         if found is None:
             return None
@@ -107,8 +114,8 @@ class Schedule:
         heapify(self._ready)
         return self._start(found)
 
-    def _start(self, entry: tuple[float, str, Any]) -> Any:
-        _, task, item = entry
+    def _start(self, entry: tuple[bool, float, str, Any]) -> Any:
+        _, _, task, item = entry
         self._running[task] = self._memory(task)
         self._used_bytes += self._running[task]
         return item

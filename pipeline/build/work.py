@@ -35,6 +35,10 @@ from pipeline.process.isolate import expecting_code, refuse_changed_code
 from pipeline.process.worker import plain_error
 
 Found = TypeVar("Found", Result, "Result | None")
+NOT_CACHED = "its result is in no cache"
+NOT_CACHED_HINT = (
+    "With --require-cached nothing is encoded: let the jobs that fill the cache end first."
+)
 PEAK_FROM_SECONDS = 0.002  # nodes that take longer have their peak memory measured
 
 
@@ -130,6 +134,8 @@ def close_tools() -> None:
 
 def _restore_or_encode(job: Job, tools: Tools) -> Result:
     restored = None if job.config.encode_again else _restore(job, tools)
+    if restored is None and job.config.require_cached:
+        raise EncodeError(NOT_CACHED, {}, NOT_CACHED_HINT)
     return restored or _encode(job, tools)
 
 

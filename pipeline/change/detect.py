@@ -141,7 +141,12 @@ class Detector:
         if any(is_composed(path) for path in changed):
             return None
         surveyor = Surveyor(
-            project.snapshot, project.sources, state, project.code, self.in_parallel
+            project.snapshot,
+            project.sources,
+            state,
+            project.code,
+            self.in_parallel,
+            project.survey_exchange,
         )
         try:
             surveys = surveyor.survey(changed, load_target(target).surveys)

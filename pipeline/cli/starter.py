@@ -82,7 +82,7 @@ def _entry(table: str, kinds: Mapping[str, Kind], sources: Sequence[FoundSource]
     for key, kind in used.items():
         new = {name: one for name, one in kind.options.items() if name not in shown}
         if new:
-            yield f"# Options of a {key}:"
+            yield f"# Options of the kind {key}:"
         yield from _comments(new)
         shown |= new.keys()
 

@@ -13,7 +13,7 @@ import xxhash
 
 from encoders.kit.error import EncodeError
 from pipeline.disk.inside import OutsideError, read_inside, read_inside_if_there
-from pipeline.disk.lfs import HINT, PROBLEM, is_lfs_pointer
+from pipeline.disk.lfs import HINT, MAX_BYTES, PROBLEM, is_lfs_pointer, pointed_sha
 from pipeline.disk.listing import UNKNOWN, Snapshot, Stamp, is_trusted
 from pipeline.state.state import State
 
@@ -60,6 +60,8 @@ class Sources:
 
     def __init__(self, root: str, snapshot: Snapshot, state: State, now_ns: int) -> None:
         self._root, self._snapshot, self._state, self._now_ns = root, snapshot, state, now_ns
+        self.from_pointers = False  # whether a pointer counts as the content it stands for
+        self.pointers: set[str] = set()  # files that do
         self._known: dict[str, Digest | None] = {}
         self._facts: dict[str, str] | None = None
         self._new: dict[str, str] = {}
@@ -86,7 +88,8 @@ class Sources:
         if stamp is None:
             return None
         known, xxh, sha = self._remembered(path)
-        if known == _stamp_text(stamp):
+        may_be_pointer = self.from_pointers and stamp[2] <= MAX_BYTES
+        if known == _stamp_text(stamp) and not may_be_pointer:
             return Digest(xxh, sha)
         try:
             data = read_inside_if_there(self._root, path)
@@ -95,6 +98,11 @@ class Sources:
         if data is None:
             return None
         now = xxhash.xxh3_128_hexdigest(data)
+        pointed = pointed_sha(data) if may_be_pointer else None
+        if pointed is not None:
+            # Not kept: the next run may be one that takes pointers for what they are.
+            self.pointers.add(path)
+            return Digest(now, pointed)
         digest = Digest(now, sha if now == xxh else hashlib.sha256(data).hexdigest())
         kept = stamp if is_trusted(stamp, self._now_ns) else UNKNOWN
         # New stamps of old content are kept apart, because saving 10,000 of them takes longer than

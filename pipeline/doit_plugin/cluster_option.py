@@ -28,7 +28,7 @@ opt_scheduler = {
     "long": "scheduler",
     "type": str,
     "default": "",
-    "help": "the cluster's scheduler, such as tcp://host:8786 or tls://host:8786",
+    "help": "the cluster's scheduler, such as tcp://host:8786 or tls://host:8786; local starts one",
 }
 
 
@@ -56,7 +56,8 @@ def _find_scheduler(root: str, executor: str, scheduler: str) -> str | None:
     address = scheduler or find_setting(root, "scheduler")[1]
     if not isinstance(address, str) or not address:
         raise SettingError(
-            f"--scheduler: the executor {DASK} needs an address, such as tcp://host:8786; "
+            f"--scheduler: the executor {DASK} needs an address, such as tcp://host:8786, "
+            f"or {LOCAL} for a cluster of this machine; "
             f"{variable_of('scheduler')} gives it as well"
         )
     return address
@@ -73,6 +74,7 @@ def _connect(session: Session, address: str, warnings: list[str]) -> Waitable:
     files = {one: _file(root, f"scheduler_tls_{one}") for one in ("ca", "cert", "key")}
     try:
         from pipeline.build.dask.cluster import Cluster
+        from pipeline.build.dask.local_cluster import LocalScheduler
         from pipeline.build.dask.scheduler import Scheduler, TlsFiles
     except ModuleNotFoundError as error:
         raise SettingError(
@@ -81,7 +83,13 @@ def _connect(session: Session, address: str, warnings: list[str]) -> Waitable:
         ) from None
     from pipeline.build.dask.error import ClusterError
 
-    scheduler = Scheduler(address, wait_seconds, TlsFiles(**files))
+    scheduler: Scheduler | LocalScheduler
+    if address == LOCAL:
+        from pipeline.process.capacity import cores
+
+        scheduler = LocalScheduler(wait_seconds, cores())
+    else:
+        scheduler = Scheduler(address, wait_seconds, TlsFiles(**files))
     try:
         return Cluster(scheduler, session.shared, session.project.code.table, warnings)
     except ClusterError as error:

@@ -15,14 +15,19 @@ from doit.cmd_base import DodoTaskLoader
 from doit.task import Task
 
 import encoders  # noqa: F401 - now, before the game's folder, which may have one, is on the path
+from pipeline.doit_plugin.fleet_option import exchange_surveys
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
+from pipeline.inquiry import Inquiry
 from pipeline.session import Session
 from pipeline.size import count_of
 from pipeline.task_name import is_node_name, stem_of
 
 if TYPE_CHECKING:
+    from pipeline.build.build import Build
+    from pipeline.build.shard import Shard
+    from pipeline.change.task_item import TaskItem
     from pipeline.doit_plugin.source_task import Results
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
@@ -37,6 +42,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         super().__init__()
         self.session: Session | None = None
         self.always = False
+        self.shard: Shard | None = None  # which of several jobs this is
+        self.from_pointers = False
         self.target_command: type[Any] | None = None  # set if the line names one
         self.source_results: Results = {}  # own tasks that ran before the plan was made
         self._made_by: dict[str, str] = {}  # the own task that makes a source
@@ -47,6 +54,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
         self.always = bool(opt_values.get("always"))
+        self.shard = opt_values.get("shard")
+        self.from_pointers = bool(opt_values.get("from_pointers"))
 
     def load_tasks(self, cmd: Any, pos_args: Sequence[str]) -> list[Task]:
         """Return all tasks that a command needs to know."""
@@ -55,6 +64,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.session = session = open_session()
         if cmd.name == "run":
             _show_phases(session)
+            exchange_surveys(session, self.from_pointers)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
             with user_errors_as_doit_errors():
@@ -148,8 +158,10 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         session = self.session
         assert session is not None
         stems = session.choose(names)
-        build = session.begin(stems, survey_in_parallel(session.project.root), self.always)
-        items = session.items(build, self.always) if build else []
+        # Also with nothing to do: what a shard has may not be in the shared cache.
+        is_forced = self.always or self.shard is not None
+        build = session.begin(stems, survey_in_parallel(session.project.root), is_forced)
+        items = self._items(session, build) if build else []
         session.needs = {item.task: item.needs for item in items}
         active = session.needs.keys()
         files = _files_by_task(session, names, own)
@@ -164,6 +176,14 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self._add_source_tasks(tasks, groups)
         names_here = {one.name for one in groups}
         return [*groups, *tasks, *_idle_tasks(session, names_here, own.tasks)]
+
+    def _items(self, session: Session, build: Build) -> list[TaskItem]:
+        if self.shard is None:
+            return session.items(build, self.always)
+        from pipeline.doit_plugin.fleet_option import known_durations
+
+        build.encode_again = False
+        return session.items_of(build, self.shard, known_durations(session))
 
     def _add_source_tasks(self, tasks: Sequence[Task], groups: Sequence[Task]) -> None:
         """Let nodes depend on the own tasks that ran for their sources, as far as they did.
@@ -182,7 +202,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
     def _all_tasks(self) -> list[Task]:
         session = self.session
         assert session is not None
-        infos = session.whole_graph(survey_in_parallel(session.project.root))
+        infos = Inquiry(session).whole_graph(survey_in_parallel(session.project.root))
         tasks = [
             _node_task(one.task, one.needs, one.clean, one.files, one.sources) for one in infos
         ]

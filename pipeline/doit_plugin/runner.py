@@ -55,6 +55,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     worker_count = 0
     cluster: Waitable | None = None
     memory_limit: int | None = None
+    on_built: Callable[[], object] = staticmethod(bool)  # called when all nodes are done
     source_results: Mapping[str, BaseFail | None] = MappingProxyType({})
     final_result: int
     _executor: Executor | None = None
@@ -75,6 +76,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             self._plan_order()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
+            self._offer_share()
+            self.on_built()
         except BaseException as error:
             session.is_stopped = True
             if self._executor is not None:
@@ -93,6 +96,19 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
+    def _offer_share(self) -> None:
+        """Send what a shard had already: the job that restores everything may be elsewhere."""
+        shared, build, share = self.session.shared, self.session.build, self.session.share
+        if shared is None or build is None or share is None:
+            return
+        from pipeline.build.work import tools_for
+
+        cache = tools_for(build.config).cache
+        for task in sorted(share.own):
+            last = build.nodes.last_build(task)
+            if last is not None and task not in build.dirty:
+                shared.offer_if_missing(last.fingerprint, cache)
+
     def _report_lost_cluster(self, error: BaseException) -> bool:
         """Report a lost cluster as a failure of the run: what was finished is kept."""
         from pipeline.build.dask.error import ClusterError
@@ -107,7 +123,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Decide the order of the nodes by what earlier runs took."""
         build = self.session.build
         if build is not None:
-            build.plan_order(self.session.needs, self.memory_limit)
+            late = self.session.share.late if self.session.share else ()
+            build.plan_order(self.session.needs, self.memory_limit, late)
 
     def _make_executor(self) -> Executor | None:
         """Return who does the nodes; None where there are none to do."""
@@ -304,10 +321,13 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if result.outcome == MISSING_INPUTS:
             result = build.rebuild_inputs(node.task.name, result)
         event = build.record(node.task.name, result)
-        if self.session.shared is not None and result.outcome == BUILT:
+        shared = self.session.shared
+        if shared is not None and result.outcome == BUILT:
             from pipeline.build.work import tools_for
 
-            self.session.shared.offer(result.fingerprint, tools_for(build.config).cache)
+            # A shard sends everything: the job that restores it encodes nothing, however quick.
+            if self.session.share is not None or shared.pays(result.seconds):
+                shared.offer(result.fingerprint, tools_for(build.config).cache)
         node.task.values = {"outcome": event.outcome}
         self.process_task_result(node, self._doit_failure(event))
         self._submit_waiting(fingerprint, event.outcome)

@@ -39,7 +39,12 @@ class ManifestPlan:
         self.project, self.stem = project, stem
         self.check = Check(project.manifests.file(stem), targets_with=targets_with)
         self.surveyor = Surveyor(
-            project.snapshot, project.sources, project.state, project.code, in_parallel
+            project.snapshot,
+            project.sources,
+            project.state,
+            project.code,
+            in_parallel,
+            project.survey_exchange,
         )
         self.finding = Finding([])
         self.surveys = SurveyResults({})

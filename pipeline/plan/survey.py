@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
@@ -28,6 +28,9 @@ from pipeline.process.isolate import call
 from pipeline.process.worker import prepare_encoders
 from pipeline.state.serial import canonical, plain
 from pipeline.state.state import State
+
+if TYPE_CHECKING:
+    from pipeline.plan.survey_exchange import SurveyExchange
 
 UNUSED_KEPT = 5000  # how many surveys of old content are remembered
 PARALLEL_FROM = 256  # from so many new sources on, starting worker processes pays
@@ -208,10 +211,16 @@ class Surveyor:
     """Surveys sources and what they refer to; results are remembered by content."""
 
     def __init__(
-        self, snapshot: Snapshot, sources: Sources, state: State, code: Code, in_parallel: Mapper
+        self,
+        snapshot: Snapshot,
+        sources: Sources,
+        state: State,
+        code: Code,
+        in_parallel: Mapper,
+        exchange: SurveyExchange | None = None,
     ) -> None:
         self._snapshot, self._sources, self._state = snapshot, sources, state
-        self._code, self._in_parallel = code, in_parallel
+        self._code, self._in_parallel, self._exchange = code, in_parallel, exchange
         self._new: dict[str, SurveyRecord] = {}
         self._keys: dict[tuple[str, Suffixes], str] = {}
         self._content: dict[str, str] = {}
@@ -275,12 +284,34 @@ class Surveyor:
                 found[path] = {}
             elif isinstance(layers := self._layers_for(path, dotted), EncodeError):
                 found[path] = layers
-            elif known := self._remembered(path, dotted, layers):
+            elif known := self._remembered(path, dotted, layers) or self._shared(path, dotted):
                 found[path] = known.result()
             else:
                 missing[path] = (self._snapshot.root, path, dotted, layers)
         found.update(self._survey_new(missing))
         return found
+
+    def _shared(self, path: str, dotted: str) -> SurveyRecord | None:
+        """Return the survey that another machine made of what a Git LFS pointer stands for."""
+        if self._exchange is None or path not in self._sources.pointers:
+            return None
+        survey = self._exchange.find(self._code_key(path, dotted), self._sources.sha(path) or "")
+        if survey is None:
+            return None
+        with suppress(EncodeError):  # of the wrong form: as good as none
+            content = self._digest(path)
+            record = SurveyRecord(content, _checked(survey, path))
+            self._new[self._key(path, dotted, content)] = record
+            return record
+        return None
+
+    def _offer(self, path: str, dotted: str, record: SurveyRecord) -> None:
+        """Keep a new survey for machines that have no more than a pointer to its source."""
+        if self._exchange is None or record.survey is None or LAYERS in record.survey:
+            return
+        digest = self._sources.digest(path)
+        if digest is not None and digest.xxh == record.content:
+            self._exchange.keep(self._code_key(path, dotted), digest.sha, record.survey)
 
     def _broken_link(self, path: str) -> EncodeError:
         problem, leads_to = problem_of_link(f"{self._snapshot.root}/{path}")
@@ -300,6 +331,7 @@ class Surveyor:
         for path, record in zip(missing, results, strict=True):
             # An error names its file, and another file of the same content is another file.
             if record.error is None:
+                self._offer(path, missing[path][2], record)
                 self._new[self._key(path, missing[path][2], _content_of(record))] = record
             self._content[path] = record.content
             found[path] = record.result()
@@ -321,11 +353,15 @@ class Surveyor:
             return []
 
     def _key(self, path: str, dotted: str, digest: str) -> str:
+        return f"{self._code_key(path, dotted)}:{digest}"
+
+    def _code_key(self, path: str, dotted: str) -> str:
+        """Return a digest of all code that surveys a file."""
         code = dotted, (suffix_of(path),)
         if code not in self._keys:
             table = canonical(self._code.table(*code))
             self._keys[code] = xxhash.xxh3_64_hexdigest(table)
-        return f"{self._keys[code]}:{digest}"
+        return self._keys[code]
 
     @property
     def unread(self) -> set[str]:

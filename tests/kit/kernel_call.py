@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, codebook, dither
+from encoders.kit.image import bc1, bc7_reference, codebook, color_search, dither
 from encoders.kit.mesh import patch, strip, vertex_cache, weld
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
@@ -102,6 +102,14 @@ def decode_digits(random: np.random.Generator) -> Call:
     return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
 
 
+def bc7_encode(random: np.random.Generator) -> Call:
+    count = int(random.integers(0, 8) == 6)  # its reference is slow
+    texels = random.integers(0, 256, (count, 64)).astype(np.uint8)
+    texels[:, 3::4] |= np.uint8(255 * random.integers(0, 2))
+    arguments = {"texels": texels, "blocks": np.zeros((count, 16), np.uint8)}
+    return Call("bc7_encode", bc7_reference.encode_blocks, arguments, ("blocks",))
+
+
 def dither_picture(random: np.random.Generator) -> Call:
     height, width, channels = (int(n) for n in random.integers(1, (5, 6, 5)))
     arguments = {
@@ -173,6 +181,20 @@ def simplify(random: np.random.Generator) -> Call:
     return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
 
 
+def color_round(random: np.random.Generator) -> Call:
+    count, entries = int(random.integers(0, 400)), int(random.integers(1, 9))
+    # Few values, so that many distances are equal.
+    high = int(random.choice([3, 4096]))
+    arguments = {
+        "points": random.integers(0, high, (count, 6)).astype(np.int32),
+        "weights": random.integers(0, 1000, count).astype(np.int32),
+        "centers": random.integers(0, high, (entries, 6)).astype(np.int32),
+        "labels": random.integers(0, entries, count).astype(np.int32),
+        "totals": np.zeros((entries, 14)),
+    }
+    return Call("color_round", color_search.color_round, arguments, ("labels", "totals"))
+
+
 def nearest_blocks(random: np.random.Generator) -> Call:
     # Seldom so many blocks that the kernel sorts the entries.
     count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(256, 400))
@@ -227,10 +249,12 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
     "decode_digits": decode_digits,
+    "bc7_encode": bc7_encode,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,
     "add_columns": add_columns,
+    "color_round": color_round,
     "nearest_blocks": nearest_blocks,
     "qoa_encode": qoa_encode,
     "simplify": simplify,

@@ -24,6 +24,7 @@ FREE_AXES = {
     ("add_columns", "sums", 0),
     ("decode_digits", "text", 0),  # a number may have more digits, or fewer
     ("nearest_blocks", "centers", 0),
+    ("color_round", "centers", 0),
     ("qoa_encode", "samples", 0),  # the last slice may be short
     ("simplify", "triangles", 0),
     ("simplify", "places", 0),
@@ -255,9 +256,14 @@ def test_a_palette_of_no_known_size_is_refused(rows, channels):
 
 
 @pytest.mark.parametrize("rows", [0, 257])
-def test_a_codebook_of_no_entry_or_too_many_is_refused(rows):
-    call = a_call("nearest_blocks")
-    centers = np.zeros((rows, 16), np.uint8)
+@pytest.mark.parametrize("name", ["nearest_blocks", "color_round"])
+def test_a_codebook_of_no_entry_or_too_many_is_refused(name, rows):
+    call = a_call(name)
+    wanted = call.arguments["centers"]
+    centers = np.zeros((rows, wanted.shape[1]), wanted.dtype)
+    if name == "color_round":
+        # Its totals have a row for each centre.
+        call.arguments["totals"] = np.zeros((rows, 14))
     message = assert_refused(call, "centers", centers, ValueError)
     assert message == f"centers: length {rows}, expected 1 to 256"
 
@@ -267,6 +273,8 @@ def limit_of(call: Call, argument: str) -> int:
     rows = {"triangles": "place", "place": "places", "owners": "sums", "labels": "centers"}
     if call.kernel in ("cluster_patches", "order_triangles"):
         return int(call.arguments["vertex_count"])
+    if call.kernel == "color_round" and argument != "labels":
+        return 1 << 24 if argument == "weights" else 4096
     return len(call.arguments[rows[argument]])
 
 
@@ -281,6 +289,10 @@ def limit_of(call: Call, argument: str) -> int:
         ("simplify", "place"),
         ("add_columns", "owners"),
         ("nearest_blocks", "labels"),
+        ("color_round", "labels"),
+        ("color_round", "points"),
+        ("color_round", "weights"),
+        ("color_round", "centers"),
     ],
 )
 def test_an_index_out_of_range_is_refused(name, argument, value, at):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -221,6 +223,18 @@ def test_reason_of_a_damaged_model_names_no_python(name: str, data: bytes) -> No
     assert "Error" not in str(caught.value)
     assert "module" not in str(caught.value)
     assert caught.value.hint == "Export the model again."
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.stl", "solid ä".encode("latin-1")), ("a.off", b"OFF # \xe4\n0 0 0\n")]
+)
+def test_encoding_of_a_text_is_never_guessed(name: str, data: bytes, monkeypatch) -> None:
+    guess = SimpleNamespace(detect=lambda _: {"encoding": "latin-1"})
+    for package in ("chardet", "charset_normalizer"):
+        monkeypatch.setitem(sys.modules, package, guess)
+    with pytest.raises(EncodeError, match="is damaged or of an unknown kind") as caught:
+        opened(data, name)
+    assert caught.value.facts["reason"] == "its text is not UTF-8"
 
 
 def test_archive_that_unpacks_to_far_more_is_refused() -> None:

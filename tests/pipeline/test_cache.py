@@ -288,7 +288,7 @@ def test_gc_clears_old_temporary_files_of_the_project_and_leaves_young_ones(game
     for name, used in (("old", LONG_AGO), ("young", None)):
         path = game.write(f".cartwright/tmp/{name}", "half")
         os.utime(path, used and (used, used))
-    assert "removed 1 files (4 B)" in game.doit("gc").out
+    assert "removed 1 file (4 B)" in game.doit("gc").out
     assert os.listdir(game.path(".cartwright/tmp")) == ["young"]
 
 

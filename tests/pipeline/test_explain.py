@@ -12,6 +12,7 @@ import encoders
 from pipeline.change.detect import Detector
 from pipeline.change.key_parts import KeyParts
 from pipeline.change.option_word import changed_options
+from pipeline.inquiry import Inquiry
 from pipeline.project import Project
 from pipeline.report.last_build import KeyTexts
 from pipeline.session import Session
@@ -114,7 +115,7 @@ def write_result(game: Game, name: str) -> None:
     project = Project(str(game.root), print)
     try:
         session = Session(project)
-        with session._looking_at((), map) as build:
+        with Inquiry(session).read_only_build((), map) as build:
             parts = KeyParts(build.nodes, build.evaluator)
             nodes = [{"task": task, "key": parts.of(task)} for task in session.all_tasks()]
         found = {"schema": "cartwright.build/1", "nodes": nodes, "code": parts.code}

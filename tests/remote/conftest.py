@@ -41,6 +41,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "WRITE",
         "WAIT",
         "PATIENCE",
+        "LEAST_SECONDS",
         "USER",
         "PASSWORD",
         "TOKEN",

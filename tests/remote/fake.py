@@ -29,6 +29,8 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes = b"") -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        if status == 503 and self.server.retry_after:
+            self.send_header("Retry-After", self.server.retry_after)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -62,6 +64,7 @@ class Fake(ThreadingHTTPServer):
         self.entries: dict[str, bytes] = {}
         self.default: bytes | None = None
         self.rule: Rule = lambda method, path: None
+        self.retry_after = ""  # what an answer of 503 says of it
 
     def handle_error(self, *_: Any) -> None:
         """Say nothing of clients that hang up."""

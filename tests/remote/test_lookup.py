@@ -129,3 +129,52 @@ def test_jobs_are_done_in_the_order_of_submission_whichever_answer_comes_first(
         look_ups._release(ticket, fetched=False)
     assert [look_ups.next_answer()[0] for _ in range(4)] == [0, 1, 2, 3]
     look_ups.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_node_is_encoded_when_its_look_up_takes_longer_than_it_did(
+    silent: Silent, tmp_path: Path, workers: int
+) -> None:
+    pool = Pool(workers, str(tmp_path)) if workers else None
+    look_ups = LookUps(silent, Cache(str(tmp_path)), pool)
+    for name in "ab":
+        look_ups.submit(name, name_of, job_of(name)._replace(known_seconds=0.05))
+    assert answers(look_ups, 2) == ["a", "b"]
+    assert not silent.ended
+    look_ups.close()
+
+
+def test_a_node_is_waited_for_where_nothing_may_be_encoded(silent: Silent, tmp_path: Path) -> None:
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None)
+    config = RunConfig("", "", "", "", require_cached=True)
+    look_ups.submit("a", name_of, job_of("a")._replace(known_seconds=0.0, config=config))
+    threading.Timer(0.1, silent.go_on.set).start()
+    assert answers(look_ups, 1) == ["a"]
+    assert silent.ended
+    look_ups.close()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_asked"), [(None, True), (0.2, True), (0.05, False), (0.0, False)]
+)
+def test_a_node_that_is_quicker_than_sharing_pays_is_not_looked_up(
+    tmp_path: Path, seconds: float | None, is_asked: bool
+) -> None:
+    shared = SharedCache(Address("http", "127.0.0.1", 9, "", least_seconds=0.1))
+    asked = []
+    shared.fetch = lambda *words: bool(asked.append(words))  # type: ignore[method-assign]
+    look_ups = LookUps(shared, Cache(str(tmp_path)), None)
+    look_ups.submit("a", name_of, job_of("a")._replace(known_seconds=seconds))
+    assert answers(look_ups, 1) == ["a"]
+    assert bool(asked) is is_asked
+    assert shared.pays(seconds) is is_asked
+    look_ups.close()
+    shared.close()
+
+
+def test_only_a_far_server_decides_by_its_round_trip_what_pays() -> None:
+    shared = SharedCache(Address("http", "127.0.0.1", 9, ""))
+    for round_trip, requests, least in ((0.001, 99, 0.0), (0.03, 2, 0.0), (0.03, 99, 0.03)):
+        shared.client.round_trip_seconds, shared.client.requests = round_trip, requests
+        assert shared.least_seconds == least
+    shared.close()

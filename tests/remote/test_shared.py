@@ -20,6 +20,7 @@ from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.upload import LONGEST_QUEUE, THREADS, Uploads
 from pipeline.output import Output
 from tests.remote import proxy as harm
+from tests.remote.fake import fake_server
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import Server, running
 
@@ -305,3 +306,15 @@ def test_a_connection_that_another_thread_closes_ends_the_request_and_not_the_th
     monkeypatch.setattr(client.Client, "_reach", close_behind)
     with pytest.raises(client.RemoteError, match="the run is over"):
         one.get("ac", "0" * 64, 100)
+
+
+@pytest.mark.parametrize(("retry_after", "is_found"), [("0", True), ("", False), ("3600", False)])
+def test_a_busy_server_is_asked_again_where_it_says_when(retry_after: str, is_found: bool) -> None:
+    with fake_server() as server:
+        answers = iter([503])
+        server.retry_after, server.rule = retry_after, lambda *_: next(answers, None)
+        server.entries[f"/cas/{sha(SMALL)}"] = SMALL
+        shared = shared_at(server.port)
+        assert (shared.blob(sha(SMALL), len(SMALL)) == SMALL) is is_found
+        assert shared.breaker.failed == (not is_found)
+        shared.close()

@@ -28,7 +28,9 @@
 #define KERNELS                                                                                   \
     KERNEL(adpcm_encode, "Encode blocks of 28 samples as SPU-ADPCM, with the least error each.")  \
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
+    KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
     KERNEL(decode_digits, "Decode numbers of up to eight digits that separators part.")           \
+    KERNEL(bc7_encode, "Encode blocks of 16 RGBA texels as BC7.")                                  \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \

@@ -31,6 +31,7 @@ from pipeline.build.dask.compatibility import own_version
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.input_bundle import InputBundle
 from pipeline.build.dask.input_store import InputStore
+from pipeline.build.dask.local_cluster import LocalScheduler
 from pipeline.build.dask.message import (
     Batch,
     Failed,
@@ -85,7 +86,7 @@ class Cluster:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: Scheduler | LocalScheduler,
         shared: SharedCache,
         code_table: Callable[[str, Suffixes], Mapping[str, str]],
         warnings: list[str],
@@ -124,6 +125,8 @@ class Cluster:
         code = code_key(job.encoder, job.suffixes)
         if code not in self._code_tables:
             self._code_tables[code] = dict(self._code_table(job.encoder, job.suffixes))
+        if not self._unanswered:
+            self._workers.begin_waiting()
         self._queue([RemoteJob(key, job)])
         self._unanswered += 1
 

@@ -54,8 +54,7 @@ class Scheduler:
 
     def connect(self) -> Client:
         """Connect, or raise a ClusterError that says what is wrong."""
-        for name in LOGGERS:  # its messages would repeat ours
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        quiet_loggers()
         security = self._security()
         try:
             return Client(
@@ -89,6 +88,12 @@ class Scheduler:
             )
         _check_files(security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
         return security
+
+
+def quiet_loggers() -> None:
+    """Silence Dask, whose messages would repeat ours."""
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _check_files(ca: str, cert: str, key: str | None) -> None:

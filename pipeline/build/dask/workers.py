@@ -47,6 +47,13 @@ class Workers:
         """Tell whether none of the workers that may do something is left."""
         return workers is not None and not set(workers) & set(self._thread_counts)
 
+    def begin_waiting(self) -> None:
+        """Count from now how long there is no worker.
+
+        An adaptive cluster has none while there is nothing to do, and starts some when there is.
+        """
+        self._last_contact = self._last_usable = self._clock()
+
     def refuse(self, worker: str, reasons: Sequence[str]) -> None:
         """Send no more jobs to a worker, for these reasons."""
         self._refused[worker] = tuple(reasons)

@@ -22,11 +22,18 @@ WAIT_SECONDS = 10.0
 LONGEST_SECONDS = 86_400.0
 LEAST_PATIENCE_SECONDS = 0.1
 PORTS = {"http": 80, "https": 443}
+BUCKETS = ("s3", "gs", "az")
+NEEDED = (
+    "an address begins with http:// or https:// and a host, "
+    "or with s3://, gs:// or az:// and a bucket"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A shared cache: its server, whether results are sent there, and how long to wait.
+    """A shared cache: its server or bucket, whether results are sent there, and how long to wait.
+
+    Of a bucket, `host` is its name and `path` the prefix of its objects.
 
     `wait_seconds` is for uploads at the end of a run, `patience_seconds` for an answer to begin;
     None stands for the default. Results are signed and verified where there is a `key`.
@@ -41,8 +48,16 @@ class Address:
     authorization: str = field(default="", repr=False)
     patience_seconds: float | None = None
     key: bytes = field(default=b"", repr=False)
+    least_seconds: float | None = None  # of nodes that are shared; None for a round trip
+
+    @property
+    def is_bucket(self) -> bool:
+        """Tell whether this is a bucket of an object store."""
+        return self.scheme in BUCKETS
 
     def __str__(self) -> str:
+        if self.is_bucket:
+            return f"{self.scheme}://{self.host}{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}{self.path}"
@@ -67,9 +82,10 @@ def find_address(root: str) -> Address | None:
         parts.path.rstrip("/"),
         find_switch(root, "remote_write", default=False),
         WAIT_SECONDS if wait is None else wait,
-        _authorization(parts.hostname or ""),
+        "" if parts.scheme in BUCKETS else _authorization(parts.hostname or ""),
         _seconds(*find_setting(root, "remote_patience"), LEAST_PATIENCE_SECONDS),
         _signing_key(),
+        _seconds(*find_setting(root, "remote_least_seconds"), 0.0),
     )
 
 
@@ -79,8 +95,10 @@ def _split(name: str, text: str) -> tuple[SplitResult, int]:
         port = parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
         raise SettingError(f"{name}: this is no address") from None
-    if parts.scheme not in PORTS or not parts.hostname:
-        raise SettingError(f"{name}: an address begins with http:// or https:// and a host")
+    if parts.scheme not in (*PORTS, *BUCKETS) or not parts.hostname:
+        raise SettingError(f"{name}: {NEEDED}")
+    if parts.scheme in BUCKETS and port:
+        raise SettingError(f"{name}: a bucket has no port; AWS_ENDPOINT_URL names another server")
     if "@" in parts.netloc:
         raise SettingError(
             f"{name}: the address holds a user's name or password; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +31,9 @@ LARGE_AT_ONCE = 4
 TOO_LATE = "it does not answer in time"
 # The first part of a path in Bazel's HTTP protocol: action results, and blobs by digest.
 AC, CAS = "ac", "cas"
+NAMES = "names"  # results that are replaced: what a name stands for
 SUCCESS, MISSING, NO_ACCESS = (200, 201, 202, 204), (404, 410), (401, 403, 405, 407)
+BUSY = (429, 503)
 
 
 class RemoteError(Exception):
@@ -43,6 +46,14 @@ class UnreachableError(RemoteError):
 
 class AccessError(RemoteError):
     """The server does not let us do this."""
+
+
+class BusyError(RemoteError):
+    """The server asks us to come back, after so many seconds where it says when."""
+
+    def __init__(self, problem: str, seconds: float) -> None:
+        super().__init__(problem)
+        self.seconds = seconds
 
 
 class WrongAnswerError(RemoteError):
@@ -60,9 +71,15 @@ class Call:
 class Client:
     """Requests to one server; any thread may make them."""
 
+    batch_size = 1  # results are sent one by one: a server keeps its connections
+    batch_seconds = 0.0
+    inline_bytes = 0  # beyond what a receipt has inside, outputs are entries of their own
+
     def __init__(self, address: Address, breaker: Breaker) -> None:
         self.address, self.breaker = address, breaker
         self.bytes_down = self.bytes_up = 0
+        self.requests = 0
+        self.round_trip_seconds: float | None = None  # the quickest so far
         self._own = threading.local()
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
@@ -80,6 +97,21 @@ class Client:
     def _patience(self) -> float:
         patience = self.address.patience_seconds
         return PATIENCE_SECONDS if patience is None else patience
+
+    def results(self, fingerprint: str, limit: int) -> Iterator[bytes]:
+        """Give the message of a result, if there is one."""
+        data = self.get(AC, fingerprint, limit)
+        if data is not None:
+            yield data
+
+    def has_result(self, fingerprint: str) -> bool:
+        """Ask whether there is a result."""
+        return self.has(AC, fingerprint)
+
+    def put_results(self, messages: Mapping[str, bytes]) -> None:
+        """Send results."""
+        for fingerprint, data in messages.items():
+            self.put(AC, fingerprint, data)
 
     def get(self, kind: str, sha: str, limit: int) -> bytes | None:
         """Fetch an entry of at most so many bytes; None where there is none."""
@@ -122,14 +154,21 @@ class Client:
         A server may close a kept connection at any time, which shows only when it is used again:
         so a request that fails on a kept connection is made once more on a new one.
         """
+        # A name is an entry like a result to a server.
+        path = f"{AC if kind == NAMES else kind}/{sha}"
         kept = getattr(self._own, "connection", None) is not None
         try:
             try:
-                return self._exchange(method, f"{kind}/{sha}", limit, body)
+                return self._exchange(method, path, limit, body)
             except ConnectionError:
                 if not kept or self._over.is_set():
                     raise
-                return self._exchange(method, f"{kind}/{sha}", limit, body)
+                return self._exchange(method, path, limit, body)
+            except BusyError as error:
+                # Once, and only if it is worth waiting for: others would be refused as well.
+                if error.seconds > self._patience or self._over.wait(error.seconds):
+                    raise
+                return self._exchange(method, path, limit, body)
         except (OSError, HTTPException, ValueError) as error:
             raise RemoteError(_describe(error)) from None
         except AttributeError:  # its socket is gone: another thread has just closed it
@@ -165,6 +204,10 @@ class Client:
             if self._over.is_set():
                 self._drop(connection)
         self.breaker.note_answer(call.wait.seconds, len(data or body or b""))
+        # Without a lock: a lost update costs nothing.
+        self.requests += 1
+        quickest = self.round_trip_seconds
+        self.round_trip_seconds = min(call.wait.seconds, quickest or call.wait.seconds)
         return data
 
     def _reach(self, connection: HTTPConnection) -> None:
@@ -252,6 +295,8 @@ class Client:
             raise AccessError(f"it answers {status}")
         if 300 <= status < 400:
             raise AccessError(f"it sends us elsewhere ({status}), and is not followed")
+        if status in BUSY:
+            raise BusyError(f"it answers {status}", _retry_seconds(response))
         raise RemoteError(f"it answers {status}")
 
     def _body(self, response: HTTPResponse, limit: int, wait: Wait) -> bytes:
@@ -308,6 +353,12 @@ def _read_at_most(response: HTTPResponse, limit: int, wait: Wait) -> bytes:
     if response.length:
         raise WrongAnswerError("an answer is cut short")
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _retry_seconds(response: HTTPResponse) -> float:
+    """Return when a busy server wants to be asked again; never where it gives no seconds."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() and len(text) < 10 else float("inf")
 
 
 def header_fields(address: Address) -> str:

@@ -33,8 +33,10 @@ class Response(HTTPResponse):
         # All attributes that `HTTPResponse.begin` would set, because its `read` relies on them.
         self.version, self.code, self.status, self.reason = 10 + minor, status, status, ""
         self.headers = self.msg = HTTPMessage()
-        if b"content-encoding" in fields:
-            self.headers["Content-Encoding"] = fields[b"content-encoding"].decode("latin-1")
+        for name in ("Content-Encoding", "Retry-After"):
+            value = fields.get(name.lower().encode())
+            if value is not None:
+                self.headers[name] = value.decode("latin-1")
         self.chunked = fields.get(b"transfer-encoding", b"").lower() == b"chunked"
         self.chunk_left = None
         self.length = None if self.chunked else self._body_length(fields)

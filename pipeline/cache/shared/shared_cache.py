@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from encoders.kit.plan import Place
 from encoders.kit.warning import grouped
@@ -29,6 +30,7 @@ from pipeline.cache.shared.breaker import PATIENCE_SECONDS, Breaker
 from pipeline.cache.shared.client import (
     AC,
     CAS,
+    NAMES,
     AccessError,
     Client,
     RemoteError,
@@ -36,7 +38,7 @@ from pipeline.cache.shared.client import (
     WrongAnswerError,
 )
 from pipeline.cache.shared.pending import Pending
-from pipeline.cache.shared.upload import Uploads
+from pipeline.cache.shared.upload import Batching, Uploads
 from pipeline.output import Output
 from pipeline.size import format_bytes
 from pipeline.timeline import LOOK_UPS, UPLOADS, Timeline
@@ -44,25 +46,81 @@ from pipeline.timeline import LOOK_UPS, UPLOADS, Timeline
 BLOB_BYTES = 1 << 32  # of a blob whose size is not known beforehand
 
 
-def open_shared(root: str, pending: Pending | None = None) -> SharedCache | None:
+# A round trip below this is near; it is known from so many requests on.
+NEAR_SECONDS, MEASURED_FROM = 0.002, 8
+SHOWN_DIGITS = 12  # of a fingerprint, in a trace
+
+
+class Transport(Protocol):
+    """The requests of a shared cache, to a server or to a bucket; any thread may make them."""
+
+    batch_size: int
+    batch_seconds: float
+    inline_bytes: int
+    bytes_down: int
+    bytes_up: int
+    requests: int
+    round_trip_seconds: float | None
+
+    def results(self, fingerprint: str, limit: int) -> Iterator[bytes]:
+        """Give the messages that there are of a result."""
+        ...
+
+    def has_result(self, fingerprint: str) -> bool:
+        """Ask whether there is a result."""
+        ...
+
+    def put_results(self, messages: Mapping[str, bytes]) -> None:
+        """Send results by their fingerprints."""
+        ...
+
+    def get(self, kind: str, sha: str, limit: int) -> bytes | None:
+        """Fetch an entry of at most so many bytes; None where there is none."""
+        ...
+
+    def has(self, kind: str, sha: str) -> bool:
+        """Ask whether there is an entry."""
+        ...
+
+    def put(self, kind: str, sha: str, data: bytes) -> None:
+        """Send an entry."""
+        ...
+
+    def close(self) -> None:
+        """End all requests."""
+        ...
+
+
+def open_shared(
+    root: str, pending: Pending | None = None, index_folder: str = ""
+) -> SharedCache | None:
     """Open the shared cache that a project is set to use; None where it uses none."""
     address = find_address(root)
-    return SharedCache(address, pending) if address else None
+    return SharedCache(address, pending, index_folder) if address else None
 
 
-SHOWN_DIGITS = 12  # of a fingerprint, in a trace
+def make_transport(address: Address, breaker: Breaker, index_folder: str) -> Transport:
+    """Return the requests that an address takes."""
+    if not address.is_bucket:
+        return Client(address, breaker)
+    from pipeline.cache.shared.bucket.client import BucketClient
+
+    return BucketClient(address, breaker, index_folder)
 
 
 class SharedCache:
     """A server of results; any thread may use it.
 
-    `pending` remembers between runs which results are still to be uploaded.
+    `pending` remembers between runs which results are still to be uploaded, `index_folder` what
+    the packs of a bucket have in them.
     """
 
-    def __init__(self, address: Address, pending: Pending | None = None) -> None:
+    def __init__(
+        self, address: Address, pending: Pending | None = None, index_folder: str = ""
+    ) -> None:
         self.address = address
         self.breaker = Breaker(address.patience_seconds or PATIENCE_SECONDS)
-        self.client = Client(address, self.breaker)
+        self.client = make_transport(address, self.breaker, index_folder)
         self.breaker.when_tripped(self.client.close)
         self.timeline = Timeline()
         self.nodes = 0
@@ -72,7 +130,9 @@ class SharedCache:
         self._fetched: set[str] = set()  # the server has these: they are not uploaded again
         self._unsendable: set[str] = set()  # trying these again in the next run is no use
         self._lock = threading.Lock()
-        self._uploads = Uploads(self._timed_upload)
+        size, seconds = self.client.batch_size, self.client.batch_seconds
+        batching = Batching(self._upload_batch, size, seconds) if size > 1 else None
+        self._uploads = Uploads(self.upload, batching)
         self.breaker.when_tripped(self._uploads.give_up)
 
     @property
@@ -88,24 +148,60 @@ class SharedCache:
     def fetch(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
         """Fetch a node's result into the local cache; return whether it is there now."""
         with self.timeline.span(LOOK_UPS, fingerprint[:SHOWN_DIGITS]):
-            is_there = self.bring(fingerprint, outputs, cache)
+            is_there = self._take(fingerprint, outputs, cache)
         with self._lock:
             self.nodes += is_there
+            if is_there:
+                self._fetched.add(fingerprint)
         return is_there
 
+    def _take(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
+        """Store the first good one of the messages that there are of a result."""
+        messages = self.client.results(fingerprint, message_limit(outputs))
+        unsigned = 0
+        while self.is_on:
+            try:
+                data = next(messages, None)
+            except RemoteError as error:
+                self._note(error)
+                data = None
+            if data is None:
+                break
+            try:
+                if self._store(data, fingerprint, outputs, cache):
+                    return True
+            except UnsignedError:
+                unsigned = 1
+        with self._lock:
+            self.unsigned += unsigned
+        return False
+
     def bring(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
-        """Fetch a result that was made for this very build, so that it is not counted as found."""
+        """Fetch a result that was made for this very build and published by itself."""
         data = self._get(AC, fingerprint, message_limit(outputs))
-        if data is None:
-            return False
         try:
-            action = unpack_action(data, fingerprint, outputs, self.address.key)
+            is_there = data is not None and self._store(data, fingerprint, outputs, cache)
         except UnsignedError:
-            # Not the server's fault: somebody without the key may send results there too. What
-            # we encode instead replaces it, signed.
             with self._lock:
                 self.unsigned += 1
             return False
+        # Where results go together, nobody else finds one by itself: it is sent again.
+        if is_there and self.client.batch_size == 1:
+            self._fetched.add(fingerprint)
+        return is_there
+
+    def _store(
+        self, data: bytes, fingerprint: str, outputs: Mapping[str, Place], cache: Cache
+    ) -> bool:
+        """Verify a message and store its result; UnsignedError where it is not signed by our key.
+
+        That is not the server's fault: somebody without the key may send results there too. What
+        we encode instead replaces it, signed.
+        """
+        try:
+            action = unpack_action(data, fingerprint, outputs, self.address.key)
+        except UnsignedError:
+            raise
         except BadActionError as error:
             self.breaker.note_refusal(str(error))
             return False
@@ -116,7 +212,6 @@ class SharedCache:
                 return False
         receipt = action.receipt._replace(inline=inline)
         cache.store_receipt(fingerprint, receipt)
-        self._fetched.add(fingerprint)
         return True
 
     def _bring(self, one: Output, inline: dict[str, bytes], cache: Cache) -> bool:
@@ -138,18 +233,26 @@ class SharedCache:
             inline.pop(one.role, None)
         return True
 
-    def _timed_upload(self, fingerprint: str, cache: Cache) -> bool:
-        with self.timeline.span(UPLOADS, fingerprint[:SHOWN_DIGITS]):
-            return self.upload(fingerprint, cache)
+    def _upload_batch(self, batch: Sequence[tuple[str, Cache]]) -> set[str]:
+        """Send results of the local cache; return those that the server has now."""
+        with self.timeline.span(UPLOADS, batch[0][0][:SHOWN_DIGITS]):
+            found = {fingerprint: self._message(fingerprint, cache) for fingerprint, cache in batch}
+            messages = {one: data for one, data in found.items() if data is not None}
+            is_sent = bool(messages) and self._send(lambda: self.client.put_results(messages))
+        return set(messages) if is_sent else set()
 
     def upload(self, fingerprint: str, cache: Cache) -> bool:
         """Send a result of the local cache; return whether the server has it now."""
+        return bool(self._upload_batch([(fingerprint, cache)]))
+
+    def _message(self, fingerprint: str, cache: Cache) -> bytes | None:
+        """Return the message of a result whose bytes the server has; None where it cannot be."""
         if not self.takes_uploads:
-            return False
+            return None
         receipt = cache.load_receipt_of_other(fingerprint)
         if receipt is None or not can_travel(receipt):
             self._unsendable.add(fingerprint)  # it was trimmed, or others would refuse it
-            return False
+            return None
 
         def load(one: Output) -> bytes | None:
             data = cache.load_output(receipt, one)
@@ -157,20 +260,34 @@ class SharedCache:
                 self._unsendable.add(fingerprint)
             return data
 
-        return self.publish(fingerprint, receipt, load)
+        inline = dict(receipt.inline)
+        for one in receipt.made:
+            if one.role not in inline and one.size <= self.client.inline_bytes:
+                data = load(one)
+                if data is None:
+                    return None
+                inline[one.role] = data
+        return self._pack(fingerprint, receipt._replace(inline=inline), load)
 
     def publish(
         self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
     ) -> bool:
-        """Send a result: first the bytes, then the message that names them."""
+        """Send a result by itself, so that `bring` finds it at once."""
+        message = self._pack(fingerprint, receipt, load)
+        return message is not None and self._put(AC, fingerprint, message)
+
+    def _pack(
+        self, fingerprint: str, receipt: Receipt, load: Callable[[Output], bytes | None]
+    ) -> bytes | None:
+        """Send the bytes of a result, and return the message that names them."""
         # In this order no reader ever finds a result whose bytes are missing. Servers that validate
         # results refuse such a one.
         inside = inlined(receipt)
         for one in receipt.made:
             # Empty outputs need no blob: their digest says everything.
             if one.role not in inside and one.size and not self._upload_blob(one, load):
-                return False
-        return self._put(AC, fingerprint, pack_action(fingerprint, receipt, self.address.key))
+                return None
+        return pack_action(fingerprint, receipt, self.address.key)
 
     def _upload_blob(self, one: Output, load: Callable[[Output], bytes | None]) -> bool:
         if one.sha in self.has_blobs([one.sha]):
@@ -182,6 +299,32 @@ class SharedCache:
         """Queue a result for upload, if uploads are wanted and it did not come from there."""
         if self.address.writes and fingerprint not in self._fetched:
             self._uploads.add(fingerprint, cache)
+
+    def offer_if_missing(self, fingerprint: str, cache: Cache) -> None:
+        """Queue a result for upload unless the server has it."""
+        try:
+            if self.takes_uploads and not self.client.has_result(fingerprint):
+                self.offer(fingerprint, cache)
+        except RemoteError as error:
+            self._note(error)
+
+    def pays(self, seconds: float | None) -> bool:
+        """Tell whether sharing a node pays that takes so long to encode; None if nobody knows."""
+        return seconds is None or seconds >= self.least_seconds
+
+    @property
+    def least_seconds(self) -> float:
+        """How long a node must take to be shared: what the user set, else a round trip.
+
+        A server that is near is always asked: what a request costs there is less than what a
+        measurement of it is wrong by.
+        """
+        if self.address.least_seconds is not None:
+            return self.address.least_seconds
+        # Results that travel together share their round trips.
+        quickest = (self.client.round_trip_seconds or 0.0) / self.client.batch_size
+        is_measured = self.client.requests >= MEASURED_FROM and quickest >= NEAR_SECONDS
+        return quickest if is_measured else 0.0
 
     def resume(self, cache: Cache) -> None:
         """Queue the results that earlier runs could not upload."""
@@ -202,6 +345,14 @@ class SharedCache:
     def put_blob(self, sha: str, data: bytes) -> bool:
         """Send bytes under their digest; return whether they arrived."""
         return self._put(CAS, sha, data)
+
+    def put_name(self, key: str, message: bytes) -> bool:
+        """Let a key stand for something else from now on; return whether that arrived."""
+        return self._put(NAMES, key, message)
+
+    def get_name(self, key: str, limit: int) -> bytes | None:
+        """Fetch what a key stands for now; None where it stands for nothing."""
+        return self._get(NAMES, key, limit)
 
     def has_blobs(self, shas: Iterable[str]) -> set[str]:
         """Return the digests of which the server has the bytes."""
@@ -231,10 +382,13 @@ class SharedCache:
             self.breaker.note_failure(str(error))
 
     def _put(self, kind: str, sha: str, data: bytes) -> bool:
+        return self._send(lambda: self.client.put(kind, sha, data))
+
+    def _send(self, request: Callable[[], None]) -> bool:
         if not self.takes_uploads:
             return False
         try:
-            self.client.put(kind, sha, data)
+            request()
         except AccessError as error:
             # Many users may read and not write, so this does not trip the breaker.
             self.no_uploads = f"it takes none: {error}"

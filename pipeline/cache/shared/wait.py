@@ -66,9 +66,13 @@ class Wait:
             return 0.0
         return max(0.0, now - began[0] - (self.lag.total(now) - began[1]))
 
+    def so_far(self, now: float) -> float:
+        """Return how long the request has waited up to this moment."""
+        return self.seconds + self._current(now)
+
     def is_over(self, now: float) -> bool:
         """Tell whether the server has had more time than it may have for what it sent so far."""
-        return self.seconds + self._current(now) > self.allowed_seconds
+        return self.so_far(now) > self.allowed_seconds
 
     def is_too_late(self, error: OSError) -> bool:
         """Tell whether a request failed because the server took too long.

@@ -17,7 +17,8 @@ from pipeline.disk.file import read_file
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
-from pipeline.session import Session, UnknownTaskError
+from pipeline.inquiry import Inquiry, UnknownTaskError
+from pipeline.session import Session
 
 SCHEMA = "cartwright.explain/1"
 opt_json = {
@@ -104,8 +105,8 @@ def explain(session: Session, names: list[str], other: OtherBuild | None) -> lis
     in_parallel = survey_in_parallel(session.project.root)
     try:
         if other is not None:
-            return session.explain_against(other, names, in_parallel)
-        return session.explain(names, in_parallel)
+            return Inquiry(session).explain_against(other, names, in_parallel)
+        return Inquiry(session).explain(names, in_parallel)
     except UnknownTaskError as error:
         raise _unknown_task(session, str(error)) from None
 
@@ -113,6 +114,6 @@ def explain(session: Session, names: list[str], other: OtherBuild | None) -> lis
 def _unknown_task(session: Session, name: str) -> InvalidCommand:
     targets = session.targets()
     # New nodes are in no state yet: only explaining everything names them.
-    new = session.explain((), survey_in_parallel(session.project.root))
+    new = Inquiry(session).explain((), survey_in_parallel(session.project.root))
     known = {*targets, *targets.values(), *session.all_tasks(), *(one.task for one in new)}
     return unknown_name(name, "is no task, manifest or target", known)

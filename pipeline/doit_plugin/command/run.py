@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doit.cmd_run import Run as DoitRun
@@ -16,6 +17,12 @@ from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
+from pipeline.doit_plugin.fleet_option import (
+    FLEET_OPTIONS,
+    leave_durations,
+    open_shared_cache,
+    refuse_contradictions,
+)
 from pipeline.doit_plugin.machine_option import (
     memory_limit,
     parse_memory,
@@ -32,7 +39,9 @@ from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
 
 if TYPE_CHECKING:
+    from pipeline.build.shard import Shard
     from pipeline.build.strict import Strictness
+    from pipeline.cache.shared.shared_cache import SharedCache
 
 opt_lint = {
     "name": "lint",
@@ -86,6 +95,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         opt_scheduler,
         opt_strict,
         opt_strict_group,
+        *FLEET_OPTIONS,
         *RESULT_OPTIONS,
     )
 
@@ -134,12 +144,17 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         json: str = "",
         junit: str = "",
         trace: str = "",
+        shard: Shard | None = None,
+        require_cached: bool = False,
+        from_pointers: bool = False,  # noqa: ARG002 - the loader has used it
     ) -> int:
+        refuse_contradictions(always, shard, require_cached, executor)
         session: Session = self.loader.session
         with ExitStack() as stack:
             stack.callback(session.project.close)
             if session.build is not None:
                 session.build.lint = lint
+                session.build.require_cached = require_cached
                 session.build.is_durable = _find_switch(session, "durable", default=True)
             count = worker_count(num_process)
             session.strictness = _find_strictness(session, strict, strict_group)
@@ -165,6 +180,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             # The memory of a cluster's machines is not ours to measure.
             runner.memory_limit = None if cluster else memory_limit(session, memory)
             runner.source_results = self.loader.source_results
+            if shard is not None:
+                runner.on_built = partial(leave_durations, session, shard)
             files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())
@@ -242,20 +259,13 @@ def _find_strictness(session: Session, is_all: bool, groups: Sequence[str]) -> S
         raise InvalidDodoFile(str(error)) from None
 
 
-def _open_shared(session: Session) -> Any:
-    """Open the shared cache, if one is set and there is something to build."""
+def _open_shared(session: Session) -> SharedCache | None:
+    """Return the shared cache, if one is set and there is something to build."""
     if session.build is None:
+        if session.shared is not None:
+            session.shared.close()
         return None
     try:
-        if not is_set(session.project.root, "remote_cache"):
-            return None
-        from pipeline.cache.shared.pending import Pending
-        from pipeline.cache.shared.shared_cache import open_shared
-
-        project = session.project
-        shared = open_shared(project.root, Pending(f"{project.private}/uploads", project.scratch))
-        if shared is not None:
-            shared.timeline = project.timeline
-        return shared
+        return session.shared or open_shared_cache(session)
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None

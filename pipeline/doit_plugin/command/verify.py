@@ -26,11 +26,12 @@ from pipeline.cache.local import Cache
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
+from pipeline.inquiry import Inquiry, UnknownTaskError
 from pipeline.process.capacity import cores
 from pipeline.process.pool import Pool
 from pipeline.process.worker import prepare_process
 from pipeline.report.message import describe_failure
-from pipeline.session import Session, UnknownTaskError
+from pipeline.session import Session
 from pipeline.setting import SettingError
 from pipeline.size import count_of
 from pipeline.task_name import stem_of
@@ -87,7 +88,7 @@ def verify(session: Session, names: Sequence[str], is_shared: bool) -> list[Veri
     """Encode nodes again and compare them with a cache."""
     in_parallel = survey_in_parallel(session.project.root)
     try:
-        with session.looking_at(names, in_parallel) as (build, tasks):
+        with Inquiry(session).looking_at(names, in_parallel) as (build, tasks):
             build.encode_again = True  # nothing is restored instead
             prepare_process(session.project.root)
             if not is_shared:
@@ -113,7 +114,7 @@ def _verify_shared(session: Session, build: Build, tasks: Sequence[str]) -> list
     try:
         jobs = [job for job in map(build.prepare, tasks) if isinstance(job, Job)]
         with ThreadPoolExecutor(FETCHES_AT_ONCE) as threads:
-            list(threads.map(lambda job: shared.bring(job.fingerprint, job.outputs, cache), jobs))
+            list(threads.map(lambda job: shared.fetch(job.fingerprint, job.outputs, cache), jobs))
         cache.close()
         if not shared.is_on:
             raise InvalidCommand(f"verify --shared: {shared.breaker.reason}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from encoders.kit.source.shared.trimesh_scene import convert_with_trimesh
+from encoders.kit.source.shared.trimesh_scene import convert_with_trimesh, refuse_other_encodings
 
 
 def convert_off(data: bytes, name: str) -> bytes:
     """Return a GLB with the triangles of a file."""
+    refuse_other_encodings(data, name, "OFF")
     return convert_with_trimesh(data, name, "OFF", "off")

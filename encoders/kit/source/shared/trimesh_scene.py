@@ -30,6 +30,7 @@ _FILE = "file"
 _IS_ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 _Z_TO_Y = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]], np.float64)
 _X_TO_Y = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], np.float64)
+NOT_UTF8 = "its text is not UTF-8"
 UPRIGHT = {"X": _X_TO_Y, "Y": np.eye(4), "Z": _Z_TO_Y}
 
 
@@ -75,17 +76,33 @@ def convert_with_trimesh(
         raise
     # The parsers below raise whatever the first wrong byte leads to.
     except Exception as error:
-        facts = {"file": name, "reason": _reason(error), "looks like": describe_content(data)}
-        problem = f"the {form} is damaged or of an unknown kind"
-        raise EncodeError(problem, facts, "Export the model again.") from error
+        raise _damaged(data, name, form, _reason(error)) from error
     return _Converter(name, form).convert(scene, np.eye(4) if place is None else place)
+
+
+def refuse_other_encodings(data: bytes, name: str, form: str) -> None:
+    """Refuse a text that is not UTF-8.
+
+    trimesh would guess its encoding where a package for that happens to be installed, and results
+    must not depend on what else is.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise _damaged(data, name, form, NOT_UTF8) from error
+
+
+def _damaged(data: bytes, name: str, form: str, reason: str) -> EncodeError:
+    facts = {"file": name, "reason": reason, "looks like": describe_content(data)}
+    problem = f"the {form} is damaged or of an unknown kind"
+    return EncodeError(problem, facts, "Export the model again.")
 
 
 def _reason(error: Exception) -> str:
     """Return what a parser said, without the names of Python's exceptions."""
     # trimesh looks for a package that guesses encodings where a text is not UTF-8.
     if isinstance(error, ImportError):
-        return "its text is not UTF-8"
+        return NOT_UTF8
     return re.sub(r"\b\w*Error: ", "", str(error)) or "its parser stopped"
 
 

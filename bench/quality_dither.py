@@ -1,0 +1,73 @@
+"""Dithering with 16 colours beside libimagequant's, which is pngquant's.
+
+The local error is the RMS difference of means over 5 x 5 texels, which the eye sees from afar; the
+noise is the RMS difference of single texels. Both are of 255, and less is better. Each method has
+the palette that it chose, rounded to 5-5-5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import imagequant
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from quality_palette import Bytes, on_console, opaque, pictures
+
+from encoders.kit.image.dither import diffuse_to_palette, weaken
+from encoders.kit.image.pixel import expand_bits
+from encoders.kit.image.quantise import quantise_555
+
+COLORS = 16
+WINDOW = 5
+STRENGTHS = (0.5, 0.75, 1.0)
+
+
+def ours(picture: Bytes, strength: float) -> Bytes:
+    """Dither as the target splashpack does."""
+    found = quantise_555(opaque(picture), COLORS)
+    palette = expand_bits(found.palette, 5)
+    target = weaken(picture, palette[found.indices], strength)
+    return palette[diffuse_to_palette(target, palette)]
+
+
+def pngquant(picture: Bytes, strength: float) -> Bytes:
+    """Dither as libimagequant does."""
+    height, width = picture.shape[:2]
+    given = opaque(picture).tobytes()
+    raw, palette = imagequant.quantize_raw_rgba_bytes(given, width, height, strength, COLORS)
+    entries = np.array(palette, np.uint8).reshape(-1, 4)[:, :3]
+    return on_console(entries[np.frombuffer(raw, np.uint8).reshape(height, width)])
+
+
+def errors(picture: Bytes, shown: Bytes) -> tuple[float, float]:
+    """Return the local error and the noise."""
+    off = picture.astype(np.float64) - shown
+    local = sliding_window_view(off, (WINDOW, WINDOW), axis=(0, 1)).mean(axis=(-2, -1))
+    return float(np.sqrt((local**2).mean())), float(np.sqrt((off**2).mean()))
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """Return the table: local error and noise of both at three strengths."""
+    names = [f"{name} {one}" for one in STRENGTHS for name in ("ours", "pngquant")]
+    yield ("picture: local error / noise", *names, "less noise and error")
+    for name, picture in pictures().items():
+        found = [errors(picture, way(picture, s)) for s in STRENGTHS for way in (ours, pngquant)]
+        peers = found[1::2]
+        # A strength of ours that is no worse in both than the peer's full strength.
+        wins = [
+            s for s, one in zip(STRENGTHS, found[::2], strict=True) if dominates(one, peers[-1])
+        ]
+        cells = [f"{local:.2f} / {noise:.2f}" for local, noise in found]
+        yield (name, *cells, f"at {wins[0]}" if wins else "at none")
+
+
+def dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Tell whether both errors are no larger."""
+    return one[0] <= other[0] and one[1] <= other[1]
+
+
+if __name__ == "__main__":
+    from quality import show
+
+    show(rows())

@@ -1,0 +1,141 @@
+"""The palette of a BC7 subset: part of the reference of the native BC7 kernel.
+
+Endpoints begin on the principal axis of the colours. Then the nearest index of every texel and the
+least-squares endpoints for these indices are found in turn; the best palette is kept.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.kit.image.bc7_partition import covariance, dot, principal_axis
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+ROUNDS = 2
+# Weights are 64ths of the second endpoint, by the bits of an index.
+WHOLE = 64
+WEIGHTS = {
+    2: np.array([0, 21, 43, 64]),
+    3: np.array([0, 9, 18, 27, 37, 46, 55, 64]),
+    4: np.array([0, 4, 9, 13, 17, 21, 26, 30, 34, 38, 43, 47, 51, 55, 60, 64]),
+}
+
+
+class LowBit(Enum):
+    """How the lowest bit of an endpoint's levels is stored."""
+
+    NONE = 0  # as part of each level
+    OWN = 1  # one bit for each endpoint
+    SHARED = 2  # one for both
+    SET = 3  # one for each endpoint that has to be 1, so that an alpha of 255 is possible
+
+
+class Palette(NamedTuple):
+    """Bits of a level without the low bit, and bits of an index."""
+
+    bits: int
+    low_bit: LowBit
+    index_bits: int
+
+    @property
+    def level_bits(self) -> int:
+        """The bits of a level with its low bit."""
+        return self.bits + (self.low_bit is not LowBit.NONE)
+
+
+class Fit(NamedTuple):
+    """Levels (blocks, 2, C) with their low bits, an index for each texel, the squared error."""
+
+    level: Ints
+    indices: Ints
+    error: Floats
+
+
+def fit_palette(color: Floats, member: Truths, palette: Palette) -> Fit:
+    """Fit a palette to the members among texels (blocks, 16, C); other texels have index 0."""
+    live = member.astype(np.float32)
+    fit = best = choose_indices(color, live, palette, round_line(first_line(color, live), palette))
+    for _ in range(ROUNDS):
+        ends = refit(color, live, palette, fit)
+        fit = choose_indices(color, live, palette, round_line(ends, palette))
+        better = fit.error < best.error
+        best = Fit(
+            np.where(better[:, None, None], fit.level, best.level),
+            np.where(better[:, None], fit.indices, best.indices),
+            np.where(better, fit.error, best.error),
+        )
+    return best
+
+
+def first_line(color: Floats, live: Floats) -> Floats:
+    """Return ends (blocks, 2, C) on the principal axis, at the outermost members along it."""
+    axis = principal_axis(covariance(color, live))
+    mean = np.einsum("nt,ntc->nc", live, color) / live.sum(1)[:, None]
+    along = dot(np.broadcast_to(axis[:, None], color.shape), color)
+    low = np.where(live > 0, along, np.float32(np.inf)).min(1)
+    high = np.where(live > 0, along, np.float32(-np.inf)).max(1)
+    middle, square = dot(axis, mean), np.maximum(dot(axis, axis), np.float32(1))
+    ends = [mean + axis * ((end - middle) / square)[:, None] for end in (low, high)]
+    clipped: Floats = np.clip(np.stack(ends, 1), np.float32(0), np.float32(255))
+    return clipped
+
+
+def expand(level: Ints, bits: int) -> Ints:
+    """Expand levels to 8 bits by repeating their high bits."""
+    return (level << (8 - bits)) | (level >> (2 * bits - 8))
+
+
+def round_line(ends: Floats, palette: Palette) -> Ints:
+    """Round ends to levels; where the low bit is free, take the one that is nearer."""
+    scale = np.float32((1 << palette.level_bits) - 1) / np.float32(255)
+    if palette.low_bit is LowBit.NONE:
+        return (ends * scale + np.float32(0.5)).astype(np.int64)
+    levels, errors = [], []
+    for low in (0, 1):
+        high = ((ends * scale - np.float32(low)) * np.float32(0.5) + np.float32(0.5)).astype(int)
+        level = 2 * np.minimum(high, (1 << palette.bits) - 1) + low
+        off = expand(level, palette.level_bits).astype(np.float32) - ends
+        levels.append(level)
+        errors.append(dot(off, off))
+    if palette.low_bit is LowBit.SHARED:
+        errors = [(error[:, 0] + error[:, 1])[:, None] for error in errors]
+    is_set = (errors[1] < errors[0]) | (palette.low_bit is LowBit.SET)
+    rounded: Ints = np.where(is_set[..., None], levels[1], levels[0])
+    return rounded
+
+
+def choose_indices(color: Floats, live: Floats, palette: Palette, level: Ints) -> Fit:
+    """Choose the nearest entry for every texel, the first of equal ones."""
+    a, b = np.moveaxis(expand(level, palette.level_bits), 1, 0)[:, :, None]
+    weight = WEIGHTS[palette.index_bits][:, None]
+    entries = ((WHOLE - weight) * a + weight * b + WHOLE // 2) // WHOLE
+    off = color[:, :, None] - entries[:, None].astype(np.float32)
+    distance = (off * off).sum(-1)
+    error = (distance.min(-1) * live).sum(1)
+    return Fit(level, distance.argmin(-1), error)
+
+
+def refit(color: Floats, live: Floats, palette: Palette, fit: Fit) -> Floats:
+    """Return the ends with the least squared error for the chosen indices."""
+    share = WEIGHTS[palette.index_bits][fit.indices].astype(np.float64) * live
+    once, bb = share.sum(1), (share * share).sum(1)
+    ab = WHOLE * once - bb
+    aa = WHOLE * (WHOLE * live.sum(1, dtype=np.float64)) - 2 * (WHOLE * once) + bb
+    # 0 where all indices are equal; the quotient is then useless, but it is judged too.
+    scale = (WHOLE / np.maximum(aa * bb - ab * ab, 1))[:, None]
+    sums: Doubles = np.einsum("nt,ntc->nc", live, color).astype(np.float64)
+    b_color = np.einsum("nt,ntc->nc", share, color.astype(np.float64))
+    a_color = WHOLE * sums - b_color
+    aa, ab, bb = aa[:, None], ab[:, None], bb[:, None]
+    a = ((bb * a_color - ab * b_color) * scale).astype(np.float32)
+    b = ((aa * b_color - ab * a_color) * scale).astype(np.float32)
+    clipped: Floats = np.clip(np.stack([a, b], 1), np.float32(0), np.float32(255))
+    return clipped

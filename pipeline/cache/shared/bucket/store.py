@@ -1,0 +1,118 @@
+"""Opening a bucket with the credentials that are usual for its cloud.
+
+`obstore` reads those of the environment, of a machine's role and of workload identities by itself.
+The files of the AWS command line are read here. No message quotes what a library says: its texts
+may hold parts of requests, and requests hold credentials.
+"""
+
+from __future__ import annotations
+
+import os
+from configparser import ConfigParser
+from configparser import Error as ParserError
+from datetime import timedelta
+from typing import Any
+
+from pipeline.cache.shared.address import Address
+from pipeline.cache.shared.client import (
+    CONNECT_SHARE,
+    TOO_LATE,
+    AccessError,
+    RemoteError,
+    UnreachableError,
+)
+from pipeline.setting import SettingError
+
+LONGEST_REQUEST = timedelta(hours=6)  # each wait is bounded by the client, so this one hardly is
+RETRIES = 2
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.1  # before a retry, as shares of the patience
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+KEY_ID, SECRET, SESSION = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
+# What is said of a failure, by words that the library's text has; the first row that fits counts.
+# Nothing of the text is quoted. Without a kind of error, only the object is missing.
+# fmt: off
+MISSING = "the object is missing"
+FAILURES: tuple[tuple[type[RemoteError] | None, str, tuple[str, ...]], ...] = (
+    (AccessError, "there is no such bucket", ("NoSuchBucket", "ContainerNotFound")),
+    (None, MISSING, ("FileNotFoundError", "NotFoundError")),
+    (AccessError, "the credentials have expired", ("ExpiredToken", "RequestExpired")),
+    (AccessError, "access is denied", ("PermissionDenied", "Unauthenticated", "AccessDenied",
+        "PermissionError", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
+        "401 Unauthorized", "403 Forbidden")),
+    (AccessError, "there are no credentials for it", ("169.254.169.254", "metadata.google")),
+    (UnreachableError, TOO_LATE, ("kind: Timeout", "TimedOut")),
+    (UnreachableError, "it cannot be reached", ("kind: Connect", "dns error")),
+    (RemoteError, "it is too busy", ("503 Service", "SlowDown", "429 Too", "ServerBusy")),
+)
+# fmt: on
+
+
+def open_store(address: Address, patience_seconds: float) -> Any:
+    """Return the object store of a bucket; raise SettingError where it cannot be set up."""
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        raise SettingError(
+            f"a shared cache at {address.scheme}:// needs the module obstore: "
+            'pip install "cartwright-build[bucket]"'
+        ) from None
+    endpoint = next((os.environ[one] for one in ENDPOINTS if os.environ.get(one)), "")
+    client = {
+        # Only where the user has written an address without TLS.
+        "allow_http": endpoint.startswith("http://"),
+        "connect_timeout": timedelta(seconds=CONNECT_SHARE * patience_seconds),
+        "read_timeout": timedelta(seconds=patience_seconds),
+        "timeout": LONGEST_REQUEST,
+        "user_agent": "cartwright",
+    }
+    pauses = {
+        "init_backoff": timedelta(seconds=FIRST_PAUSE * patience_seconds),
+        "max_backoff": timedelta(seconds=LONGEST_PAUSE * patience_seconds),
+        "base": 2,
+    }
+    retry = {
+        "max_retries": RETRIES,
+        "retry_timeout": timedelta(seconds=patience_seconds),
+        "backoff": pauses,
+    }
+    make: Any = from_url  # typed for each cloud by itself
+    config = _aws_config(endpoint) if address.scheme == "s3" else {}
+    try:
+        return make(str(address), client_options=client, retry_config=retry, **config)
+    except (BaseError, ValueError):
+        raise SettingError(f"{address}: its settings in the environment are wrong") from None
+
+
+def _aws_config(endpoint: str) -> dict[str, str]:
+    config = {"endpoint": endpoint} if endpoint else {}
+    if os.environ.get(KEY_ID.upper()):
+        return config
+    profile = os.environ.get("AWS_PROFILE") or "default"
+    keys = _profile("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials", profile)
+    section = profile if profile == "default" else f"profile {profile}"
+    region = _profile("AWS_CONFIG_FILE", "~/.aws/config", section).get("region")
+    if region and not (os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")):
+        config["region"] = region
+    return config | {one: keys[one] for one in (KEY_ID, SECRET, SESSION) if keys.get(one)}
+
+
+def _profile(variable: str, usual: str, section: str) -> dict[str, str]:
+    """Return the values of a section of a file of the AWS command line."""
+    path = os.environ.get(variable) or os.path.expanduser(usual)
+    # Without interpolation: a secret may have a percent sign.
+    parser = ConfigParser(interpolation=None)
+    try:
+        parser.read(path, encoding="utf-8")
+    except (ParserError, UnicodeDecodeError, OSError):  # whose texts quote lines of the file
+        raise SettingError(f"{usual}: the file cannot be read") from None
+    return dict(parser[section]) if parser.has_section(section) else {}
+
+
+def translate_error(error: Exception) -> RemoteError | None:
+    """Return what went wrong in our own words; None where only the object is missing."""
+    text = f"{type(error).__name__}: {error}"
+    for kind, problem, words in FAILURES:
+        if any(word in text for word in words):
+            return kind(problem) if kind is not None else None
+    return RemoteError("a request failed")

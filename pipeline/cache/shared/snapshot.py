@@ -1,0 +1,186 @@
+"""Snapshots: the outputs of a build by name, so that others get them without building.
+
+A snapshot is a list of nodes with their files and digests. It is stored as bytes by digest; a name
+leads to it through a result of its own, which is sealed and signed like any other. Small files lie
+in bundles, by the order of their paths; where a bundle ends depends on the files alone, so that a
+change of one file leaves the other bundles as they are. Everything read here comes from a server
+that anybody may have written to: types, sizes, digests and paths are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from encoders.kit.error import EncodeError
+from pipeline.cache.receipt import Receipt
+from pipeline.cache.shared.action_result import (
+    BadActionError,
+    UnsignedError,
+    pack_action,
+    unpack_action,
+)
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.output import Output
+
+SCHEMA = "cartwright.snapshot/1"
+ROLE = "snapshot"
+DEFAULT_NAME = "main"
+NAME_CHARACTERS = 200
+PACKED_BYTES, LIST_BYTES = 1 << 28, 1 << 30  # of a list, compressed and not
+NAME_BYTES = 1 << 14  # of what a name stands for
+# Files up to SMALL go into bundles. A bundle ends after a file whose digest says so, when it has
+# LEAST bytes, and before it has MOST.
+SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
+END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
+# Folders and files of a project that no output is written to.
+RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
+
+
+class SnapshotFile(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An output: its role, size, digest, and its file; "" where only other nodes read it."""
+
+    role: str
+    size: int
+    sha: str
+    path: str
+
+
+class SnapshotNode(msgspec.Struct, array_like=True, frozen=True):
+    """A node: its key, its outputs, what it said, and how long its encoding took (-1: unknown)."""
+
+    task: str
+    fingerprint: str
+    files: list[SnapshotFile]
+    warnings: list[str]
+    report: list[str]
+    seconds: float = -1.0
+
+
+class SnapshotBundle(msgspec.Struct, array_like=True, frozen=True):
+    """Small files in one: the digest of all, their size, and the digests and sizes of the files."""
+
+    sha: str
+    size: int
+    members: list[tuple[str, int]]
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The outputs of a build: manifests with their targets, nodes, and where small files are."""
+
+    manifests: dict[str, str]
+    nodes: list[SnapshotNode]
+    bundles: list[SnapshotBundle]
+    commit: str = ""
+    schema: str = SCHEMA
+
+
+class SnapshotError(EncodeError):
+    """A snapshot cannot be had, or is not to be trusted."""
+
+
+def name_key(name: str) -> str:
+    """Return the key under which a name is stored."""
+    return hashlib.sha256(f"{SCHEMA}\0{name}".encode()).hexdigest()
+
+
+def put_named(shared: SharedCache, names: Iterable[str], data: bytes) -> bool:
+    """Store bytes, and let names stand for them; tell whether all arrived."""
+    sha = hashlib.sha256(data).hexdigest()
+    if not shared.put_blob(sha, data):
+        return False
+    receipt = Receipt((Output(ROLE, len(data), sha),), (), ())
+    keys = [name_key(name) for name in names]
+    return all(shared.put_name(key, pack_action(key, receipt, shared.address.key)) for key in keys)
+
+
+def get_named(shared: SharedCache, name: str) -> bytes | None:
+    """Fetch what a name stands for; None where there is no such name."""
+    key = name_key(name)
+    message = shared.get_name(key, NAME_BYTES)
+    if message is None:
+        return None
+    try:
+        action = unpack_action(message, key, {ROLE: None}, shared.address.key)
+    except UnsignedError:
+        hint = "Publish it with the key that is set here."
+        raise SnapshotError("the snapshot has no valid signature", {"name": name}, hint) from None
+    except BadActionError as error:
+        raise SnapshotError(f"the snapshot cannot be used: {error}", {"name": name}) from None
+    (one,) = action.receipt.made
+    if one.size > PACKED_BYTES:
+        raise SnapshotError("the snapshot is too large", {"name": name})
+    return shared.blob(one.sha, one.size)
+
+
+def pack_snapshot(snapshot: Snapshot) -> bytes:
+    """Serialise a snapshot."""
+    return zlib.compress(msgspec.msgpack.encode(snapshot), 6)
+
+
+def unpack_snapshot(data: bytes) -> Snapshot:
+    """Read a snapshot, and check everything that it says; raise SnapshotError."""
+    try:
+        unzip = zlib.decompressobj()
+        text = unzip.decompress(data, LIST_BYTES)
+        if unzip.unconsumed_tail:
+            raise SnapshotError("the snapshot is too large")
+        if not unzip.eof:
+            raise zlib.error("cut short")
+        snapshot = msgspec.msgpack.decode(text, type=Snapshot)
+    except (zlib.error, msgspec.MsgspecError):
+        raise SnapshotError(
+            "the snapshot cannot be read: it is damaged or of another version"
+        ) from None
+    if snapshot.schema != SCHEMA:
+        raise SnapshotError("the snapshot is of another version", {"found": snapshot.schema[:80]})
+    for node in snapshot.nodes:
+        for one in node.files:
+            if one.path:
+                check_path(one.path)
+    return snapshot
+
+
+def check_path(path: str) -> None:
+    """Raise SnapshotError for a path that no output has: a snapshot may be anybody's."""
+    parts = path.split("/")
+    is_plain = path.isprintable() and "\\" not in path and ":" not in path
+    has_hidden = any(part in ("", ".", "..") or part.startswith(".") for part in parts)
+    if not is_plain or has_hidden or len(parts) < 2 or parts[0].lower() in RESERVED:
+        raise SnapshotError("the snapshot has a file that is no output", {"file": repr(path)[:200]})
+
+
+def make_bundles(
+    files: Sequence[SnapshotFile], load: Callable[[SnapshotFile], bytes | None]
+) -> Iterator[tuple[SnapshotBundle, bytes]]:
+    """Give the bundles of all small files, each with its bytes; a content is in one of them.
+
+    What cannot be loaded is left out.
+    """
+    members: dict[str, bytes] = {}
+    done: set[str] = set()
+    size = 0
+    for one in sorted(files, key=lambda one: one.path):
+        if one.sha in done or not 0 < one.size <= SMALL_BYTES:
+            continue
+        data = load(one)
+        if data is None:
+            continue
+        done.add(one.sha)
+        members[one.sha] = data
+        size += one.size
+        is_end = one.sha.startswith("0" * END_DIGITS) and size >= LEAST_BYTES
+        if is_end or size >= MOST_BYTES:
+            yield _bundle(members)
+            members, size = {}, 0
+    if members:
+        yield _bundle(members)
+
+
+def _bundle(members: dict[str, bytes]) -> tuple[SnapshotBundle, bytes]:
+    data = b"".join(members.values())
+    rows = [(sha, len(one)) for sha, one in members.items()]
+    return SnapshotBundle(hashlib.sha256(data).hexdigest(), len(data), rows), data

@@ -1,0 +1,346 @@
+"""A bucket as a shared cache, on moto's S3 server: results in packs, faults, credentials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import Receipt
+from pipeline.cache.shared.address import find_address
+from pipeline.cache.shared.bucket import reader
+from pipeline.cache.shared.bucket.client import BucketClient
+from pipeline.cache.shared.bucket.pack import (
+    PACK_BYTES,
+    PackError,
+    index_bytes,
+    pack_results,
+    split_packs,
+    unpack_index,
+)
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.output import Output
+from pipeline.setting import SettingError
+from tests.remote import proxy as harm
+from tests.remote.bucket import KEY_ID, SECRET, SESSION, BucketServer, bucket_server
+from tests.remote.proxy import Harm, Proxy, between
+from tests.remote.server import free_port
+from tests.remote.test_build import clone, new_game, remote_warnings
+
+OUTPUTS = {"text": "build/text"}
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[BucketServer]:
+    with bucket_server() as one:
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def no_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the credentials of whoever runs the tests out of them."""
+    for name in [one for one in os.environ if one.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+
+
+@pytest.fixture
+def bucket(
+    s3: BucketServer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> str:
+    """Settings that lead to a folder of the bucket that this test has for itself."""
+    prefix = hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
+    settings = s3.settings() | {
+        "CARTWRIGHT_REMOTE_CACHE": f"{s3.address}/{prefix}",
+        "CARTWRIGHT_REMOTE_WRITE": "1",
+    }
+    for key, value in settings.items():
+        monkeypatch.setenv(key, value)
+    return settings["CARTWRIGHT_REMOTE_CACHE"]
+
+
+def key_of(number: int) -> str:
+    return hashlib.sha256(f"key {number}".encode()).hexdigest()
+
+
+def open_bucket(folder: Path | str = "") -> SharedCache:
+    address = find_address(".")
+    assert address is not None
+    return SharedCache(address, index_folder=str(folder))
+
+
+def client_of(shared: SharedCache) -> BucketClient:
+    assert isinstance(shared.client, BucketClient)
+    return shared.client
+
+
+def keep(cache: Cache, number: int, size: int = 100) -> bytes:
+    data = f"{number} ".encode() * (size // 4)
+    one = Output("text", len(data), hashlib.sha256(data).hexdigest())
+    inline = {"text": data} if size <= 1 << 14 else {}
+    cache.store_result(key_of(number), Receipt((one,), (), (), inline), {"text": data})
+    return data
+
+
+def send(cache: Cache, *numbers: int) -> SharedCache:
+    shared = open_bucket()
+    for number in numbers:
+        shared.offer(key_of(number), cache)
+    assert shared.finish() == []
+    return shared
+
+
+# The format of a pack.
+
+
+def test_a_pack_gives_back_what_was_put_in() -> None:
+    messages = {key_of(one): b"m" * one for one in range(5)}
+    name, data = pack_results(messages)
+    size = index_bytes(name)
+    assert size is not None
+    found = unpack_index(name, data[:size])
+    assert {one: data[place.start : place.end] for one, place in found.items()} == messages
+
+
+def test_every_changed_byte_of_an_index_is_refused() -> None:
+    name, data = pack_results({key_of(one): b"m" for one in range(3)})
+    size = index_bytes(name) or 0
+    for at in range(size):
+        changed = bytearray(data[:size])
+        changed[at] ^= 1
+        with pytest.raises(PackError):
+            unpack_index(name, bytes(changed))
+
+
+@pytest.mark.parametrize("name", ["", "0-" + "a" * 64, "x", "9999999-" + "a" * 64, "1-short"])
+def test_no_other_object_is_taken_for_a_pack(name: str) -> None:
+    assert index_bytes(name) is None
+
+
+def test_packs_are_of_bounded_size() -> None:
+    half = b"x" * (PACK_BYTES // 2 + 1)
+    assert [len(one) for one in split_packs((key_of(n), half) for n in range(3))] == [1, 1, 1]
+
+
+# Results.
+
+
+def test_results_of_all_sizes_arrive_in_the_other_cache(bucket: str, tmp_path: Path) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    sizes = [0, 100, 1 << 15, 1 << 18, 1 << 21]
+    expected = [keep(here, number, size) for number, size in enumerate(sizes)]
+    send(here, *range(len(sizes))).close()
+    shared = open_bucket()
+    for number, data in enumerate(expected):
+        assert shared.fetch(key_of(number), OUTPUTS, there)
+        receipt = there.load_receipt_of_other(key_of(number))
+        assert receipt is not None
+        assert there.load_output(receipt, receipt.made[0]) == data
+    assert not shared.fetch(key_of(99), OUTPUTS, there)
+    shared.close()
+
+
+def test_a_thousand_small_results_take_a_few_requests(bucket: str, tmp_path: Path) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    for number in range(1000):
+        keep(here, number, 4096)
+    sent = client_of(send(here, *range(1000))).requests
+    shared = open_bucket(tmp_path / "indexes")
+    assert all(shared.fetch(key_of(number), OUTPUTS, there) for number in range(1000))
+    fetched = client_of(shared).requests
+    shared.close()
+    assert (sent, fetched) <= (4, 24), (sent, fetched)
+    again = open_bucket(tmp_path / "indexes")
+    assert not any(again.fetch(key_of(number), OUTPUTS, there) for number in range(2000, 3000))
+    assert client_of(again).requests == 1, "results that are not there cost one listing in all"
+    again.close()
+
+
+def test_an_unsigned_result_does_not_hide_a_signed_one(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Cache(f"{tmp_path}/here")
+    keep(here, 1)
+    keep(here, 2)
+    send(here, 1, 2).close()
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_KEY", "a key")
+    send(here, 1).close()
+    shared = open_bucket()
+    assert shared.fetch(key_of(1), OUTPUTS, Cache(f"{tmp_path}/there"))
+    assert not shared.fetch(key_of(2), OUTPUTS, Cache(f"{tmp_path}/there"))
+    assert shared.unsigned == 1
+    shared.close()
+
+
+def test_a_damaged_pack_costs_only_its_own_results(bucket: str, tmp_path: Path) -> None:
+    here = Cache(f"{tmp_path}/here")
+    keep(here, 1)
+    shared = send(here, 1)
+    shared = open_bucket()
+    bad, _ = pack_results({key_of(2): b"x"})
+    shared.client.put("packs", bad, b"y" * 37)
+    assert shared.fetch(key_of(1), OUTPUTS, Cache(f"{tmp_path}/there"))
+    assert shared.breaker.refused == 1
+    shared.close()
+
+
+# Whole builds.
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_clean_clone_encodes_nothing_and_gets_the_same_bytes(
+    bucket: str, tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    game = new_game(tmp_path / "first", 20)
+    first = game.doit()
+    assert first.code == 0
+    assert not remote_warnings(first), first.out
+    other = clone(game, tmp_path / "second")
+    ran = other.doit(*workers)
+    assert (ran.code, ran.built) == (0, []), ran.out
+    assert other.outputs() == game.outputs()
+    assert "nodes from the shared cache" in ran.out
+
+
+def expired(proxy: Proxy) -> Harm:
+    """Answer as S3 does when a session is over, with the credentials in the text as it has them."""
+    text = f"<Error><Code>ExpiredToken</Code><AWSAccessKeyId>{KEY_ID}</AWSAccessKeyId></Error>"
+    head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(text)}\r\n\r\n"
+    return lambda data: (head + text).encode()
+
+
+def too_busy(proxy: Proxy) -> Harm:
+    """Be too busy for now."""
+    head = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n"
+    return lambda data: head
+
+
+# What the warning says, where that does not depend on how busy this machine is.
+FAULTS: dict[Callable[[Proxy], Harm], str] = {
+    harm.mute: "does not answer in time",
+    harm.closing: "",
+    harm.cutting: "",
+    harm.corrupting: "",
+    harm.babbling: "",
+    harm.breaking: "",
+    harm.denying: "access is denied",
+    expired: "the credentials have expired",
+    too_busy: "",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
+def test_whatever_the_bucket_does_the_build_is_right_and_no_secret_is_told(
+    s3: BucketServer,
+    bucket: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Proxy], Harm],
+) -> None:
+    game = new_game(tmp_path / "first")
+    assert game.doit().code == 0
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PATIENCE", "1")
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_WAIT", "2")
+    other = clone(game, tmp_path / "second")
+    with between(s3.port, fault) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        ran = other.doit("--json", "result.json", "-v")
+    assert ran.code == 0, ran.out
+    assert other.outputs() == game.outputs()
+    warnings = remote_warnings(ran)
+    assert warnings, ran.out
+    assert FAULTS[fault] in warnings[0]
+    files = [one for one in other.root.rglob("*") if one.is_file()]
+    told = ran.out + ran.err + "".join(one.read_bytes().decode("latin-1") for one in files)
+    assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
+
+
+def test_a_bucket_that_nobody_serves_is_left_out_at_once(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    ran = new_game(tmp_path / "game").doit()
+    assert ran.code == 0
+    assert "it cannot be reached" in remote_warnings(ran)[0]
+
+
+def test_a_missing_bucket_is_named_as_such(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "s3://nowhere")
+    ran = new_game(tmp_path / "game").doit()
+    assert ran.code == 0
+    assert "there is no such bucket" in remote_warnings(ran)[0]
+
+
+# Settings.
+
+
+def test_the_credentials_file_of_the_command_line_is_read(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    path = tmp_path / "credentials"
+    path.write_text(
+        f"[night]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = 100%{SECRET}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(path))
+    monkeypatch.setenv("AWS_PROFILE", "night")
+    shared = open_bucket()
+    assert shared.put_blob(hashlib.sha256(b"x").hexdigest(), b"x")
+    assert SECRET not in repr(shared.client) + repr(shared.address)
+    shared.close()
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3://key:secret@bucket", "s3://bucket:9000/x"])
+def test_a_wrong_address_is_refused_without_quoting_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", address)
+    with pytest.raises(SettingError) as caught:
+        find_address(".")
+    assert "secret" not in str(caught.value)
+
+
+def test_without_the_extra_the_message_says_what_to_install(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "obstore.store", None)
+    monkeypatch.setitem(__import__("sys").modules, "obstore.exceptions", None)
+    with pytest.raises(SettingError, match=r"cartwright-build\[bucket\]"):
+        open_bucket()
+
+
+def test_parts_of_a_pack_grow_while_it_is_read(bucket: str, tmp_path: Path) -> None:
+    class Bucket:
+        breaker = open_bucket().breaker
+
+        def list_packs(self) -> list[str]:
+            return [name]
+
+        def get_part(self, path: str, start: int, end: int) -> bytes:
+            parts.append(end - start)
+            return data[start:end]
+
+    parts: list[int] = []
+    messages = {key_of(number): bytes(10_000) for number in range(200)}
+    name, data = pack_results(messages)
+    packs = reader.PackReader(Bucket(), "")
+    for one, message in messages.items():
+        assert list(packs.messages(one, 1 << 20)) == [message]
+    _, *grown = parts
+    assert grown[:3] == [1 << 16, 1 << 17, 1 << 18]
+    assert len(grown) < 8
+
+
+def test_a_bucket_takes_quick_nodes_too_because_they_share_round_trips(bucket: str) -> None:
+    shared = open_bucket()
+    shared.client.round_trip_seconds, shared.client.requests = 0.05, 99
+    assert shared.pays(0.0005)
+    shared.close()

@@ -1,0 +1,214 @@
+"""Snapshots: published by one machine, fetched by another that has neither sources nor encoders."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from pipeline.build.snapshot import known_durations
+from pipeline.cache.shared.address import find_address
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.cache.shared.snapshot import (
+    Snapshot,
+    SnapshotError,
+    SnapshotFile,
+    SnapshotNode,
+    check_path,
+    make_bundles,
+    pack_snapshot,
+    put_named,
+    unpack_snapshot,
+)
+from tests.pipeline.game import Game
+from tests.remote.fake import Fake, fake_server
+from tests.remote.test_build import clone, new_game, share
+
+
+@pytest.fixture
+def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    with fake_server() as one:
+        share(monkeypatch, one.address, write=True)
+        yield one
+
+
+@pytest.fixture
+def published(tmp_path: Path, remote: Fake) -> Game:
+    game = new_game(tmp_path / "first", 8)
+    assert game.doit().code == 0
+    ran = game.doit("snapshot", "publish")
+    assert ran.code == 0, ran.out + ran.err
+    assert "files published as main" in ran.out
+    return game
+
+
+def empty_game(folder: Path) -> Game:
+    """A folder with nothing in it."""
+    game = Game(folder)
+    for one in folder.iterdir():
+        game.remove(one.name)
+    return game
+
+
+def open_shared_cache() -> SharedCache:
+    address = find_address(".")
+    assert address is not None
+    return SharedCache(address)
+
+
+def test_a_snapshot_in_an_empty_folder_equals_the_build(published: Game, tmp_path: Path) -> None:
+    other = empty_game(tmp_path / "second")
+    ran = other.doit("snapshot", "fetch")
+    assert ran.code == 0, ran.out + ran.err
+    assert other.outputs() == published.outputs()
+    assert sorted(one.name for one in other.root.iterdir()) == [".cartwright", "build", "cache"]
+
+
+def test_only_what_differs_is_written(published: Game, tmp_path: Path) -> None:
+    other = empty_game(tmp_path / "second")
+    other.doit("snapshot", "fetch")
+    path = next(iter(other.outputs()))
+    other.write(path, b"altered")
+    ran = other.doit("snapshot", "fetch", "main")
+    assert ": 1 written" in ran.out
+    assert other.outputs() == published.outputs()
+    assert ": 0 written" in other.doit("snapshot", "fetch").out
+
+
+def test_doit_goes_on_from_a_snapshot_without_encoding(
+    published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = clone(published, tmp_path / "second")
+    assert other.doit("snapshot", "fetch").code == 0
+    stamps = {one: one.stat().st_mtime_ns for one in other.path("build").rglob("*.out")}
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "off")
+    ran = other.doit()
+    assert (ran.code, ran.built) == (0, []), ran.out
+    assert other.outputs() == published.outputs()
+    assert stamps
+    assert stamps == {one: one.stat().st_mtime_ns for one in stamps}
+
+
+def test_what_a_newer_snapshot_lacks_is_removed_unless_somebody_changed_it(
+    published: Game, tmp_path: Path
+) -> None:
+    other = empty_game(tmp_path / "second")
+    other.doit("snapshot", "fetch")
+    before = other.outputs()
+    published.remove("assets/text001.txt")
+    published.remove("assets/text002.txt")
+    assert published.doit().code == 0
+    assert published.doit("snapshot", "publish").code == 0
+    gone = sorted(set(before) - set(published.outputs()))
+    assert len(gone) >= 2
+    other.write(gone[0], b"mine now")
+    assert other.doit("snapshot", "fetch").code == 0
+    assert other.outputs() == published.outputs() | {gone[0]: b"mine now"}
+
+
+def test_a_commit_names_its_snapshot(published: Game, tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        words = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", *words)
+        ran = subprocess.run(words, cwd=published.root, capture_output=True, text=True, check=True)
+        return ran.stdout.strip()
+
+    git("init", "-q")
+    published.write(".gitignore", "build\ncache\n.cartwright\n")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    commit = git("rev-parse", "HEAD")
+    assert published.doit("snapshot", "publish", "--name", "night").code == 0
+    other = empty_game(tmp_path / "second")
+    assert other.doit("snapshot", "fetch", commit, "toy").code == 0
+    assert other.outputs() == published.outputs()
+    assert published.doit("snapshot", "fetch", commit[:10]).code == 0
+
+
+def test_an_unfinished_build_is_not_published(published: Game) -> None:
+    published.write("assets/new.txt", "new\n")
+    ran = published.doit("snapshot", "publish")
+    assert ran.code == 3
+    assert "not up to date; run doit first" in ran.err
+
+
+@pytest.mark.parametrize("words", [("nothing",), ("main", "no-such-target")])
+def test_what_is_not_there_is_said(published: Game, tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = empty_game(tmp_path / "second").doit("snapshot", "fetch", *words)
+    assert ran.code in (1, 3)
+    assert "no such" in ran.out + ran.err
+
+
+def test_without_a_shared_cache_the_message_names_the_setting(tmp_path: Path) -> None:
+    ran = new_game(tmp_path / "game").doit("snapshot", "publish")
+    assert ran.code == 3
+    assert "CARTWRIGHT_REMOTE_CACHE" in ran.err
+
+
+def test_with_a_key_an_unsigned_snapshot_is_refused(
+    published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_KEY", "a key")
+    other = empty_game(tmp_path / "second")
+    ran = other.doit("snapshot", "fetch")
+    assert ran.code == 1
+    assert "no valid signature" in ran.out
+    assert not other.path("build").exists()
+    assert published.doit("snapshot", "publish").code == 0
+    assert other.doit("snapshot", "fetch").code == 0
+
+
+def test_changed_bytes_on_the_server_are_not_used(
+    published: Game, remote: Fake, tmp_path: Path
+) -> None:
+    for path, data in remote.entries.items():
+        if path.startswith("/cas/"):
+            remote.entries[path] = data[:-1] + bytes([data[-1] ^ 1])
+    ran = empty_game(tmp_path / "second").doit("snapshot", "fetch")
+    assert ran.code == 1
+
+
+NO_OUTPUTS = """/etc/passwd ../x/y build/../../x .git/hooks/post-checkout dodo.py assets/a.png
+build/.hidden build//x C:/x/y build\\x/y Assets/x cache/v2/x"""
+
+
+@pytest.mark.parametrize("path", [*NO_OUTPUTS.split(), "build/a\n"])
+def test_a_file_that_no_output_can_be_is_refused(path: str) -> None:
+    node = SnapshotNode("toy:x", "", [SnapshotFile("r", 1, "a" * 64, path)], [], [])
+    with pytest.raises(SnapshotError):
+        unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [node], [])))
+    check_path("build/toy/x.toy")
+
+
+def test_every_cut_of_a_snapshot_is_refused() -> None:
+    node = SnapshotNode("toy:x", "f" * 64, [SnapshotFile("r", 1, "a" * 64, "build/x")], ["w"], [])
+    data = pack_snapshot(Snapshot({"toy": "toy"}, [node], []))
+    assert unpack_snapshot(data).nodes == [node]
+    for size in range(len(data)):
+        with pytest.raises(SnapshotError):
+            unpack_snapshot(data[:size])
+    assert msgspec.structs.asdict(unpack_snapshot(data))["manifests"] == {"toy": "toy"}
+
+
+def test_a_changed_file_leaves_most_bundles_as_they_were() -> None:
+    files = [
+        SnapshotFile("r", 8192, f"{n * 7919 % 65536:04x}" + "0" * 60, f"b/{n:05}")
+        for n in range(4000)
+    ]
+    before = {one.sha for one, _ in make_bundles(files, lambda one: one.sha.encode())}
+    changed = [*files[:2000], SnapshotFile("r", 8192, "f" * 64, "b/02000"), *files[2001:]]
+    after = {one.sha for one, _ in make_bundles(changed, lambda one: one.sha.encode())}
+    assert len(before) > 8
+    assert len(after - before) <= 2
+
+
+def test_durations_of_a_build_come_with_its_snapshot(published: Game) -> None:
+    shared = open_shared_cache()
+    durations = known_durations(shared, "main")
+    assert "toy:text000" in " ".join(durations)
+    assert all(one >= 0 for one in durations.values())
+    assert put_named(shared, ["broken"], b"no snapshot")
+    assert known_durations(shared, "broken") == known_durations(shared, "none") == {}
+    shared.close()
