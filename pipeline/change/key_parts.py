@@ -29,7 +29,7 @@ class KeyParts:
     def __init__(self, nodes: NodeTable, evaluator: Evaluator) -> None:
         self._nodes, self._evaluator = nodes, evaluator
         self.code: dict[str, dict[str, str]] = {}
-        self._texts: dict[str, str] = {}  # params as JSON
+        self._heads: dict[tuple[str, str, str], str] = {}  # the JSON before the inputs
 
     def of(self, task: str) -> dict[str, Any] | None:
         """Return the parts of a node's key; None for an asset that could not be planned."""
@@ -56,20 +56,25 @@ class KeyParts:
         digest = self._evaluator.code_digest(node)[:DIGITS]
         if digest not in self.code:
             self.code[digest] = code_parts(self._evaluator.code_table(node))
-        inputs = ",".join(
-            f"{quote(_input_name(node, name, stem))}:" + (f'"{sha[:DIGITS]}"' if sha else "null")
+        # A list, because joining a generator costs half as much again.
+        rows = [
+            f'{quote(_input_name(node, name, stem))}:"{sha[:DIGITS]}"'
+            if sha
+            else f"{quote(_input_name(node, name, stem))}:null"
             for name, sha in (digests.items() if len(digests) < 2 else sorted(digests.items()))
-        )
-        head = f'{{"encoder":{quote(node.encoder)},"code":"{digest}","params":'
-        return f'{head}{self._params_text(node.params)},"inputs":{{{inputs}}}}}'
+        ]
+        return f"{self._head_text(node.encoder, digest, node.params)}{','.join(rows)}}}}}"
 
-    def _params_text(self, params: Params) -> str:
+    def _head_text(self, encoder: str, code: str, params: Params) -> str:
+        """Return the JSON up to the inputs, which nodes of one kind mostly share."""
         # By the text of the values: 1, 1.0 and True are equal, but not as JSON.
-        key = repr(params)
-        text = self._texts.get(key)
+        key = encoder, code, repr(params) if params else ""
+        text = self._heads.get(key)
         if text is None:
             values = {name: _value(one) for name, one in sorted(params.items())}
-            text = self._texts[key] = json.dumps(values, separators=(",", ":"))
+            shown = json.dumps(values, separators=(",", ":"))
+            text = f'{{"encoder":{quote(encoder)},"code":"{code}","params":{shown},"inputs":{{'
+            self._heads[key] = text
         return text
 
 
@@ -106,8 +111,10 @@ def _value(value: Any) -> Any:
 
 def _input_name(node: Node, name: str, stem: str) -> str:
     """Return an input as the user knows it: a path, or a task with the role that is read."""
-    base = name if name in node.inputs else name.rpartition("/")[0]
-    one = node.inputs[base]
+    one, base = node.inputs.get(name), name
+    if one is None:
+        base = name.rpartition("/")[0]
+        one = node.inputs[base]
     if isinstance(one, Source):
         return one.path
     return f"{TaskName(stem, one.node)} {one.role}{name[len(base) :]}"

@@ -239,10 +239,10 @@ def test_the_live_page_shows_what_is_saved_broken_and_mended(served, watched):
     assert tab.evaluate("scrollY") == place
     game.write("assets/leaf.png", b"no picture at all")
     entry = tab.locator('.entry[data-name="assets/leaf.png"]')
-    entry.locator(".problem").wait_for(timeout=60_000)
+    entry.locator("p.problem").wait_for(timeout=60_000)
     assert "assets/leaf.png" in tab.locator("#failure-list").inner_text()
     paint(game, "assets/leaf.png", (30, 30, 200))
-    entry.locator(".problem").wait_for(state="detached", timeout=60_000)
+    until(tab, """!document.querySelector('.entry[data-name="assets/leaf.png"] .problem')""")
     tab.locator("#failures").wait_for(state="hidden")
     game.write("manifests/rp2350.toml", "target = 'rp2350'\nnonsense = 1\n")
     tab.locator("#live.bad", has_text="nonsense").wait_for(timeout=60_000)

@@ -7,7 +7,7 @@ except for double-sided materials.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ class Pieces:
 
     `weight` (n, 3, 3) gives a corner's weight as `a x + b y + c`. `inverse` (n, 3) is one over the
     depth of each corner, and `share` (n, 3, 3) each corner's weights in the soup's triangle, None
-    where no triangle was cut.
+    where no triangle was cut. `depth` (3, n) gives one over the depth of a pixel.
     """
 
     owner: Ints
@@ -45,6 +45,11 @@ class Pieces:
     weight: Array
     inverse: Array
     share: Array | None
+    depth: Array
+
+
+# Which piece is drawn at which pixel: arrays of the same length.
+Fragments = tuple[Ints, Ints, Ints]
 
 
 def draw_soup(
@@ -81,7 +86,13 @@ def project(
     weight = _weights(screen[rows], area[rows])
     is_cut = bool((share[rows] != np.eye(3)).any())
     kept = share[rows] if is_cut else None
-    return Pieces(owner[rows], screen[rows], weight, 1 / seen[rows, :, 2], kept)
+    inverse = 1 / seen[rows, :, 2]
+    return Pieces(owner[rows], screen[rows], weight, inverse, kept, _plane(weight, inverse))
+
+
+def _plane(weight: Array, corners: Array) -> Array:
+    """Return a, b, c (3, n) of what has these values (n, 3) at the corners of pieces."""
+    return np.ascontiguousarray(np.einsum("nkc,nk->cn", weight, corners))
 
 
 def _weights(screen: Array, area: Array) -> Array:
@@ -140,8 +151,8 @@ def find_visible(
     nearest = np.zeros(size[0] * size[1])
     visible = np.full(size[0] * size[1], NOTHING, np.int64)
     has_holes = np.array([_has_holes(one) for one in materials], bool)[soup.material[pieces.owner]]
-    for piece, x, y in fragments(pieces, size):
-        inverse = _inverse_depth(pieces, piece, x, y)
+    for piece, x, y in find_fragments(pieces, size):
+        inverse = _at(pieces.depth, (piece, x, y))
         pixel = y * size[0] + x
         kept = inverse > nearest[pixel]
         holed = np.flatnonzero(kept & has_holes[piece])
@@ -155,7 +166,7 @@ def find_visible(
     return visible
 
 
-def fragments(pieces: Pieces, size: tuple[int, int]) -> Iterator[tuple[Ints, Ints, Ints]]:
+def find_fragments(pieces: Pieces, size: tuple[int, int]) -> Iterator[Fragments]:
     """Give piece, x and y of all pixels whose middles pieces cover, in batches."""
     top = np.clip(np.ceil(pieces.screen[..., 1].min(axis=1) - 0.5), 0, size[1]).astype(np.int64)
     bottom = np.clip(np.ceil(pieces.screen[..., 1].max(axis=1) - 0.5), 0, size[1]).astype(np.int64)
@@ -195,25 +206,30 @@ def _spans(pieces: Pieces, piece: Ints, y: Ints, width: int) -> tuple[Ints, Ints
     return least.astype(np.int64), np.maximum(most, 0).astype(np.int64)
 
 
-def _corner_weights(pieces: Pieces, piece: Ints, x: Ints, y: Ints) -> Array:
-    weight = pieces.weight[piece]
-    found: Array = (
-        weight[..., 0] * (x + 0.5)[:, None] + weight[..., 1] * (y + 0.5)[:, None] + weight[..., 2]
-    )
+def _at(plane: Array, fragments: Fragments) -> Array:
+    """Return what a plane says of each fragment."""
+    piece, x, y = fragments
+    # Column by column: numpy is several times slower where each fragment is a row of nine.
+    found: Array = plane[0].take(piece)
+    found *= x + 0.5
+    rise = plane[1].take(piece)
+    rise *= y + 0.5
+    found += rise
+    found += plane[2].take(piece)
     return found
 
 
-def _inverse_depth(pieces: Pieces, piece: Ints, x: Ints, y: Ints) -> Array:
-    weights = _corner_weights(pieces, piece, x, y)
-    found: Array = (weights * pieces.inverse[piece]).sum(axis=1)
+def _interpolate(pieces: Pieces, values: Array, fragments: Fragments, inverse: Array) -> Array:
+    """Return values (triangles, 3) of corners at fragments, right in perspective.
+
+    A value over the depth is linear on the screen, and so is `inverse`, one over the depth.
+    """
+    corners = values[pieces.owner]
+    if pieces.share is not None:
+        corners = np.einsum("nkj,nj->nk", pieces.share, corners)
+    found = _at(_plane(pieces.weight, pieces.inverse * corners), fragments)
+    found /= inverse
     return found
-
-
-def _owner_shares(pieces: Pieces, piece: Ints, x: Ints, y: Ints) -> Array:
-    """Return the weights of the corners of the soup's triangle, right in perspective."""
-    weights = _corner_weights(pieces, piece, x, y) * pieces.inverse[piece]
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights if pieces.share is None else _mixed(weights, pieces.share[piece])
 
 
 def _has_holes(material: ViewMaterial) -> bool:
@@ -223,22 +239,22 @@ def _has_holes(material: ViewMaterial) -> bool:
 
 
 def _is_solid(
-    pieces: Pieces,
-    soup: Soup,
-    materials: Sequence[ViewMaterial],
-    fragment: tuple[Ints, Ints, Ints],
+    pieces: Pieces, soup: Soup, materials: Sequence[ViewMaterial], fragments: Fragments
 ) -> Mask:
-    shares = _owner_shares(pieces, *fragment)
-    owner = pieces.owner[fragment[0]]
-    uv = _mixed(shares, soup.uvs[owner])
-    used = soup.material[owner]
-    found = np.ones(len(owner), bool)
+    uv = _uvs(pieces, soup, fragments, _at(pieces.depth, fragments))
+    used = soup.material[pieces.owner[fragments[0]]]
+    found = np.ones(len(used), bool)
     for number in np.unique(used).tolist():
         rows, material = np.flatnonzero(used == number), materials[number]
         if material.texture is not None and material.cutoff is not None:
             alpha = sample(material.texture, uv[rows], clamps=material.clamps_uv)[:, 3]
             found[rows] = alpha >= material.cutoff * 255
     return found
+
+
+def _uvs(pieces: Pieces, soup: Soup, fragments: Fragments, inverse: Array) -> Array:
+    axes = (soup.uvs[..., axis] for axis in (0, 1))
+    return np.stack([_interpolate(pieces, one, fragments, inverse) for one in axes], axis=1)
 
 
 def sample(texture: npt.NDArray[np.uint8], uv: Array, *, clamps: bool) -> npt.NDArray[np.uint8]:
@@ -261,32 +277,37 @@ def shade(
 ) -> npt.NDArray[np.uint8]:
     """Return the colours (n, 4) of visible pixels: texel times tint times light."""
     pixel, piece, width = visible
-    shares = _owner_shares(pieces, piece, pixel % width, pixel // width)
-    owner = pieces.owner[piece]
-    used = soup.material[owner]
-    color = np.array([one.color for one in materials], np.float32)[used]
-    if (soup.colors != 1).any():
-        color *= _mixed(shares, soup.colors[owner])
-    uv = _mixed(shares, soup.uvs[owner])
-    for number in np.unique(used).tolist():
-        texture = materials[number].texture
-        if texture is not None:
-            rows = np.flatnonzero(used == number)
-            texels = sample(texture, uv[rows], clamps=materials[number].clamps_uv)
-            color[rows] *= texels.astype(np.float32) / 255
+    fragments = (piece, pixel % width, pixel // width)
+    inverse = _at(pieces.depth, fragments)
+    used = soup.material[pieces.owner[piece]]
+    color = np.array([one.color[:3] for one in materials], np.float32)[used]
+    if (soup.colors[..., :3] != 1).any():
+        for channel in range(3):
+            tint = soup.colors[..., channel]
+            color[:, channel] *= _interpolate(pieces, tint, fragments, inverse)
+    _apply_textures(color, used, materials, lambda: _uvs(pieces, soup, fragments, inverse))
     # The light at the corners is enough: it changes slowly, and one number costs less than three.
-    light = (shares * brightness(soup.normals, camera)[owner]).sum(axis=1)
-    lit = np.clip(color[:, :3] * light[:, None], 0, 1) * 255 + 0.5
-    opaque = np.full((len(lit), 1), 255.0)
-    return np.concatenate([lit, opaque], axis=1).astype(np.uint8)
-
-
-def _mixed(shares: Array, corners: Array) -> Array:
-    """Return the mean of three corners' values (n, 3, k) with these shares."""
-    found: Array = shares[:, :1] * corners[:, 0]
-    for corner in (1, 2):
-        found += shares[:, corner, None] * corners[:, corner]
+    light = _interpolate(pieces, brightness(soup.normals, camera), fragments, inverse)
+    color *= light[:, None]
+    found = np.full((len(color), 4), 255, np.uint8)
+    found[:, :3] = np.clip(color, 0, 1) * 255 + 0.5
     return found
+
+
+def _apply_textures(
+    color: npt.NDArray[np.float32],
+    used: npt.NDArray[np.intp],
+    materials: Sequence[ViewMaterial],
+    uvs: Callable[[], Array],
+) -> None:
+    """Multiply the colours of fragments by the texels of their materials."""
+    found = {n: materials[n].texture for n in np.unique(used).tolist()}
+    textures = {n: texture for n, texture in found.items() if texture is not None}
+    uv = uvs() if textures else np.zeros((0, 2))
+    for number, texture in textures.items():
+        rows = np.flatnonzero(used == number)
+        texels = sample(texture, uv[rows], clamps=materials[number].clamps_uv)
+        color[rows] *= texels[:, :3].astype(np.float32) / 255
 
 
 def brightness(normal: Array, camera: Camera) -> Array:
