@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from encoders.kit.image import bc1, dither, quantise
+from encoders.kit.image.bc import bc1
+from encoders.kit.image.palette import dither, quantise
 from encoders.kit.native import kernel
 
 Bytes = NDArray[np.uint8]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from encoders.kit.image.codebook import (
+from encoders.kit.image.palette.codebook import (
     Bytes,
     choose_codebook,
     count_quads,

@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.kit_bc1 import decibels, noise, quicktex_bc1  # noqa: E402
 from encoders.emberware.codec.bc7 import decode_bc7  # noqa: E402
-from encoders.kit.image import bc1, bc7  # noqa: E402
+from encoders.kit.image.bc import bc1, bc7  # noqa: E402
 
 Bytes = NDArray[np.uint8]
 Encode = Callable[[Bytes], bytes]

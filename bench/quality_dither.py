@@ -14,9 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from quality_palette import Bytes, on_console, opaque, pictures
 
-from encoders.kit.image.dither import diffuse_to_palette, weaken
+from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
+from encoders.kit.image.palette.quantise import quantise_555
 from encoders.kit.image.pixel import expand_bits
-from encoders.kit.image.quantise import quantise_555
 
 COLORS = 16
 WINDOW = 5

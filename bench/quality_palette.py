@@ -18,8 +18,8 @@ import skimage
 from numpy.typing import NDArray
 from PIL import Image
 
+from encoders.kit.image.palette.quantise import distinct_colors, histogram, levels_555, quantise_555
 from encoders.kit.image.pixel import expand_bits
-from encoders.kit.image.quantise import distinct_colors, histogram, levels_555, quantise_555
 
 ROOT = Path(__file__).parent.parent
 Bytes = NDArray[np.uint8]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from encoders.kit.image.bc1 import decode_bc1
+from encoders.kit.image.bc.bc1 import decode_bc1
 from encoders.kit.mesh.patch import cluster_patches
 from encoders.kit.mesh.strip import StripPatches, strip_patches
 from encoders.kit.native import kernel

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from encoders.kit.image.quantise import levels_555, quantise_555
+from encoders.kit.image.palette.quantise import levels_555, quantise_555
 from encoders.splashpack.vram.packing import VramTexture, pack_vram
 
 ROOT = Path(__file__).parent.parent

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from encoders.kit.image.dither import diffuse_to_palette, weaken
+from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
+from encoders.kit.image.palette.quantise import quantise_555
 from encoders.kit.image.pixel import expand_bits
-from encoders.kit.image.quantise import quantise_555
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXTURES = ("building", "nature", "prop")

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.kit.image.codebook import (
+from encoders.kit.image.import_image import import_image
+from encoders.kit.image.palette.codebook import (
     Bytes,
     choose_codebook,
     clear_hidden,
@@ -19,7 +20,6 @@ from encoders.kit.image.codebook import (
     premultiply,
     to_quads,
 )
-from encoders.kit.image.import_image import import_image
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image

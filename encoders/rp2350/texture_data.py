@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.bc1 import decode_bc1, encode_bc1
+from encoders.kit.image.bc.bc1 import decode_bc1, encode_bc1
 from encoders.kit.image.block import from_blocks, to_blocks
 from encoders.kit.image.import_image import imported_size
 from encoders.kit.image.import_option import POWER_OF_TWO

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.image.alpha import join_alpha
 from encoders.kit.image.import_image import import_image
-from encoders.kit.image.indexed import pack_indices
+from encoders.kit.image.palette.indexed import pack_indices
+from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
-from encoders.kit.image.quantise import Indexed, levels_555, quantise_555
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
 from encoders.kit.warning import grouped
@@ -101,7 +101,7 @@ def _bits(bpp: object, colors: int) -> int:
 def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], strength: float) -> Words:
     levels = levels_555(pixels)
     if strength:
-        from encoders.kit.image.dither import diffuse_to_levels, weaken
+        from encoders.kit.image.palette.dither import diffuse_to_levels, weaken
 
         target = weaken(pixels[..., :3], expand_bits(levels, 5), strength)
         levels = diffuse_to_levels(target, (5, 5, 5), shown)
@@ -129,7 +129,7 @@ def _indices(
 ) -> npt.NDArray[np.uint8]:
     if not strength or not shown.any():
         return indexed.indices
-    from encoders.kit.image.dither import diffuse_to_palette, weaken
+    from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
 
     # Dithering must never choose the hole for a texel that is shown.
     first = int(indexed.has_hole)

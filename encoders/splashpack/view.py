@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.indexed import unpack_indices
+from encoders.kit.image.palette.indexed import unpack_indices
 from encoders.kit.image.pixel import decode_playstation
 from encoders.kit.image.png_writer import encode_png
 from encoders.splashpack.format import (

@@ -39,7 +39,7 @@ from encoders.untold.format.layout import (
     IMAGE_FILE,
 )
 from encoders.untold.scene.texture_request import GREY
-from encoders.untold.utex import encode_utex
+from encoders.untold.texture.utex import encode_utex
 
 HASH_DIGITS = 16
 # How images are scaled that hold no colours.

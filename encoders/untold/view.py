@@ -33,7 +33,7 @@ from encoders.untold.format.untold_file import (
 )
 from encoders.untold.mesh.vertex import PLUS, unpack_direction
 from encoders.untold.rig_view import describe_rig
-from encoders.untold.utex import unpack_utex
+from encoders.untold.texture.utex import unpack_utex
 
 LEVELS = ("lod_levels", "hlod_levels")
 # Names in an OBJ file end with their line, and a backslash there would join the next one to it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encoders.untold import utex
-from encoders.untold.astc_block import distinct_blocks
+from encoders.untold.texture import utex
+from encoders.untold.texture.astc_block import distinct_blocks
 
 
 @pytest.mark.parametrize("kind", ["base_color", "normal", "roughness"])

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.kit.error import EncodeError
 from encoders.kit.view.soup import place_mesh
-from encoders.untold.clip_view import FRAME_RATE, view_clip, view_pack
+from encoders.untold.picture.clip_view import FRAME_RATE, view_clip, view_pack
 from tests.encoders.test_untold_rig import ARMATURES, bent
 from tests.encoders.untold_model import build_model
 from tests.encoders.untold_rig_reader import read_rig, shown

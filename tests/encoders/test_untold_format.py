@@ -40,8 +40,8 @@ from encoders.untold.format.zstd import ZSTD_COMPRESSOR
 from encoders.untold.mesh.tile_mesh import ATTRIBUTE_WIDTHS, TileMesh
 from encoders.untold.mesh.vertex import pack_direction, pack_vertices, unpack_direction
 from encoders.untold.target import OPTIONS
-from encoders.untold.utex import HEADER as UTEX
-from encoders.untold.utex import MIP
+from encoders.untold.texture.utex import HEADER as UTEX
+from encoders.untold.texture.utex import MIP
 from pipeline.build.purity import pure
 from tests.encoders.untold_reader import read
 from tests.kit.mutation import mutated

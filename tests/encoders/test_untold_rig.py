@@ -33,7 +33,7 @@ from encoders.untold.format.untold_file import (
     UntoldFile,
 )
 from encoders.untold.format.writer import pack_untold
-from encoders.untold.pack_view import decode_pack
+from encoders.untold.picture.pack_view import decode_pack
 from encoders.untold.target import MODEL_OPTIONS
 from encoders.untold.view import decode_untold
 from pipeline.process.scratch import install_scratch

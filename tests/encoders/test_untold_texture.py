@@ -11,7 +11,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.untold.format.layout import ASTC_4X4, ASTC_6X6
-from encoders.untold.utex import HEADER, MIP, Utex, decode_utex, pack_utex, unpack_utex
+from encoders.untold.texture.utex import HEADER, MIP, Utex, decode_utex, pack_utex, unpack_utex
 from tests.encoders.untold_scene import Scene, build, grid_arrays, plain, png
 
 GLB = "assets/city.glb"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
-from encoders.kit.image import bc1, bc7_reference, codebook, color_search, dither, oklab, quantise
+from encoders.kit.image.bc import bc1, bc7_reference
+from encoders.kit.image.palette import codebook, color_search, dither, oklab, quantise
 from encoders.kit.mesh import patch, strip, vertex_cache
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference

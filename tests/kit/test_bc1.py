@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image import bc1
+from encoders.kit.image.bc import bc1
 from encoders.kit.native import kernel
 from tests.kit.picture import decibels, formula, gradient, photo, pixel_art, with_holes
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from encoders.kit.image import bc7, bc7_partition
+from encoders.kit.image.bc import bc7, bc7_partition
 from encoders.kit.native import kernel
 from tests.kit.picture import decibels, formula, gradient, photo, pixel_art, with_holes
 

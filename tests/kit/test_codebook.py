@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from encoders.kit.image.codebook import (
+from encoders.kit.image.palette.codebook import (
     choose_codebook,
     clear_hidden,
     from_quads,

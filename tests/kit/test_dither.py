@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image import dither
+from encoders.kit.image.palette import dither
 from encoders.kit.native import kernel
 from tests.kit.picture import gradient, photo, with_holes
 

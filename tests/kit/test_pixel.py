@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.image.block import from_blocks, to_blocks
-from encoders.kit.image.indexed import pack_indices, unpack_indices
+from encoders.kit.image.palette.indexed import pack_indices, unpack_indices
 from encoders.kit.image.pixel import (
     ABGR1555,
     RGBA4444,

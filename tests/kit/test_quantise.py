@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image import quantise
+from encoders.kit.image.palette import quantise
 from encoders.kit.image.pixel import expand_bits
 from tests.kit.picture import formula, gradient, opaque, photo, pixel_art, with_holes
 

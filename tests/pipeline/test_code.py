@@ -69,8 +69,8 @@ def test_what_is_reached_through_a_package_counts_as_imported(text):
 
 
 def test_the_key_has_every_module_that_is_imported_and_the_libraries():
-    table = Code().table("encoders.kit.image.bc1:encode_bc1")
-    assert {"encoders.kit.image.bc1", "encoders.kit.native.kernel", "encoders.kit.error"} <= set(
+    table = Code().table("encoders.kit.image.bc.bc1:encode_bc1")
+    assert {"encoders.kit.image.bc.bc1", "encoders.kit.native.kernel", "encoders.kit.error"} <= set(
         table
     )
     assert table["numpy"] == library_versions({"numpy"})["numpy"]

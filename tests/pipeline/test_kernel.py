@@ -173,7 +173,7 @@ def test_the_files_that_decide_the_digest_are_the_sources_their_folder_and_the_p
 
 def test_what_may_not_use_a_kernel_has_none_in_its_key():
     code = Code()
-    assert KERNELS in code.table("encoders.kit.image.bc1:encode_bc1")
+    assert KERNELS in code.table("encoders.kit.image.bc.bc1:encode_bc1")
     assert KERNELS not in code.table("encoders.kit.source.wav.decode:decode_wav")
 
 
@@ -200,7 +200,7 @@ def table_of(root: Path, encoder: str) -> dict[str, str]:
 def test_a_machine_with_other_kernel_sources_differs_from_this_one_in_them_alone(checkout):
     from pipeline.build.dask.compatibility import differences
 
-    encoder = "encoders.kit.image.bc1:encode_bc1"
+    encoder = "encoders.kit.image.bc.bc1:encode_bc1"
     here = table_of(ROOT, encoder)
     assert differences(here, table_of(checkout.root, encoder)) == []
     checkout.change()

@@ -242,7 +242,7 @@ def test_a_picture_that_cannot_be_drawn_is_replaced_by_the_reason():
     def fail(*_):
         raise EncodeError("it is cut off")
 
-    view = "encoders.untold.clip_view:view_pack"
+    view = "encoders.untold.picture.clip_view:view_pack"
     model = {"displayName": "a", "path": "b", "transform": []}
     pack = json.dumps({"formatVersion": 1, "sourceAsset": "a", "models": [model]}).encode()
     refused = media_of_output([Reader(".x", b"", "", view=view)], pack, "a.x", fail)

@@ -11,7 +11,7 @@ from raster import Camera, Picture, draw, join
 
 from encoders.kit.view.scene import ViewScene
 from encoders.kit.view.soup import make_soup
-from encoders.untold.scene_view import view_untold
+from encoders.untold.picture.scene_view import view_untold
 
 # How far tiles move apart, by their distance from the middle.
 GAP = 0.1

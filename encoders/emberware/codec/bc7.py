@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.bc7 import encode_bc7
-from encoders.kit.image.bc7_reference import BLOCK_BYTES
+from encoders.kit.image.bc.bc7 import encode_bc7
+from encoders.kit.image.bc.bc7_reference import BLOCK_BYTES
 
 Image = npt.NDArray[np.uint8]
 

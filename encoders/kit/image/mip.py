@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.bayer import tile_bayer
+from encoders.kit.image.palette.bayer import tile_bayer
 from encoders.kit.image.pixel import Rgba8
 
 Resize: TypeAlias = Callable[[Rgba8, int, int], Rgba8]

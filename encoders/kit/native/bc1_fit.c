@@ -1,4 +1,4 @@
-/* The line through a block's colours; the reference is encoders/kit/image/bc1_reference.py. */
+/* The line through a block's colours; the reference is encoders/kit/image/bc/bc1_reference.py. */
 #include "bc1.h"
 
 #include <math.h>

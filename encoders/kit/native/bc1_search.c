@@ -1,6 +1,6 @@
 /* Every way to cut a block's sorted colours into steps.
  *
- * The reference is encoders/kit/image/bc1_reference.py.
+ * The reference is encoders/kit/image/bc/bc1_reference.py.
  */
 #include "bc1.h"
 

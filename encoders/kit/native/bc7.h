@@ -1,5 +1,5 @@
 /* BC7: what the files of the kernel bc7_encode share; the reference is
- * encoders/kit/image/bc7_reference.py.
+ * encoders/kit/image/bc/bc7_reference.py.
  *
  * Floats hold whole numbers below 2^24 wherever they are summed, so those sums are exact in any
  * order. All other float operations are done in the order of the reference.

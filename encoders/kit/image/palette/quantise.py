@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.color_search import (
+from encoders.kit.image.palette.color_search import (
     SQUARES,
     SUMS,
     WEIGHT,
@@ -26,7 +26,14 @@ from encoders.kit.image.color_search import (
     search_centers,
     split_points,
 )
-from encoders.kit.image.oklab import MATRICES, UNIT, Table, light_table, root_table, to_oklab
+from encoders.kit.image.palette.oklab import (
+    MATRICES,
+    UNIT,
+    Table,
+    light_table,
+    root_table,
+    to_oklab,
+)
 from encoders.kit.image.pixel import expand_bits
 from encoders.kit.native.kernel import choose
 from encoders.kit.native.row_number import number_rows

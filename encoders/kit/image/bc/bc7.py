@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.image.bc1 import split_blocks, unique_blocks
-from encoders.kit.image.bc7_fit import WEIGHTS, WHOLE, expand
-from encoders.kit.image.bc7_reference import BLOCK_BYTES, encode_blocks, field_bits, index_bits
+from encoders.kit.image.bc.bc1 import split_blocks, unique_blocks
+from encoders.kit.image.bc.bc7_fit import WEIGHTS, WHOLE, expand
+from encoders.kit.image.bc.bc7_reference import BLOCK_BYTES, encode_blocks, field_bits, index_bits
 from encoders.kit.native.kernel import choose
 
 Bytes = NDArray[np.uint8]

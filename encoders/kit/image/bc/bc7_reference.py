@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.image.bc7_fit import Fit, LowBit, Palette, fit_palette
-from encoders.kit.image.bc7_partition import ANCHOR, SUBSETS, covariance, estimate_partitions
+from encoders.kit.image.bc.bc7_fit import Fit, LowBit, Palette, fit_palette
+from encoders.kit.image.bc.bc7_partition import ANCHOR, SUBSETS, covariance, estimate_partitions
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]

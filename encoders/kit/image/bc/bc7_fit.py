@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.image.bc7_partition import covariance, dot, principal_axis
+from encoders.kit.image.bc.bc7_partition import covariance, dot, principal_axis
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

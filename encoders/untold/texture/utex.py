@@ -18,8 +18,8 @@ from encoders.kit.image.pixel import Rgba8
 from encoders.kit.image.resize import resize_colour, resize_linear, resize_normals
 from encoders.kit.layout.table import Layout, Row
 from encoders.kit.layout.type import U8, U32, Const, magic, raw
-from encoders.untold.astc_block import BLOCK_BYTES, distinct_blocks
 from encoders.untold.scene.texture_request import GREY
+from encoders.untold.texture.astc_block import BLOCK_BYTES, distinct_blocks
 
 # fmt: off
 HEADER = Layout(".utex header", 64,

@@ -25,8 +25,8 @@ from encoders.untold.format.layout import ALPHA_MODES, NONE, VERTEX
 from encoders.untold.format.reader import unpack_untold
 from encoders.untold.format.untold_file import MaterialRecord, MeshRecord, UntoldFile
 from encoders.untold.mesh.vertex import unpack_direction
-from encoders.untold.utex import unpack_utex
-from encoders.untold.utex_level import decode_level
+from encoders.untold.texture.utex import unpack_utex
+from encoders.untold.texture.utex_level import decode_level
 from encoders.untold.view import decode_scene
 
 # v = 0 is the bottom of the image in the file, and the top in a view.

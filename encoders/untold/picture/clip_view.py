@@ -24,8 +24,8 @@ from encoders.untold.format.layout import NONE
 from encoders.untold.format.reader import unpack_untold
 from encoders.untold.format.rig_record import ChannelRecord, ClipRecord, SkeletonRecord
 from encoders.untold.format.untold_file import UntoldFile
-from encoders.untold.pack_view import decode_pack
-from encoders.untold.scene_view import SceneView
+from encoders.untold.picture.pack_view import decode_pack
+from encoders.untold.picture.scene_view import SceneView
 
 Doubles = npt.NDArray[np.float64]
 FRAME_RATE = 30.0  # the file has keys at any time; a strip and a GLB want frames

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.bc1_reference import encode_blocks
+from encoders.kit.image.bc.bc1_reference import encode_blocks
 from encoders.kit.native.kernel import choose
 
 Bytes = NDArray[np.uint8]

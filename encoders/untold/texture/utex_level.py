@@ -7,7 +7,7 @@ import numpy as np
 from encoders.kit.error import EncodeError
 from encoders.kit.image.mip import level_size
 from encoders.kit.image.pixel import Rgba8
-from encoders.untold.utex import FORMATS, SRGB_FORMATS, Utex
+from encoders.untold.texture.utex import FORMATS, SRGB_FORMATS, Utex
 
 
 def decode_level(utex: Utex, level: int, name: str) -> Rgba8:

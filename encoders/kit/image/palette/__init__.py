@@ -1,0 +1,1 @@
+"""Pictures of few colours: choosing palettes, dithering, shared codebooks."""

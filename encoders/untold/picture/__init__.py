@@ -1,0 +1,1 @@
+"""What can be seen of the engine's files, for pictures and GLBs."""

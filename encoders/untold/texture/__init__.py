@@ -1,0 +1,1 @@
+"""Textures as the engine stores them: ASTC blocks, levels, the container."""
