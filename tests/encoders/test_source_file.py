@@ -177,7 +177,7 @@ def test_a_source_that_is_a_git_lfs_pointer_is_named(game, target):
         game.write(f"assets/{name}", POINTER.replace(b"\n", b"\r\n") if ".obj" in name else POINTER)
     text = MODELS[target].replace("assets/sign.*", "assets/*")
     game.write(f"manifests/{target}.toml", f'target = "{target}"\n{text}')
-    ran = game.doit()
+    ran = game.doit("-v")  # without it, many that fail alike share one message
     assert ran.out.count(SAID) == len(FILES[target]), ran.out
     for name in FILES[target]:
         assert f"{SAID}\n  file  assets/{name}\n" in ran.out

@@ -144,6 +144,7 @@ def test_a_file_that_goes_while_its_folder_is_listed_hides_nothing_beside_it(tmp
         (tmp_path / "gone").unlink()
         return nullcontext(found)
 
+    monkeypatch.setattr("pipeline.disk.listing._stamp_files", None)  # it does not call Python
     monkeypatch.setattr(os, "scandir", scan_and_remove)
     monkeypatch.setattr(os, "supports_fd", {scan_and_remove})
     assert list(take_listing(str(tmp_path)) or ()) == ["there"]

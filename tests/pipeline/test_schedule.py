@@ -35,7 +35,7 @@ def take_all(one):
 
 def test_a_node_is_expected_to_cost_what_it_did():
     known = Estimator({"t:a": cost(3.0, peak=7)}).known("t:a", "e")
-    assert known == Estimate(3.0, 7)
+    assert known == Estimate(3.0, 7, is_known=True)
 
 
 def test_what_another_encoder_took_for_a_node_says_nothing():
