@@ -164,6 +164,15 @@ def test_the_default_camera_goes_where_fronts_are_seen():
         assert (pixels_of(ViewScene((mesh,))) != BACKGROUND).any()
 
 
+def test_a_low_closed_thing_is_seen_from_above_and_a_ceiling_from_below():
+    corners = [(-2, 0, -2), (2, 0, -2), (2, 0, 2), (-2, 0, 2), (0, 0.1, 0)]
+    faces = [(0, 4, 1), (1, 4, 2), (2, 4, 3), (3, 4, 0), (0, 1, 2), (0, 2, 3)]
+    pyramid = np.array(corners, float)[np.array(faces)]
+    assert choose_camera(ViewRequest(), pyramid, SMALL).eye[1] > 1
+    ceiling = pyramid[4:]
+    assert choose_camera(ViewRequest(), ceiling, SMALL).eye[1] < -1
+
+
 def test_sides_are_named_after_where_the_camera_stands():
     soup = make_soup(ViewScene((square(),)))
     for name, way in SIDES.items():
