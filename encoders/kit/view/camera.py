@@ -124,7 +124,8 @@ def _distance(away: Array, half: Array, focal: float) -> float:
     needed = away[2] + focal * np.maximum(right, up)
     # A scene that is flat or a point, seen along it, still needs some distance.
     least = float(away[2].max()) + float(np.abs(away).max()) * 0.01
-    return max(float(needed.max()), least, 1e-6)
+    # A single point is seen from any distance.
+    return max(float(needed.max()), least) or 1.0
 
 
 def best_corner(corners: Array) -> tuple[float, float, float]:

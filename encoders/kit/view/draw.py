@@ -91,11 +91,8 @@ def shrink(pixels: Rgba8) -> Rgba8:
     small = np.array(Image.frombuffer("RGBX", size, pixels, "raw", "RGBX", 0, 1).reduce(FINE))
     at = np.nonzero((small[..., 3] > 0) & (small[..., 3] < 255))
     # Empty pixels are zeros in all channels, so they add nothing to the sum of colours.
-    total = sum(
-        pixels[row::FINE, column::FINE][at].astype(np.uint16)
-        for row in range(FINE)
-        for column in range(FINE)
-    )
+    parts = [pixels[row::FINE, column::FINE][at] for row in range(FINE) for column in range(FINE)]
+    total = np.stack(parts).sum(axis=0, dtype=np.uint16)
     filled = total[:, 3:] // 255
     small[at] = np.column_stack([(total[:, :3] + filled // 2) // filled, total[:, 3:] // FINE**2])
     return small

@@ -52,7 +52,8 @@ def _color(mesh: Mesh, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]
     """Return the vertices' RGBA as shown on a screen."""
     if mesh.color is None or not mesh.color.is_complete:
         return None
-    color = np.clip(np.nan_to_num(mesh.color.at(corners).astype(float)), 0, 1)
+    given = np.nan_to_num(mesh.color.at(corners).astype(float))
+    color: npt.NDArray[np.float64] = np.clip(given, 0, 1)
     if mesh.has_linear_color:
         color[:, :3] = from_linear(np.rint(color[:, :3] * LINEAR_WHITE).astype(np.int64)) / 255
     return color

@@ -72,7 +72,8 @@ def project(
 ) -> Pieces:
     """Return the pieces that face the camera and lie on the screen at least in part."""
     seen = camera.see(soup.points)
-    near = max(float(seen[..., 2].max(initial=0)) * NEAR_SHARE, 1e-9)
+    # Not a fixed distance: a scene may be as small as its numbers can be.
+    near = max(float(seen[..., 2].max(initial=0)) * NEAR_SHARE, float(np.finfo(np.float32).tiny))
     owner, seen, share = cut_near(seen, near)
     scale = camera.focal * size[1]
     depth = seen[..., 2:]

@@ -10,11 +10,14 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pipeline.content.code import add_project_encoders
+from PIL import Image
+
+from pipeline.content.code import add_project_encoders, load_function
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
 from pipeline.project import Project
@@ -160,14 +163,28 @@ def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
 def code_digest(project: Project) -> str:
     """Return a digest of the code that draws: this room's, and that of all encoders."""
     # All views import most of the kit, so one digest for all redraws hardly more than one a view.
-    from pipeline.plan.target import all_targets
-
     digest = hashlib.sha256(read_file(picture.__file__))
-    views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
-    for dotted in sorted({*views, *picture.DRAWING, picture.MODEL_VIEW}):
+    for dotted in _drawing_functions():
         table = project.code.table(dotted)
         digest.update(json.dumps([dotted, dict(table)], sort_keys=True).encode())
     return digest.hexdigest()
+
+
+def load_drawing() -> None:
+    """Import everything that draws, so that the first drawing need not wait for it."""
+    Image.init()
+    for dotted in _drawing_functions():
+        with suppress(Exception):  # the drawing itself tells what is wrong
+            load_function(dotted)
+    with suppress(ImportError):
+        import pygltflib  # type: ignore[import-untyped,unused-ignore] # noqa: F401
+
+
+def _drawing_functions() -> list[str]:
+    from pipeline.plan.target import all_targets
+
+    views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
+    return sorted({*views, *picture.DRAWING, picture.MODEL_VIEW})
 
 
 def _key(one: Drawing, code: str) -> str:

@@ -38,7 +38,7 @@ def _references(root: str, path: str) -> list[str]:
     dotted = survey_functions().get(suffix_of(path))
     survey = survey_file(root, path, dotted).survey if dotted else None
     refs = (survey or {}).get("refs")
-    return list(refs) if isinstance(refs, list | tuple) else []
+    return [str(one) for one in refs] if isinstance(refs, list | tuple) else []
 
 
 def _read(root: str, path: str) -> bytes | None:
