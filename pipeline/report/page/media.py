@@ -20,12 +20,13 @@ from PIL import Image
 from pipeline.content.code import add_project_encoders, load_function
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
+from pipeline.plan.referred_file import read_referred
+from pipeline.plan.source_view import MODEL_VIEW
 from pipeline.project import Project
 from pipeline.report.page import picture
 from pipeline.report.page.media_store import Files, MediaStore
 from pipeline.report.page.page_data import PageData, PageEntry, PageNode
 from pipeline.report.page.picture import NOTHING, Media, media_of_output, media_of_source
-from pipeline.report.page.referred_file import read_referred
 
 Mapper = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
 IN_PARALLEL_FROM = 48  # drawings; fewer are done before worker processes have started
@@ -184,7 +185,7 @@ def _drawing_functions() -> list[str]:
     from pipeline.plan.target import all_targets
 
     views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
-    return sorted({*views, *picture.DRAWING, picture.MODEL_VIEW})
+    return sorted({*views, *picture.DRAWING, MODEL_VIEW})
 
 
 def _key(one: Drawing, code: str) -> str:

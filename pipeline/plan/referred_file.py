@@ -6,6 +6,7 @@ source has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from encoders.kit.error import EncodeError
@@ -26,11 +27,18 @@ def read_referred(root: str, source: str) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     waiting = [source]
     for path in waiting:
-        named = sorted({resolve_reference(path, one) for one in _references(root, path)})
+        named = sorted(set(_named_by(root, path)))
         new = [one for one in named if one not in found and one != source]
         found |= {one: _read(root, one) for one in new}
         waiting += new
     return found
+
+
+def _named_by(root: str, path: str) -> Iterator[str]:
+    """Yield the project's files that a file refers to."""
+    for reference in _references(root, path):
+        with suppress(EncodeError):  # it leads out of the project: a build refuses it
+            yield resolve_reference(path, reference)
 
 
 def _references(root: str, path: str) -> list[str]:
