@@ -111,7 +111,7 @@ def test_native_and_reference_give_the_same_bytes(name):
 
 @needs_native
 @given(arrays.arrays(np.uint8, (4, 8, 4)), st.integers(1, 256), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_native_and_reference_agree_on_any_picture(texels, spread, is_opaque):
     picture = (texels.astype(int) % spread).astype(np.uint8)
     if is_opaque:
