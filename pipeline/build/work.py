@@ -39,21 +39,25 @@ NOT_CACHED = "its result is in no cache"
 NOT_CACHED_HINT = (
     "With --require-cached nothing is encoded: let the jobs that fill the cache end first."
 )
-PEAK_FROM_SECONDS = 0.002  # nodes that take longer have their peak memory measured
+PEAK_FROM_SECONDS = 0.002  # of CPU: nodes that take more have their peak memory measured
 
 
 def do_job(job: Job) -> Result:
     """Do a node; whatever goes wrong is a result, too."""
     began, cpu_began = perf_counter(), thread_time()
-    result = _guarded(job, _restore_or_encode)
-    seconds = perf_counter() - began
+    return with_cost(_guarded(job, _restore_or_encode), began, cpu_began)
+
+
+def with_cost(result: Result, began: float, cpu_began: float) -> Result:
+    """Add to a result what it has cost since it was begun, and who did it."""
+    cpu_seconds = thread_time() - cpu_began
     return result._replace(
-        seconds=seconds,
-        cpu_seconds=thread_time() - cpu_began,
+        seconds=perf_counter() - began,
+        cpu_seconds=cpu_seconds,
         worker=process_name(),
         began=began,
         # Reading and resetting the peak takes some 10 µs: too much for a quick node.
-        peak_bytes=take_peak() if seconds > PEAK_FROM_SECONDS else peak_since_start(),
+        peak_bytes=take_peak() if cpu_seconds > PEAK_FROM_SECONDS else peak_since_start(),
     )
 
 

@@ -29,7 +29,6 @@ from encoders.kit.error import EncodeError
 from pipeline.disk.file import read_file, read_if_there, write_whole
 
 if TYPE_CHECKING:
-    from pipeline.build.event import NodeEvent
     from pipeline.project import Project
     from pipeline.session import Session
     from pipeline.state.node_table import NodeTable
@@ -146,14 +145,12 @@ def run_line(session: Session, exit_code: int) -> bytes:
 
 def compose(stems: list[str], line: bytes, nodes: list[str], code: Mapping[str, Any]) -> bytes:
     """Return the whole file."""
-    import re
     from importlib.metadata import version
 
     head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
     manifests = f'"manifests":[{",".join(map(quote, stems))}],\n'
     body = ",\n".join(nodes)
-    used = set(re.findall(r'"key":\{"encoder":"[^"]*","code":"(\w+)"', body))
-    tables = json.dumps({one: code[one] for one in sorted(used & code.keys())})
+    tables = json.dumps(code, sort_keys=True)
     text = f'{manifests}"nodes":[\n{body}{CODE}{tables}}}\n'
     return b"".join((head.encode(), line, text.encode()))
 
@@ -182,25 +179,19 @@ class KeyTexts:
         build, project = session.build, session.project
         evaluator = build.evaluator if build else None
         evaluator = evaluator or Evaluator(project.root, project.code, project.sources.sha)
-        self._parts = KeyParts(nodes, evaluator)
+        self.parts = KeyParts(nodes, evaluator)
 
     @property
     def code(self) -> Mapping[str, Any]:
         """The code tables that the keys refer to."""
-        return self._parts.code
+        return self.parts.code
 
     def of(self, task: str) -> str:
         """Return the parts of a node's key; `null` for an asset that could not be planned."""
         # A file that vanished, or code that cannot be read, is in the error of the node.
         with suppress(OSError, EncodeError):
-            return json.dumps(self._parts.of(task), separators=(",", ":"))
+            return json.dumps(self.parts.of(task), separators=(",", ":"))
         return "null"
-
-    def of_ran(self, event: NodeEvent) -> str:
-        """Return the parts of the key of a node that ran, from the inputs that it read."""
-        if event.inputs is None:
-            return self.of(event.task)
-        return self._parts.text_of(event.task, {n: one.sha for n, one in event.inputs.items()})
 
 
 def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
@@ -208,7 +199,8 @@ def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, 
 
     With them come the code tables that the keys in these lines refer to.
     """
-    from pipeline.report.node_json import NodeLines, as_unchanged
+    from pipeline.report.node_json import NodeLines, as_unchanged, code_of
+    from pipeline.report.ran_line import RanLines
     from pipeline.state.node_table import NodeTable
     from pipeline.state.state import WARNED
 
@@ -217,25 +209,30 @@ def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, 
     targets = {stem: one.target for stem, one in session.statuses.items()}
     keys = KeyTexts(session, nodes)
     writer = NodeLines(session.project, nodes, targets)
+    ran = RanLines(nodes, writer, keys.parts)
     events: dict[str, Any] = session.log.nodes if session.log else {}
     standing = state.facts_of_nodes(WARNED)
     kept = last.kept_lines()
-    found: list[tuple[str, str]] = []
+    found: dict[str, str] = {}
+    used: set[str] = set()
     writer.add_outputs(events.values())
-    for stem in sorted(targets):
+    for stem in targets:
         tasks = state.tasks(stem)
         if len(tasks) > len(kept) + len(events):
             nodes.load_all(stem)
+        line_of_ran = ran.writer(stem)
         for task, is_clean in tasks.items():
             event = events.get(task)
             line = None
             if event is not None and is_clean:
-                line = writer.of_ran(event, keys.of_ran(event))
-            if event is None and is_clean and quote(task) in kept:
+                line = line_of_ran(event)
+            elif event is None and is_clean and quote(task) in kept:
                 line = as_unchanged(kept[quote(task)])
+                used.add(code_of(line))
             if line is None:
                 row = nodes.row(task)
                 assert row is not None
                 line = writer.of(row, event, standing.get(task, ()), keys.of(task))
-            found.append((task, line))
-    return [line for _, line in sorted(found)], {**last.kept_code, **keys.code}
+            found[task] = line
+    tables = {one: last.kept_code[one] for one in used & last.kept_code.keys()}
+    return [found[task] for task in sorted(found)], {**tables, **keys.code}
