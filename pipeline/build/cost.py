@@ -23,7 +23,7 @@ class Costs:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
         self._input_sizes: dict[str, int] = {}
-        self._new: dict[str, tuple[float, float, int]] = {}  # seconds, CPU seconds, peak bytes
+        self._new: dict[str, CostRecord] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
@@ -48,9 +48,18 @@ class Costs:
 
     def note(self, task: str, result: Result) -> None:
         """Keep what encoding a node took, until the end of the run."""
+        seconds, known = result.seconds, self._known.get(task)
+        is_quick = seconds <= QUICK_SECONDS
+        # A quick node that stays quick need not be written again.
+        if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
+            return
+        planned = self._nodes.planned(task)
+        assert planned is not None
+        node = planned.node
+        size = self._input_sizes.get(task) or self._input_bytes(task, node)
         # The peak of a quick node is that of its neighbours in the process.
-        peak = result.peak_bytes if result.seconds > QUICK_SECONDS else 0
-        self._new[task] = (result.seconds, result.cpu_seconds, peak)
+        peak = 0 if is_quick else result.peak_bytes
+        self._new[task] = CostRecord(task, node.encoder, size, seconds, result.cpu_seconds, peak)
 
     def save(self) -> None:
         """Save the costs of this run, in the caller's transaction.
@@ -58,25 +67,8 @@ class Costs:
         Once a run: a row for each node as it ends would cost more than a small node may. What a
         kill takes of it is measured again.
         """
-        costs = {
-            task: self._record(task, *spent)
-            for task, spent in self._new.items()
-            if not self._stays_quick(task, spent[0])
-        }
-        self._project.state.set_costs(costs)
+        self._project.state.set_costs(self._new.values())
         self._new = {}
-
-    def _stays_quick(self, task: str, seconds: float) -> bool:
-        """Tell whether a node was quick and still is, so that it need not be written again."""
-        known = self._known.get(task)
-        return known is not None and max(known.seconds, seconds) < QUICK_SECONDS
-
-    def _record(self, task: str, seconds: float, cpu_seconds: float, peak: int) -> CostRecord:
-        planned = self._nodes.planned(task)
-        assert planned is not None
-        node = planned.node
-        size = self._input_sizes.get(task) or self._input_bytes(task, node)
-        return CostRecord(node.encoder, size, seconds, cpu_seconds, peak)
 
     def _input_bytes(self, task: str, node: Node) -> int:
         """Return the size of a node's inputs, as far as it is known."""

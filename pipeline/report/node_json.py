@@ -137,12 +137,13 @@ class NodeLines:
 
     def size(self, path: str) -> int:
         """Return the size of a file that a node read or wrote."""
-        if path not in self._sizes:
+        found = self._sizes.get(path)
+        if found is None:
             stamp = self._project.snapshot.stamp(path)
             # A file that came while the build ran is not in the listing of its folder.
             size = stamp[2] if stamp else take_stamp(f"{self._project.root}/{path}")[2]
-            self._sizes[path] = max(size, 0)
-        return self._sizes[path]
+            found = self._sizes[path] = max(size, 0)
+        return found
 
 
 def _files(files: Iterable[File]) -> str:

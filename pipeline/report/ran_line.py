@@ -18,6 +18,8 @@ from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.job import Input
+    from pipeline.change.reason import Reason
+    from pipeline.output import Output
     from pipeline.state.node_table import NodeTable
 
 RAN = (BUILT, RESTORED)
@@ -28,8 +30,8 @@ class RanLines:
 
     def __init__(self, nodes: NodeTable, lines: NodeLines, keys: KeyParts) -> None:
         self._nodes, self._lines, self._keys = nodes, lines, keys
-        self._files: dict[tuple[str, str], str] = {}  # by path and digest
-        self._outcomes: dict[tuple[str, bool, str, str], str] = {}
+        self._files: dict[str, tuple[str, str]] = {}  # digest and JSON, by path
+        self._outcomes: dict[tuple[str, bool, Reason | None], str] = {}
         self._key_heads: dict[str, str] = {}  # by the fixed part of a fingerprint
 
     def writer(self, stem: str) -> Callable[[NodeEvent], str | None]:
@@ -37,48 +39,45 @@ class RanLines:
 
         It returns None where the event says too little.
         """
-        target, inputs_of, files_of = self._lines.target(stem), self._inputs, self._outputs
+        target, key_heads, outcomes = self._lines.target(stem), self._key_heads, self._outcomes
 
         def line(event: NodeEvent) -> str | None:
-            job = event.job
+            job, task, why = event.job, event.task, event.reason
             if job is None or event.error is not None or event.outcome not in RAN:
                 return None
-            head = self._key_heads.get(job.fixed) or self._key_head(event.task, job.fixed)
-            inputs, key_rows = inputs_of(event.task, job.inputs)
+            outcome = outcomes.get((event.outcome, event.is_shared, why)) or self._outcome(event)
+            head = key_heads.get(job.fixed) or self._key_head(task, job.fixed)
+            inputs, key_rows = self._inputs(task, job.inputs)
             return (
-                f'{{"task":{quote(event.task)},"target":{target},"outcome":"'
-                f'{self._outcome(event)},"seconds":{event.seconds:.6f},'
-                f'"cpu_seconds":{event.cpu_seconds:.6f},"peak_bytes":{event.peak_bytes},'
-                f'"worker":{quote(event.worker)},"inputs":[{inputs}],"outputs":[{files_of(event)}],'
+                f'{{"task":{quote(task)},"target":{target},"outcome":"{outcome},'
+                f'"seconds":{event.seconds:.6f},"cpu_seconds":{event.cpu_seconds:.6f},'
+                f'"peak_bytes":{event.peak_bytes},"worker":{quote(event.worker)},'
+                f'"inputs":[{inputs}],"outputs":[{self._outputs(event.outputs)}],'
                 f'"key":{head}{key_rows}}}}},"warnings":{texts(event.warnings)},"error":null}}'
             )
 
         return line
 
     def _outcome(self, event: NodeEvent) -> str:
-        reason = event.reason
-        word, detail = (reason.word, reason.detail) if reason else ("", "")
-        found = self._outcomes.get((event.outcome, event.is_shared, word, detail))
-        if found is None:
-            found = outcome_text(event)
-            self._outcomes[event.outcome, event.is_shared, word, detail] = found
+        found = self._outcomes[event.outcome, event.is_shared, event.reason] = outcome_text(event)
         return found
 
-    def _outputs(self, event: NodeEvent) -> str:
-        files = self._files
-        return ",".join(
-            [
-                files.get((path, sha)) or self._file(path, sha, size)
-                for _, size, sha, path in event.outputs
-                if path is not None
-            ]
-        )
+    def _outputs(self, outputs: tuple[Output, ...]) -> str:
+        if len(outputs) != 1:
+            return ",".join(
+                [self._file(one.path, one.sha, one.size) for one in outputs if one.path]
+            )
+        ((_, size, sha, path),) = outputs
+        return f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}' if path else ""
 
     def _file(self, path: str, sha: str, size: int | None = None) -> str:
-        size = self._lines.size(path) if size is None else size
-        text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
-        self._files[path, sha] = text
-        return text
+        """Return a file as JSON; many nodes read the same."""
+        found = self._files.get(path)
+        if found is None or found[0] != sha:
+            size = self._lines.size(path) if size is None else size
+            text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
+            found = self._files[path] = sha, text
+        return found[1]
 
     def _inputs(self, task: str, inputs: Mapping[str, Input]) -> tuple[str, str]:
         """Return a node's inputs as the rows of its files and the rows of its key."""
@@ -93,7 +92,7 @@ class RanLines:
     def _many_inputs(self, task: str, inputs: Mapping[str, Input]) -> tuple[str, str]:
         planned = self._nodes.planned(task)
         assert planned is not None
-        known, node = self._files, planned.node
+        node = planned.node
         files: dict[str, str] = {}
         rows: list[str] = []
         for name, (path, sha, maker, _) in sorted(inputs.items()):
@@ -103,7 +102,7 @@ class RanLines:
                 label = f"{maker} {node.inputs[name].role}"  # type: ignore[union-attr]
             rows.append(f'{quote(label)}:"{sha[:DIGITS]}"' if sha else f"{quote(label)}:null")
             if path is not None and sha is not None:
-                files[path] = known.get((path, sha)) or self._file(path, sha)
+                files[path] = self._file(path, sha)
         return ",".join([files[path] for path in sorted(files)]), ",".join(rows)
 
     def _key_head(self, task: str, fixed: str) -> str:
