@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import doit.plugin
 from doit.doit_cmd import DoitMain
 
 import encoders
+from pipeline.disk import listing
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -88,6 +90,10 @@ class Game:
     def remove(self, name: str) -> None:
         path = self.path(name)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def rest(self) -> None:
+        """Wait until stamps of what was written are old enough to be trusted by the next run."""
+        time.sleep(1.5e-9 * listing.TICK_NS)
 
     def outputs(self, folder: str = "build") -> dict[str, bytes]:
         base = self.path(folder)

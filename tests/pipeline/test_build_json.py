@@ -81,9 +81,11 @@ def test_a_run_with_nothing_to_do_has_every_node_unchanged(toy):
 
 
 def test_a_second_run_with_nothing_to_do_writes_the_time_alone(toy, monkeypatch):
+    toy.rest()
     toy.doit()
     toy.doit()
     before = load(toy)
+    toy.rest()
     monkeypatch.setattr(last_build, "NodeRows", None)
     toy.doit()
     after = load(toy)

@@ -213,6 +213,7 @@ def test_after_a_build_a_glance_shows_that_there_is_nothing_to_do(
     write(game, **FIRST)
     game.doit()
     write(game, **CHANGES[change])
+    game.rest()
     assert game.doit(*workers).code == 0
     monkeypatch.setattr(Lock, "acquire", refuse_lock)
     ran = game.doit()

@@ -17,6 +17,7 @@ def built(game: Game) -> Game:
     game.write("assets/a.txt", "a" * 1000)
     game.write("assets/b.txt", "b" * 10)
     game.write("assets/c.bst", "one two")
+    game.rest()
     assert game.doit().code == 0
     return game
 

@@ -44,6 +44,7 @@ def test_with_strict_a_warning_fails_its_node_and_everything_is_written(lossy):
 
 
 def test_a_warning_stands_until_its_node_is_built_without_it(lossy):
+    lossy.rest()
     assert lossy.doit().code == 0
     for _ in range(2):
         ran = lossy.doit("--strict")
@@ -76,6 +77,7 @@ def test_a_group_makes_only_its_own_warnings_failures(lossy):
     assert lossy.doit(f"--strict={OTHER},resize").code == 1
     toy = lossy.read("encoders/toy.py").decode()
     lossy.write("encoders/toy.py", toy.replace("was lost", "was lost [resize]"))
+    lossy.rest()
     assert lossy.doit("--strict=empty-glob").code == 0
     ran = lossy.doit("--strict=resize")
     assert ran.code == 1

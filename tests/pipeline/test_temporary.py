@@ -67,7 +67,8 @@ def test_temporary_files_beside_outputs_are_removed_where_these_are_on_another_d
         found += [path for path in temporaries(game) if path.startswith("build/")]
         if found:
             break
-        shutil.rmtree(game.path("cache"), ignore_errors=True)
+        for folder in ("cache", "build", ".cartwright"):
+            shutil.rmtree(game.path(folder), ignore_errors=True)
     assert found
     assert game.doit().code == 0
     assert sorted(game.outputs()) == ["build/toy/a.out", "build/toy/all.pack"]
@@ -103,6 +104,7 @@ def test_old_temporary_files_go_even_if_nobody_knows_their_run(game, folder):
 
 def test_a_run_with_nothing_to_do_looks_for_no_temporary_files(game, monkeypatch):
     game.write("assets/a.txt", "hello")
+    game.rest()
     assert game.doit().code == 0
     for name in ("remove_abandoned", "remove_temporaries"):
         refuse = lambda *_: pytest.fail("looked for them")  # noqa: E731
