@@ -2,7 +2,8 @@
 
 Run `python bench/engine.py`. The tools take turns state by state, so that whatever else the
 machine does falls on all of them; figures are medians over the rounds. Each tool has a copy of
-the tree for itself, and what it builds is checked after every measured run.
+the tree for itself, and what it builds is checked after every measured run. `--growth
+50000,200000,500000 --folder /dev/shm` measures how the cost of a node grows with their number.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_goal import goal_lines
+from engine_growth import floor_lines, grow, growth_lines
 from engine_parallel import Speedup, measure_speedups, speedup_lines
 from engine_peer import Cost, Tool, measure, median, present, version_of
 from engine_table import AFTER, CHANGED, DELETED, NOTHING, SCRATCH, TOUCHED, Figures, table_lines
@@ -62,6 +64,7 @@ class Options:
     only: Sequence[str]
     runs: int
     quick: bool
+    growth: Sequence[int] = ()
 
     def wants(self, tool: Tool, state: State, size: int, turn: int) -> bool:
         """Tell whether a state is measured; a quick run leaves out what takes minutes."""
@@ -85,10 +88,13 @@ def read_options() -> tuple[Options, Path | None]:
     parser.add_argument("--runs", type=int, default=3, help="rounds that medians are taken of")
     parser.add_argument("--quick", action="store_true", help="spare peers large rebuilds")
     parser.add_argument("--folder", type=Path, help="where the trees go, instead of a temporary")
+    parser.add_argument("--growth", default="", help="only Cartwright, with so many sources")
     given = parser.parse_args()
-    sizes = [int(size) for size in given.sizes.split(",") if size]
+    sizes, growth = (
+        [int(size) for size in text.split(",") if size] for text in (given.sizes, given.growth)
+    )
     only = [name for name in given.only.split(",") if name]
-    return Options(sizes, only, given.runs, given.quick), given.folder
+    return Options(sizes, only, given.runs, given.quick, growth), given.folder
 
 
 def run_once(tool: Tool, tree: Tree, state: State) -> Cost:
@@ -125,6 +131,7 @@ def heading(tools: Sequence[Tool]) -> Iterator[str]:
     yield f"Python {platform.python_version()}, {os.cpu_count()} processors; {versions}"
     floor = measure(["true"], Path.cwd()).peak_mb
     yield f"The bench itself shows as a peak of {floor:.0f} MB: less cannot be seen."
+    yield from floor_lines()
 
 
 def run_all(options: Options, folder: Path) -> None:
@@ -148,6 +155,10 @@ def main() -> None:
     """Measure in a folder of our own, or in the one that was named."""
     options, chosen = read_options()
     with tempfile.TemporaryDirectory(prefix="engine-", dir=chosen) as folder:
+        if options.growth:
+            print("\n".join(floor_lines()), end="\n\n")
+            print("\n".join(growth_lines(list(grow(Path(folder), options.growth)))))
+            return
         run_all(options, Path(folder))
 
 

@@ -68,6 +68,7 @@ class Build:
         self._reason_of: dict[str, Reason] = {}
         self._jobs: dict[str, Job] = {}
         self._displaced: list[str] = []
+        self._owned: dict[str, dict[str, str]] = {}  # files by task, while it is being built
         self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
         self._planned_files: PlannedFiles | None = None
@@ -185,10 +186,16 @@ class Build:
         return self.project.state.output_owners() if is_many else None
 
     def _owned_files(self, task: str) -> dict[str, str]:
-        may_own = self._owners is None or task in self._owners
-        return self.project.state.outputs_of(task) if may_own else {}
+        """Return the files that a node owns by path, with their digests."""
+        files = self._owned.get(task)
+        if files is None:
+            may_own = self._owners is None or task in self._owners
+            files = self.project.state.outputs_of(task) if may_own else {}
+            self._owned[task] = files  # asked for once more when the node is recorded
+        return files
 
     def _add_owner(self, task: str) -> None:
+        self._owned.pop(task, None)
         if self._owners is not None:
             self._owners.add(task)
 
@@ -312,8 +319,11 @@ class Build:
             # they are dirty.
             self._mark_readers(row, last)
             self.nodes.set_built(row, result.packed_build, last)
+            # A restored file is mostly known as it is: equal digests have equal sizes.
             state.set_outputs(
-                (path, row.stem, row.task, one.size, one.sha) for path, one in files.items()
+                (path, row.stem, row.task, one.size, one.sha)
+                for path, one in files.items()
+                if before.get(path) != one.sha
             )
             self._add_owner(row.task)
             self._keep_warnings(row.task, result.warnings)

@@ -18,6 +18,7 @@ import os
 import struct
 import threading
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
@@ -35,6 +36,7 @@ HEAD = struct.Struct(">BI32sI")
 LIVE, DROPPED = 0xFF, 0x00
 ENTRY = struct.Struct(">32sQI")  # of an index: fingerprint, offset of the record, length
 DIGEST_BYTES = 16
+MOST_OPEN = 64  # a process may have few files open, and rarely reads from more bundles than this
 
 
 class Record(NamedTuple):
@@ -105,11 +107,50 @@ def read_record(record: Record, fingerprint: str) -> bytes | None:
     """Read a receipt; None where it was dropped, or where the record is of another or not whole."""
     with open(record.path, "rb", buffering=0) as file:
         file.seek(record.start)
-        data = file.read(HEAD.size + record.length)
+        return _receipt_in(file.read(HEAD.size + record.length), record, fingerprint)
+
+
+def _receipt_in(data: bytes, record: Record, fingerprint: str) -> bytes | None:
     head = unpack_head(data, 0)
     if head != (True, record.length, fingerprint) or len(data) < HEAD.size + record.length:
         return None
     return data[HEAD.size :]
+
+
+class OpenBundles:
+    """Bundles that stay open to be read from: restoring a small node is mostly system calls.
+
+    Only where a file can be removed while it is open, so that nobody's trim is held up. A removed
+    bundle is found missing although it is open: what a trim has dropped must not come back.
+    """
+
+    def __init__(self) -> None:
+        self._handles: dict[str, int] = {}
+
+    def read(self, record: Record, fingerprint: str) -> bytes | None:
+        """Do as `read_record` does, FileNotFoundError for a removed bundle included."""
+        handle = self._handles.get(record.path)
+        if handle is None:
+            if not hasattr(os, "pread") or len(self._handles) >= MOST_OPEN:
+                return read_record(record, fingerprint)
+            handle = self._handles[record.path] = os.open(record.path, os.O_RDONLY)
+        elif not os.fstat(handle).st_nlink:
+            self.close(record.path)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), record.path)
+        data = os.pread(handle, HEAD.size + record.length, record.start)
+        return _receipt_in(data, record, fingerprint)
+
+    def close(self, path: str) -> None:
+        """Close one bundle."""
+        os.close(self._handles.pop(path))
+
+    def close_all(self) -> None:
+        """Close all bundles."""
+        for path in list(self._handles):
+            self.close(path)
+
+    def __del__(self) -> None:
+        self.close_all()
 
 
 def drop_record(record: Record, fingerprint: str) -> None:
@@ -207,15 +248,13 @@ class Index:
 
     def find(self, fingerprint: str) -> Record | None:
         """Find a record by bisection: most processes need a few of many thousand entries."""
-        key = bytes.fromhex(fingerprint)
-        low, high = 0, len(self._entries) // ENTRY.size
-        while low < high:
-            middle = (low + high) // 2
-            found, start, length = ENTRY.unpack_from(self._entries, middle * ENTRY.size)
-            if found == key:
-                return Record(self._path, start, length)
-            low, high = (middle + 1, high) if found < key else (low, middle)
-        return None
+        key, entries, size = bytes.fromhex(fingerprint), self._entries, ENTRY.size
+        starts = range(0, len(entries), size)
+        at = bisect_left(starts, key, key=lambda start: entries[start : start + len(key)])
+        if at == len(starts):
+            return None
+        found, start, length = ENTRY.unpack_from(entries, starts[at])
+        return Record(self._path, start, length) if found == key else None
 
 
 class Bundles:
@@ -230,6 +269,7 @@ class Bundles:
         self._scanned: dict[str, int] = {}
         self._gone: set[str] = set()  # bundles that a trim has removed
         self._used: set[str] = set()
+        self._open_bundles = OpenBundles()
         self._own: int | None = None
         self._own_path = ""
         self._lock = threading.RLock()
@@ -246,7 +286,8 @@ class Bundles:
     def _find_known(self, fingerprint: str) -> bytes | None:
         for record in self._candidates(fingerprint):
             try:
-                data = read_record(record, fingerprint)
+                with self._lock:  # another thread may close what this one reads
+                    data = self._open_bundles.read(record, fingerprint)
             except FileNotFoundError:
                 self._forget_bundle(record.path)
                 continue
@@ -323,7 +364,7 @@ class Bundles:
             stat = os.fstat(self._own)
             if stat.st_nlink:
                 return self._own, stat.st_size
-        self.close()
+        self._end_own_bundle()
         os.makedirs(self.folder, exist_ok=True)
         self._own_path = f"{self.folder}/{unique_name()}{SUFFIX}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -340,6 +381,10 @@ class Bundles:
 
     def close(self) -> None:
         """Close this process's bundle and leave an index of it."""
+        self._open_bundles.close_all()
+        self._end_own_bundle()
+
+    def _end_own_bundle(self) -> None:
         if self._own is None:
             return
         is_there = os.fstat(self._own).st_nlink > 0

@@ -77,8 +77,7 @@ class ReasonFinder:
         With the fingerprint of what is there now, a node of that very fingerprint is compared by
         its outputs alone.
         """
-        row, planned = self._nodes.row(task), self._nodes.planned(task)
-        built = row.built if row else None
+        planned, built = self._nodes.planned(task), self._nodes.built(task)
         failure = self._failures.get(task)
         if planned is None or built is None:
             return _never_built(failure)
@@ -164,11 +163,17 @@ class ReasonFinder:
 
     def _output_change(self, _: str, __: Node, built: BuildRecord) -> Reason | None:
         evaluator = self._evaluator
-        wrong = [path for path, sha in built.files.items() if not evaluator.is_intact(path, sha)]
-        altered = [path for path in wrong if evaluator.is_there(path)]
+        # Asked for first: most outputs that are wrong are missing, and need not be opened.
+        is_there = {path: evaluator.is_there(path) for path in built.files}
+        altered = [
+            path
+            for path, sha in built.files.items()
+            if is_there[path] and not evaluator.is_intact(path, sha)
+        ]
         if altered:
             return Reason(OUTPUT, ", ".join(altered))
-        return Reason(MISSING, ", ".join(wrong)) if wrong else None
+        missing = [path for path, there in is_there.items() if not there]
+        return Reason(MISSING, ", ".join(missing)) if missing else None
 
 
 def _never_built(failure: str | None) -> Reason:

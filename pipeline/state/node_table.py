@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from pipeline.output import Output
-from pipeline.state.node_record import PlannedNode
+from pipeline.state.node_record import BuildRecord, PlannedNode
 from pipeline.state.state import NodeRow, State
 from pipeline.task_name import TaskName
 
@@ -36,6 +36,9 @@ class NodeTable:
         self._rows: dict[str, NodeRow | None] = {}
         self._planned: dict[str, PlannedNode] = {}
         self._last: dict[str, LastBuild | None] = {}
+        # The record that was unpacked last: a node is asked for several times in a row, and to
+        # keep those of all nodes would take too much memory.
+        self._unpacked: tuple[NodeRow | None, BuildRecord | None] = (None, None)
 
     def load_all(self, stem: str) -> None:
         """Read all nodes of a manifest in one query, which is faster when many are needed."""
@@ -64,11 +67,19 @@ class NodeTable:
             self._planned[task] = row.planned
         return self._planned[task]
 
+    def built(self, task: str) -> BuildRecord | None:
+        """Return what a node was last built from, or None when it was never built."""
+        row = self.row(task)
+        if row is None:
+            return None
+        if self._unpacked[0] is not row:
+            self._unpacked = row, row.built
+        return self._unpacked[1]
+
     def last_build(self, task: str) -> LastBuild | None:
         """Return what a node last made, or None when it was never built."""
         if task not in self._last:
-            row = self.row(task)
-            built = row.built if row else None
+            built = self.built(task)
             self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
         return self._last[task]
 

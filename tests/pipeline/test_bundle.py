@@ -400,6 +400,19 @@ def test_a_process_finds_what_a_trim_moved_under_its_feet(tmp_path, always_bundl
     assert found == [True] * 3 + [False] * 7
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="lists open files")
+def test_a_process_that_reads_from_many_bundles_keeps_few_open(
+    tmp_path, always_bundled, monkeypatch
+):
+    monkeypatch.setattr("pipeline.cache.bundle.MOST_OPEN", 2)
+    keys = [key for _ in range(4) for key in bundle_of(tmp_path, 2)]
+    reader, before = Cache(str(tmp_path)), len(os.listdir("/proc/self/fd"))
+    assert all(reader.load_receipt(key) is not None for key in keys * 2)
+    assert len(os.listdir("/proc/self/fd")) == before + 2
+    reader.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_build_goes_on_with_a_new_bundle_when_a_trim_takes_its_own(tmp_path, always_bundled):
     writer = Cache(str(tmp_path))
     first = [store(writer, f"first {number}") for number in range(4)]
