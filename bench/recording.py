@@ -1,12 +1,16 @@
-"""Measure what the machine-readable result of a run costs: with it and without, in turns.
+"""Measure what a run spends on recording what it did: as a share of the CPU seconds of that run.
 
-Run `python bench/recording.py`. Without it, the function that saves the result is replaced. CPU
-seconds are those of the driver and its workers; on a busy machine they say more than wall seconds.
+Run `python bench/recording.py`; it ends within some 90 s. Recording is all that a build would not
+need: the JSON of the run, the costs of its nodes, the clock and the memory of each node, and the
+order of equal results. The functions that do it are timed where a run calls them, by the same clock
+as the whole and in the same seconds, so a busy machine slows both alike. What workers do of it
+cannot be timed there: it counts as much for each node as in the driver, where it is tried.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -18,59 +22,131 @@ from statistics import median
 
 from engine_tree import REPOSITORY, Tree, write_cartwright
 
-WITHOUT = """
-import sys
-import pipeline.doit_plugin.result_option as option
-option.save_result = lambda *_: bytes
-option.LastBuild.begin = lambda _: None
+# What a timed call costs by itself is measured on an empty function, and taken off.
+PROBE = """
+import importlib, json, os, sys
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter, process_time, thread_time
+
+calls, seconds = 0, 0.0
+
+
+def timed(module, path):
+    global calls
+    owner = importlib.import_module(module)
+    *names, last = path.split(".")
+    for name in names:
+        owner = getattr(owner, name)
+    function = getattr(owner, last)
+
+    def call(*args, **options):
+        global calls, seconds
+        began = thread_time()
+        try:
+            return function(*args, **options)
+        finally:
+            seconds += thread_time() - began
+            calls += 1
+
+    setattr(owner, last, call)
+
+
+def empty():
+    pass
+
+
+for one in sys.argv[2].split():
+    timed(*one.split(":"))
+timed("__main__", "empty")
+began = process_time()
+for _ in range(10_000):
+    empty()
+wrapped, inside = (process_time() - began) / 10_000, seconds / 10_000
+calls, seconds, before = 0, 0.0, process_time()
+from doit.doit_cmd import DoitMain
+
+code = DoitMain().run([])
+# The start of Python is a part of a run; trying the clock is none.
+whole = process_time() - before + float(sys.argv[3])
+workers = getrusage(RUSAGE_CHILDREN)
+whole += workers.ru_utime + workers.ru_stime
+recording = seconds - calls * inside
+if int(sys.argv[4]):
+    from pipeline.build.job import Result
+    from pipeline.build.work import with_cost
+
+    result, began = Result("built"), process_time()
+    for _ in range(int(sys.argv[4])):
+        with_cost(result, perf_counter(), thread_time())
+    recording += process_time() - began
+json.dump([whole - calls * wrapped, recording], open(sys.argv[1], "w"))
+os._exit(code)
 """
-RUN = "from doit.doit_cmd import DoitMain; sys.exit(DoitMain().run([]))"
-CODES = {"with": f"import sys\n{RUN}", "without": WITHOUT + RUN}
+RECORDING = (
+    "pipeline.doit_plugin.result_option:save_result",
+    "pipeline.doit_plugin.result_option:LastBuild.begin",
+    "pipeline.build.cost:Costs.note",
+    "pipeline.build.cost:Costs.save",
+    "pipeline.build.event:BuildLog.order_equal_results",
+)
+STATES = ("from scratch", "first with nothing to do", "nothing to do")
+Cost = tuple[float, float]  # CPU seconds of a run, and of its recording
 
 
-def run(folder: Path, code: str) -> tuple[float, float]:
-    """Return the wall and CPU seconds of a run."""
-    before, began = os.times(), time.perf_counter()
-    command = [sys.executable, "-P", "-c", code]
+def start_seconds() -> float:
+    """Return the CPU seconds that Python takes to start."""
+    before = os.times()
+    for _ in range(5):
+        subprocess.run([sys.executable, "-P", "-c", ""], check=True)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    return (spent - before.children_user - before.children_system) / 5
+
+
+def run(folder: Path, start: float, nodes: int) -> Cost:
+    """Return the CPU seconds of a run that encodes so many nodes, and of its recording."""
+    found = folder / "recording.json"
+    args = [str(found), " ".join(RECORDING), str(start), str(nodes)]
+    command = [sys.executable, "-P", "-c", PROBE, *args]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
-    wall, after = time.perf_counter() - began, os.times()
-    spent = after.children_user + after.children_system
-    return wall, spent - before.children_user - before.children_system
+    whole, recording = json.loads(found.read_text(encoding="utf-8"))
+    found.unlink()
+    return whole, recording
 
 
-def rounds(tree: Tree, count: int) -> Iterator[tuple[str, str, tuple[float, float]]]:
-    """Build from scratch and run with nothing to do, with the result and without, in turns."""
-    for number in range(count):
-        for name in sorted(CODES, reverse=bool(number % 2)):
-            tree.delete(("build", ".cartwright", "cache"))
-            yield "from scratch", name, run(tree.folder, CODES[name])
-            yield "first with nothing to do", name, run(tree.folder, CODES[name])
-            for _ in range(3):
-                yield "nothing to do", name, run(tree.folder, CODES[name])
+def rounds(tree: Tree, seconds: float) -> Iterator[tuple[str, Cost]]:
+    """Build from scratch and run with nothing to do, until the time is over."""
+    ends, start = time.monotonic() + seconds, start_seconds()
+    while True:
+        began = time.monotonic()
+        tree.delete(("build", ".cartwright", "cache"))
+        for state in (*STATES, *STATES[2:] * 2):
+            yield state, run(tree.folder, start, tree.size if state == STATES[0] else 0)
+        if 2 * time.monotonic() - began > ends:  # another round would take too long
+            return
 
 
 def main() -> None:
     """Print a table of medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=75, help="no round begins that ends later")
     options = parser.parse_args()
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    found: dict[str, list[Cost]] = {}
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(Path(folder), options.size)
         tree.write_sources()
         write_cartwright(tree)
-        for state, name, cost in rounds(tree, options.rounds):
-            found.setdefault((state, name), []).append(cost)
-    print("| | wall with | without | CPU with | without | more CPU |")
-    print("| --- " * 6 + "|")
-    for state in dict.fromkeys(state for state, _ in found):
-        costs = [[median(c[n] for c in found[state, name]) for name in CODES] for n in (0, 1)]
-        (wall, wall_without), (cpu, cpu_without) = costs
-        more = f"{cpu / cpu_without - 1:+.1%}"
-        times = f"{wall:.2f} | {wall_without:.2f} | {cpu:.2f} | {cpu_without:.2f}"
-        print(f"| {state} | {times} | {more} |")
+        for state, cost in rounds(tree, options.seconds):
+            found.setdefault(state, []).append(cost)
+    print("| | runs | CPU seconds | recording | share | lowest | highest |")
+    print("| --- " * 7 + "|")
+    for state, costs in found.items():
+        shares = [recording / whole for whole, recording in costs]
+        whole, recording = (median(one[n] for one in costs) for n in (0, 1))
+        spread = f"{median(shares):.2%} | {min(shares):.2%} | {max(shares):.2%}"
+        print(f"| {state} | {len(costs)} | {whole:.3f} | {recording:.4f} | {spread} |")
 
 
 if __name__ == "__main__":

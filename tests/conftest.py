@@ -17,7 +17,11 @@ from encoders.kit.isolate import use_runner
 # are looked for by tests/fuzz, or with `--hypothesis-profile=default`.
 # No example has a time limit of its own: the machine may be busy, and pytest ends what hangs.
 settings.register_profile(
-    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    derandomize=True,
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same")
 
@@ -59,3 +63,18 @@ def games_are_forgotten() -> Iterator[None]:
     encoders.__path__[:] = folders
     for name in [one for one in sys.modules if one.startswith(("encoders.toy", "encoders.own"))]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def forked_decoders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make isolated calls in forks: as isolated, without an interpreter's start for each file."""
+    if not hasattr(os, "fork"):
+        yield
+        return
+    from pipeline.process import isolate
+    from tests.fuzz.fork_decoder import ForkedDecoder
+
+    isolate._drop()
+    monkeypatch.setattr(isolate, "Decoder", ForkedDecoder)
+    yield
+    isolate._drop()

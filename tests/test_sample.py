@@ -111,7 +111,7 @@ def test_a_second_run_builds_nothing(built: tuple[Game, Ran]) -> None:
 @pytest.mark.parametrize("name", CHIEF)
 def test_what_is_built_can_be_read_again(built: tuple[Game, Ran], name: str) -> None:
     game, _ = built
-    ran = game.process("inspect", "--json", name)
+    ran = game.doit("inspect", "--json", name)
     assert ran.code == 0, ran.out + ran.err
     assert not json.loads(ran.out).get("warnings")
 

@@ -251,7 +251,7 @@ class Build:
             result.traceback,
             # Another machine has another clock: count back from the moment when its answer came.
             began=result.began or time.perf_counter() - result.seconds,
-            inputs=self._inputs_read(task, result),
+            job=self._job_done(task, result),
             peak_bytes=result.peak_bytes,
             fingerprint=result.fingerprint,
         )
@@ -285,11 +285,10 @@ class Build:
         where = f"{manifests.file(stem_of(task))}, line {line}"
         return EncodeError(error.problem, {**error.facts, NAMED_IN: where}, error.hint)
 
-    def _inputs_read(self, task: str, result: Result) -> Mapping[str, Input] | None:
+    def _job_done(self, task: str, result: Result) -> Job | None:
         job = self._jobs.pop(task, None)
         # With another fingerprint the worker has read a source that was saved since it was planned.
-        is_exact = job is not None and job.fingerprint == result.fingerprint
-        return job.inputs if is_exact and job is not None else None
+        return job if job is not None and job.fingerprint == result.fingerprint else None
 
     def planned_fingerprint(self, task: str) -> str:
         """Return the fingerprint that a prepared node was submitted with; "" if there is none."""

@@ -48,21 +48,18 @@ class Costs:
 
     def note(self, task: str, result: Result) -> None:
         """Keep what encoding a node took, until the end of the run."""
-        known = self._known.get(task)
+        seconds, known = result.seconds, self._known.get(task)
+        is_quick = seconds <= QUICK_SECONDS
         # A quick node that stays quick need not be written again.
-        if known is not None and max(known.seconds, result.seconds) < QUICK_SECONDS:
+        if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
             return
         planned = self._nodes.planned(task)
         assert planned is not None
         node = planned.node
-        self._new[task] = CostRecord(
-            node.encoder,
-            self._input_sizes.get(task) or self._input_bytes(task, node),
-            result.seconds,
-            result.cpu_seconds,
-            # The peak of a quick node is that of its neighbours in the process.
-            result.peak_bytes if result.seconds > QUICK_SECONDS else 0,
-        )
+        size = self._input_sizes.get(task) or self._input_bytes(task, node)
+        # The peak of a quick node is that of its neighbours in the process.
+        peak = 0 if is_quick else result.peak_bytes
+        self._new[task] = CostRecord(task, node.encoder, size, seconds, result.cpu_seconds, peak)
 
     def save(self) -> None:
         """Save the costs of this run, in the caller's transaction.
@@ -70,7 +67,7 @@ class Costs:
         Once a run: a row for each node as it ends would cost more than a small node may. What a
         kill takes of it is measured again.
         """
-        self._project.state.set_costs(self._new)
+        self._project.state.set_costs(self._new.values())
         self._new = {}
 
     def _input_bytes(self, task: str, node: Node) -> int:

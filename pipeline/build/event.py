@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from encoders.kit.error import EncodeError
-    from pipeline.build.job import Input
+    from pipeline.build.job import Job
     from pipeline.change.reason import Reason
     from pipeline.output import Output
 
@@ -46,7 +44,8 @@ class NodeEvent:
 
     `worker` names the process that did it, `is_shared` tells whether a restored result came from
     the shared cache, `needs` names the failed tasks because of which it was not built. `began` is a
-    time of `perf_counter`. `inputs` is None where they are unknown, or changed during the build.
+    time of `perf_counter`. `job` is None where it did not run, or read other inputs than
+    planned.
     """
 
     task: str
@@ -63,7 +62,7 @@ class NodeEvent:
     traceback: str = ""
     needs: tuple[str, ...] = ()
     began: float = 0.0
-    inputs: Mapping[str, Input] | None = None
+    job: Job | None = None
     peak_bytes: int = 0
     fingerprint: str = ""
 
@@ -101,6 +100,9 @@ class BuildLog:
         They share one encoding. Which of them was ready first depends on the number of workers,
         and what a run reports must not.
         """
+        prints = [event.fingerprint for event in self.nodes.values()]
+        if len(set(prints)) == len(prints):
+            return  # as in most builds, so this is quick
         groups: dict[str, list[NodeEvent]] = {}
         for event in self.nodes.values():
             if event.outcome in RANK and event.fingerprint:

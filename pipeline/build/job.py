@@ -108,6 +108,9 @@ class Result(NamedTuple):
     peak_bytes: int = 0
 
 
+COST_AT = Result._fields.index("seconds")  # from here on, fields say what the job cost
+
+
 def expected_seconds(job: Job) -> float:
     """Return how long a job is expected to take, 0 where that is not known."""
     return job.expected_seconds

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from json.encoder import encode_basestring_ascii as quote
 from typing import Any
 
-from encoders.kit.plan import Node, Params, Source
+from encoders.kit.plan import Node, Source
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.state.node_table import NodeTable
 from pipeline.state.serial import canonical
@@ -29,7 +28,6 @@ class KeyParts:
     def __init__(self, nodes: NodeTable, evaluator: Evaluator) -> None:
         self._nodes, self._evaluator = nodes, evaluator
         self.code: dict[str, dict[str, str]] = {}
-        self._heads: dict[tuple[str, str, str], str] = {}  # the JSON before the inputs
 
     def of(self, task: str) -> dict[str, Any] | None:
         """Return the parts of a node's key; None for an asset that could not be planned."""
@@ -37,45 +35,24 @@ class KeyParts:
         if planned is None or planned.is_broken:
             return None
         node = planned.node
-        digest = self._evaluator.code_digest(node)[:DIGITS]
-        if digest not in self.code:
-            self.code[digest] = code_parts(self._evaluator.code_table(node))
         made = self._nodes.digests_in(stem_of(task))
         digests = input_digests(node, self._evaluator.source_sha, made)
-        return key_parts(node, digest, digests, stem_of(task))
+        return key_parts(node, self._code(node), digests, stem_of(task))
 
-    def text_of(self, task: str, digests: Mapping[str, str | None]) -> str:
-        """Return the parts of a planned node's key as JSON, from digests that are known.
-
-        A large build asks for thousands, so options are converted once for all nodes that have
-        the same, and the rest is written by hand.
-        """
+    def head(self, task: str) -> str:
+        """Return the parts of a planned node's key as JSON, up to the rows of its inputs."""
         planned = self._nodes.planned(task)
         assert planned is not None
-        node, stem = planned.node, stem_of(task)
+        node = planned.node
+        parts = key_parts(node, self._code(node), {}, stem_of(task))
+        return json.dumps(parts, separators=(",", ":")).removesuffix("}}")
+
+    def _code(self, node: Node) -> str:
+        """Return the digest of a node's code table, and keep the table."""
         digest = self._evaluator.code_digest(node)[:DIGITS]
         if digest not in self.code:
             self.code[digest] = code_parts(self._evaluator.code_table(node))
-        # A list, because joining a generator costs half as much again.
-        rows = [
-            f'{quote(_input_name(node, name, stem))}:"{sha[:DIGITS]}"'
-            if sha
-            else f"{quote(_input_name(node, name, stem))}:null"
-            for name, sha in (digests.items() if len(digests) < 2 else sorted(digests.items()))
-        ]
-        return f"{self._head_text(node.encoder, digest, node.params)}{','.join(rows)}}}}}"
-
-    def _head_text(self, encoder: str, code: str, params: Params) -> str:
-        """Return the JSON up to the inputs, which nodes of one kind mostly share."""
-        # By the text of the values: 1, 1.0 and True are equal, but not as JSON.
-        key = encoder, code, repr(params) if params else ""
-        text = self._heads.get(key)
-        if text is None:
-            values = {name: _value(one) for name, one in sorted(params.items())}
-            shown = json.dumps(values, separators=(",", ":"))
-            text = f'{{"encoder":{quote(encoder)},"code":"{code}","params":{shown},"inputs":{{'
-            self._heads[key] = text
-        return text
+        return digest
 
 
 def key_parts(
@@ -91,7 +68,7 @@ def key_parts(
         "code": code,
         "params": {name: _value(one) for name, one in sorted(node.params.items())},
         "inputs": {
-            _input_name(node, name, stem): sha[:DIGITS] if sha else None
+            input_name(node, name, stem): sha[:DIGITS] if sha else None
             for name, sha in sorted((digests or {}).items())
         },
     }
@@ -109,7 +86,7 @@ def _value(value: Any) -> Any:
     return DIGEST + hashlib.sha256(data).hexdigest()[:DIGITS]
 
 
-def _input_name(node: Node, name: str, stem: str) -> str:
+def input_name(node: Node, name: str, stem: str) -> str:
     """Return an input as the user knows it: a path, or a task with the role that is read."""
     one, base = node.inputs.get(name), name
     if one is None:

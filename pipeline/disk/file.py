@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from stat import S_ISDIR, S_ISREG
 
@@ -29,21 +30,34 @@ def write_whole(path: str, data: bytes, scratch: str, twin: str | None = None) -
 
     `twin` is a file with the same bytes, whose blocks are shared where the file system can.
     """
+
+    def write(temporary: str) -> None:
+        if twin is None or len(data) < WORTH_SHARING or not _clone(twin, temporary):
+            _write(temporary, (data,))
+
+    _put_in_place(path, scratch, write)
+
+
+def write_parts(path: str, parts: Callable[[], Iterable[bytes]], scratch: str) -> None:
+    """Write a file by rename, part by part: a large one is never whole in memory."""
+    _put_in_place(path, scratch, lambda temporary: _write(temporary, parts()))
+
+
+def _put_in_place(path: str, scratch: str, write: Callable[[str], None]) -> None:
     # A name of its own for each write: two processes may write the same file at once.
     name = temporary_name()
     try:
-        _write_and_rename(f"{scratch}/{name}", path, data, twin)
+        _write_and_rename(f"{scratch}/{name}", path, write)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         # On another device only a file that lies there already can be renamed into place.
-        _write_and_rename(f"{os.path.dirname(path)}/.{name}", path, data, twin)
+        _write_and_rename(f"{os.path.dirname(path)}/.{name}", path, write)
 
 
-def _write_and_rename(temporary: str, path: str, data: bytes, twin: str | None) -> None:
+def _write_and_rename(temporary: str, path: str, write: Callable[[str], None]) -> None:
     try:
-        if twin is None or len(data) < WORTH_SHARING or not _clone(twin, temporary):
-            _write(temporary, data)
+        write(temporary)
         _rename(temporary, path)
     except BaseException:
         with suppress(OSError):
@@ -66,7 +80,7 @@ def _clone(twin: str, path: str) -> bool:
     return True
 
 
-def _write(path: str, data: bytes) -> None:
+def _write(path: str, parts: Iterable[bytes]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY
     try:
         handle = os.open(path, flags, 0o666)
@@ -74,9 +88,10 @@ def _write(path: str, data: bytes) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         handle = os.open(path, flags, 0o666)
     try:
-        done = os.write(handle, data) if data else 0
-        while done < len(data):
-            done += os.write(handle, memoryview(data)[done:])
+        for data in parts:
+            done = os.write(handle, data) if data else 0
+            while done < len(data):
+                done += os.write(handle, memoryview(data)[done:])
     finally:
         os.close(handle)
 

@@ -46,14 +46,11 @@ def find_readers(data: bytes, path: str, origin: Origin | None = None) -> list[R
     """
     by_content: list[Reader] = []
     by_name: list[Reader] = []
-    for name, target in all_targets():
-        if origin is None or name == origin.target:
-            by_content += [
-                one for one in target.readers if one.magic and data.startswith(one.magic)
-            ]
-            # The longest: rp2350's `_bc1.bin` is a texture, and any other `.bin` a patch.
-            fitting = [one for one in target.readers if _fits(one, path)]
-            by_name += sorted(fitting, key=lambda one: -len(one.suffix))[:1]
+    for _, target in all_targets(None if origin is None else origin.target):
+        by_content += [one for one in target.readers if one.magic and data.startswith(one.magic)]
+        # The longest: rp2350's `_bc1.bin` is a texture, and any other `.bin` a patch.
+        fitting = [one for one in target.readers if _fits(one, path)]
+        by_name += sorted(fitting, key=lambda one: -len(one.suffix))[:1]
     # Targets may share a magic number: a fitting name decides who is asked first.
     fitting = [one for one in by_content if _fits(one, path)]
     return [*fitting, *(one for one in by_content if one not in fitting)] or by_name

@@ -57,8 +57,8 @@ def _described(error: BaseException) -> str:
     return f"{at}: {describe_error(error)}" if at else describe_error(error)
 
 
-def all_targets() -> Iterator[tuple[str, Target]]:
+def all_targets(only: str | None = None) -> Iterator[tuple[str, Target]]:
     """Yield every target that can be loaded, by name; other modules in `encoders` are skipped."""
-    for name in target_names():
+    for name in target_names() if only is None else (only,):
         with suppress(TargetError):
             yield name, load_target(name)

@@ -79,9 +79,18 @@ def _words(path: str) -> list[str]:
         return []
 
 
+_taken: list[int] = []  # the last peak
+
+
 def take_peak() -> int:
     """Return the peak memory of this process since the last call, in bytes; 0 if unknown."""
-    return _meter()()
+    _taken[:] = [_meter()()]
+    return _taken[0]
+
+
+def last_peak() -> int:
+    """Return the peak memory of this process when it was last taken; taken now, if never."""
+    return _taken[0] if _taken else take_peak()
 
 
 @cache

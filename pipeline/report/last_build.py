@@ -18,15 +18,17 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING, Any
 
 import xxhash
 
 from encoders.kit.error import EncodeError
-from pipeline.disk.file import read_file, read_if_there, write_whole
+from pipeline.disk.file import read_file, read_if_there, write_parts, write_whole
+from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.event import NodeEvent
@@ -41,6 +43,7 @@ NO_KEY = "-"
 # The last run did nothing, or something, or failed for warnings of earlier runs.
 IDLE, WORKED, STRICT = "idle", "worked", "strict"
 CODE = '\n],"code":'
+LINES_A_PART = 200  # written at once: some 100 kB
 RUN_LINE_BYTES = 120  # of the line with the time, which is overwritten
 
 
@@ -108,13 +111,13 @@ class LastBuild:
             file.seek(place)
             return place > 0 and file.write(run_line) == len(run_line)
 
-    def save(self, session: Session, data: bytes) -> None:
+    def save(self, session: Session, parts: Callable[[], Iterable[bytes]]) -> None:
         """Save a run, and keep those before it that other commands want."""
         if session.build is not None:
             self._move(LAST, PREVIOUS)
         elif self._key()[1] == WORKED:
             self._move(LAST, WORK)
-        self._write(LAST, data)
+        write_parts(self.path(LAST), parts, self._project.scratch)
         # A strict run with nothing to do has failed nodes, so its lines are not those of the next.
         kind = IDLE if session.log is None else WORKED if session.build else STRICT
         self._write(KEY, f"{state_key(session)} {kind}".encode())
@@ -144,18 +147,19 @@ def run_line(session: Session, exit_code: int) -> bytes:
     return f"{text:<{RUN_LINE_BYTES - 1}}\n".encode()
 
 
-def compose(stems: list[str], line: bytes, nodes: list[str], code: Mapping[str, Any]) -> bytes:
-    """Return the whole file."""
-    import re
+def compose(stems: list[str], line: bytes, nodes: NodeRows) -> Iterator[bytes]:
+    """Return the parts of the file."""
     from importlib.metadata import version
 
     head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
-    manifests = f'"manifests":[{",".join(map(quote, stems))}],\n'
-    body = ",\n".join(nodes)
-    used = set(re.findall(r'"key":\{"encoder":"[^"]*","code":"(\w+)"', body))
-    tables = json.dumps({one: code[one] for one in sorted(used & code.keys())})
-    text = f'{manifests}"nodes":[\n{body}{CODE}{tables}}}\n'
-    return b"".join((head.encode(), line, text.encode()))
+    yield head.encode() + line
+    yield f'"manifests":[{",".join(map(quote, stems))}],\n"nodes":[\n'.encode()
+    lines = nodes.lines()
+    mark = ""
+    while part := ",\n".join(islice(lines, LINES_A_PART)):
+        yield f"{mark}{part}".encode()
+        mark = ",\n"
+    yield f"{CODE}{json.dumps(nodes.code, sort_keys=True)}}}\n".encode()
 
 
 def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[], bytes]:
@@ -165,11 +169,14 @@ def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[
     with suppress(OSError):
         if session.build is None and last.save_idle(session, line):
             return lambda: read_file(last.path(LAST))
-    lines, code = node_lines(session, last)
-    data = compose(sorted(session.statuses), line, lines, code)
+    nodes = NodeRows(session, last)
+
+    def parts() -> Iterator[bytes]:
+        return compose(sorted(session.statuses), line, nodes)
+
     with suppress(OSError):
-        last.save(session, data)
-    return lambda: data
+        last.save(session, parts)
+    return lambda: b"".join(parts())
 
 
 class KeyTexts:
@@ -182,60 +189,69 @@ class KeyTexts:
         build, project = session.build, session.project
         evaluator = build.evaluator if build else None
         evaluator = evaluator or Evaluator(project.root, project.code, project.sources.sha)
-        self._parts = KeyParts(nodes, evaluator)
+        self.parts = KeyParts(nodes, evaluator)
 
     @property
     def code(self) -> Mapping[str, Any]:
         """The code tables that the keys refer to."""
-        return self._parts.code
+        return self.parts.code
 
     def of(self, task: str) -> str:
         """Return the parts of a node's key; `null` for an asset that could not be planned."""
         # A file that vanished, or code that cannot be read, is in the error of the node.
         with suppress(OSError, EncodeError):
-            return json.dumps(self._parts.of(task), separators=(",", ":"))
+            return json.dumps(self.parts.of(task), separators=(",", ":"))
         return "null"
 
-    def of_ran(self, event: NodeEvent) -> str:
-        """Return the parts of the key of a node that ran, from the inputs that it read."""
-        if event.inputs is None:
-            return self.of(event.task)
-        return self._parts.text_of(event.task, {n: one.sha for n, one in event.inputs.items()})
 
+class NodeRows:
+    """The lines of all nodes of a run; those of an earlier run where they hold."""
 
-def node_lines(session: Session, last: LastBuild) -> tuple[list[str], dict[str, Any]]:
-    """Return the lines of all nodes of a run, sorted by task; earlier lines where they hold.
+    def __init__(self, session: Session, last: LastBuild) -> None:
+        from pipeline.report.node_json import NodeLines
+        from pipeline.report.ran_line import RanLines
+        from pipeline.state.node_table import NodeTable
+        from pipeline.state.state import WARNED
 
-    With them come the code tables that the keys in these lines refer to.
-    """
-    from pipeline.report.node_json import NodeLines, as_unchanged
-    from pipeline.state.node_table import NodeTable
-    from pipeline.state.state import WARNED
+        self._state, build = session.project.state, session.build
+        self._nodes = build.nodes if build else NodeTable(self._state)
+        self._targets = {stem: one.target for stem, one in session.statuses.items()}
+        self._keys = KeyTexts(session, self._nodes)
+        self._writer = NodeLines(session.project, self._nodes, self._targets)
+        self._ran = RanLines(self._nodes, self._writer, self._keys.parts)
+        self._events: dict[str, Any] = session.log.nodes if session.log else {}
+        self._standing = self._state.facts_of_nodes(WARNED)
+        self._kept, self._kept_code = last.kept_lines(), last.kept_code
+        self._used: set[str] = set()  # the tables of earlier runs that lines refer to
 
-    state, build = session.project.state, session.build
-    nodes = build.nodes if build else NodeTable(state)
-    targets = {stem: one.target for stem, one in session.statuses.items()}
-    keys = KeyTexts(session, nodes)
-    writer = NodeLines(session.project, nodes, targets)
-    events: dict[str, Any] = session.log.nodes if session.log else {}
-    standing = state.facts_of_nodes(WARNED)
-    kept = last.kept_lines()
-    found: list[tuple[str, str]] = []
-    writer.add_outputs(events.values())
-    for stem in sorted(targets):
-        tasks = state.tasks(stem)
-        if len(tasks) > len(kept) + len(events):
-            nodes.load_all(stem)
-        for task, is_clean in tasks.items():
-            event = events.get(task)
-            line = None
-            if event is not None and is_clean:
-                line = writer.of_ran(event, keys.of_ran(event))
-            if event is None and is_clean and quote(task) in kept:
-                line = as_unchanged(kept[quote(task)])
-            if line is None:
-                row = nodes.row(task)
-                assert row is not None
-                line = writer.of(row, event, standing.get(task, ()), keys.of(task))
-            found.append((task, line))
-    return [line for _, line in sorted(found)], {**last.kept_code, **keys.code}
+    @property
+    def code(self) -> dict[str, Any]:
+        """The code tables that the keys in the lines refer to."""
+        kept = self._kept_code
+        return {**{one: kept[one] for one in self._used & kept.keys()}, **self._keys.code}
+
+    def lines(self) -> Iterator[str]:
+        """Return the lines, sorted by task."""
+        self._writer.add_outputs(self._events.values())
+        is_clean: dict[str, bool] = {}
+        for stem in self._targets:
+            tasks = self._state.tasks(stem)
+            if len(tasks) > len(self._kept) + len(self._events):
+                self._nodes.load_all(stem)
+            is_clean |= tasks
+        of_ran = {stem: self._ran.writer(stem) for stem in self._targets}
+        for task in sorted(is_clean):
+            event = self._events.get(task)
+            line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
+            yield line or self._line(task, event, is_clean[task])
+
+    def _line(self, task: str, event: NodeEvent | None, is_clean: bool) -> str:
+        from pipeline.report.node_json import as_unchanged, code_of
+
+        if event is None and is_clean and quote(task) in self._kept:
+            line = as_unchanged(self._kept[quote(task)])
+            self._used.add(code_of(line))
+            return line
+        row = self._nodes.row(task)
+        assert row is not None
+        return self._writer.of(row, event, self._standing.get(task, ()), self._keys.of(task))

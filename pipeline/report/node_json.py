@@ -1,7 +1,8 @@
 """The nodes of a build as lines of JSON: one object a line, sorted by task.
 
-Lines are written by hand, because a large build has 10,000 of them and may spend 5 microseconds on
-each. A line of an earlier run is used again for a node that is unchanged: only its middle differs.
+Lines are written by hand, because a large build has 10,000 of them; nodes that ran have a quicker
+way (`ran_line.py`). A line of an earlier run is used again for a node that is unchanged: only its
+middle differs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING
 
 from encoders.kit.error import EncodeError
-from pipeline.build.event import BUILT, NOT_BUILT, RESTORED, UNCHANGED, NodeEvent
+from pipeline.build.event import NOT_BUILT, RESTORED, UNCHANGED, NodeEvent
 from pipeline.disk.listing import take_stamp
 from pipeline.output import Output
 from pipeline.report.message import facts_of
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 SHARED = "shared"  # restored from the shared cache
 UNMET = "a node that it needs failed"
-RAN = (BUILT, RESTORED)
 DID_NOT_RUN = '"seconds":0,"cpu_seconds":0,"peak_bytes":0,"worker":""'
-INPUTS = ',"inputs":['
+INPUTS, CODE = ',"inputs":[', '","code":"'
 File = tuple[str, int, str]  # path, size, SHA-256
 
 
@@ -44,31 +44,9 @@ class NodeLines:
         self._by_role: dict[str, dict[str, Output]] = {}
         self._sizes: dict[str, int] = {}
 
-    def of_ran(self, event: NodeEvent, key: str) -> str | None:
-        """Return the line of a node that ran, from its event alone; None where it says too little.
-
-        All of a large build's nodes come here, so nothing is read from the state.
-        """
-        if event.inputs is None or event.error is not None or event.outcome not in RAN:
-            return None
-        task, sizes = event.task, self._sizes
-        files = [
-            f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
-            for _, size, sha, path in event.outputs
-            if path is not None
-        ]
-        read = [
-            (one.path, sizes.get(one.path) or self._size(one.path), one.sha)
-            for one in event.inputs.values()
-            if one.path is not None and one.sha is not None
-        ]
-        inputs = _files(read if len(read) < 2 else sorted(set(read)))
-        head = f'{{"task":{quote(task)},"target":{self._targets[stem_of(task)]},"outcome":"'
-        tail = (
-            f',"inputs":{inputs},"outputs":[{",".join(files)}],"key":{key},'
-            f'"warnings":{_texts(event.warnings)},"error":null}}'
-        )
-        return f"{head}{_what_happened(event)}{tail}"
+    def target(self, stem: str) -> str:
+        """Return the target of a manifest, quoted."""
+        return self._targets[stem]
 
     def add_outputs(self, events: Iterable[NodeEvent]) -> None:
         """Take note of the sizes of files that nodes of this run wrote."""
@@ -89,7 +67,7 @@ class NodeLines:
         outputs = _files([one for one in files if one[0] is not None])  # type: ignore[misc]
         lists = f',"inputs":{inputs},"outputs":{outputs},"key":{key},"warnings":'
         event = event or NodeEvent(row.task, UNCHANGED if row.clean else NOT_BUILT)
-        warnings = _texts(event.warnings if event.outcome != UNCHANGED else standing)
+        warnings = texts(event.warnings if event.outcome != UNCHANGED else standing)
         return f'{head}{_what_happened(event)}{lists}{warnings},"error":{self._error(event)}}}'
 
     def _error(self, event: NodeEvent) -> str:
@@ -115,7 +93,7 @@ class NodeLines:
             if path is None:
                 products.append(name)
             elif sha is not None:  # None: the file was absent
-                found.append((path, self._size(path), sha))
+                found.append((path, self.size(path), sha))
         if products:
             found += self._product_files(row.task, products)
         return found if len(found) < 2 else sorted(set(found))
@@ -154,16 +132,18 @@ class NodeLines:
             # What cannot be read is in the error of the node.
             with suppress(OSError, EncodeError):
                 sha = self._project.sources.sha(path)
-                found += [(path, self._size(path), sha)] if sha is not None else []
+                found += [(path, self.size(path), sha)] if sha is not None else []
         return found
 
-    def _size(self, path: str) -> int:
-        if path not in self._sizes:
+    def size(self, path: str) -> int:
+        """Return the size of a file that a node read or wrote."""
+        found = self._sizes.get(path)
+        if found is None:
             stamp = self._project.snapshot.stamp(path)
             # A file that came while the build ran is not in the listing of its folder.
             size = stamp[2] if stamp else take_stamp(f"{self._project.root}/{path}")[2]
-            self._sizes[path] = max(size, 0)
-        return self._sizes[path]
+            found = self._sizes[path] = max(size, 0)
+        return found
 
 
 def _files(files: Iterable[File]) -> str:
@@ -173,19 +153,25 @@ def _files(files: Iterable[File]) -> str:
     return f"[{','.join(rows)}]"
 
 
-def _texts(lines: Iterable[str]) -> str:
+def texts(lines: Iterable[str]) -> str:
+    """Return lines as a JSON array."""
     return f"[{','.join(map(quote, lines))}]" if lines else "[]"
 
 
 def _what_happened(event: NodeEvent) -> str:
-    outcome = SHARED if event.outcome == RESTORED and event.is_shared else event.outcome
     if event.outcome in (UNCHANGED, NOT_BUILT):
-        return f'{outcome}","reason":{_reason(event.reason)},{DID_NOT_RUN}'
+        return f"{outcome_text(event)},{DID_NOT_RUN}"
     return (
-        f'{outcome}","reason":{_reason(event.reason)},"seconds":{event.seconds:.6f},'
+        f'{outcome_text(event)},"seconds":{event.seconds:.6f},'
         f'"cpu_seconds":{event.cpu_seconds:.6f},"peak_bytes":{event.peak_bytes},'
         f'"worker":{quote(event.worker)}'
     )
+
+
+def outcome_text(event: NodeEvent) -> str:
+    """Return what became of a node and why; the quote that opens it is the caller's."""
+    outcome = SHARED if event.outcome == RESTORED and event.is_shared else event.outcome
+    return f'{outcome}","reason":{_reason(event.reason)}'
 
 
 def _reason(reason: Reason | None) -> str:
@@ -204,3 +190,9 @@ def as_unchanged(line: str) -> str:
     # Quotes inside of texts are escaped, so these keys are found nowhere else.
     head, _, rest = line.partition('"outcome":"')
     return f'{head}"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{rest[rest.index(INPUTS) :]}'
+
+
+def code_of(line: str) -> str:
+    """Return the digest of the code table that the key in a line refers to; "" without one."""
+    _, found, rest = line.rpartition(CODE)
+    return rest[: rest.index('"')] if found else ""

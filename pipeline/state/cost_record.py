@@ -1,4 +1,4 @@
-"""What a node cost when it was last encoded: the one place that packs and unpacks this record.
+"""What a node cost when it was last encoded: the row of the state, as it is.
 
 Costs decide the order of a build and never its results, so they have no checksum: a row whose
 values can't be right is left out by the query, which is quicker than looking at each here. They
@@ -8,9 +8,9 @@ encoding by that of its restoring.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-COLUMNS = "encoder, input_bytes, seconds, cpu_seconds, peak_bytes"
+COLUMNS = "task, encoder, input_bytes, seconds, cpu_seconds, peak_bytes"
 SOUND = (
     "typeof(encoder)='text' AND typeof(input_bytes)='integer' AND typeof(seconds)='real'"
     " AND typeof(cpu_seconds)='real' AND typeof(peak_bytes)='integer'"
@@ -21,17 +21,9 @@ SOUND = (
 class CostRecord(NamedTuple):
     """The last encoding of a node; `peak_bytes` is 0 where the node was too quick to measure it."""
 
+    task: str
     encoder: str
     input_bytes: int
     seconds: float
     cpu_seconds: float
     peak_bytes: int
-
-    def pack(self, task: str) -> tuple[Any, ...]:
-        """Return the row of a task."""
-        return (task, *self)
-
-    @classmethod
-    def unpack(cls, row: tuple[Any, ...]) -> CostRecord:
-        """Read what `pack` wrote, from a row that is SOUND."""
-        return cls._make(row[1:])

@@ -368,18 +368,17 @@ class State(Database):
 
     def costs(self, tasks: Iterable[str] | None = None) -> dict[str, CostRecord]:
         """Return the costs of tasks, or of all."""
-        query = f"SELECT task, {COLUMNS} FROM cost WHERE {SOUND}"
+        query = f"SELECT {COLUMNS} FROM cost WHERE {SOUND}"
         rows: Iterable[tuple[Any, ...]] = (
             self.db.execute(query)
             if tasks is None
             else self._in_chunks(query + " AND task IN ({})", (), tasks)
         )
-        return {row[0]: CostRecord.unpack(row) for row in rows}
+        return {row[0]: CostRecord._make(row) for row in rows}
 
-    def set_costs(self, costs: Mapping[str, CostRecord]) -> None:
+    def set_costs(self, costs: Iterable[CostRecord]) -> None:
         """Keep what nodes cost, in place of what is known of them."""
-        rows = (one.pack(task) for task, one in costs.items())
-        self.db.executemany("INSERT OR REPLACE INTO cost VALUES (?,?,?,?,?,?)", rows)
+        self.db.executemany("INSERT OR REPLACE INTO cost VALUES (?,?,?,?,?,?)", costs)
 
     def _in_chunks(
         self, query: str, first: tuple[str, ...], values: Iterable[str]

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from distributed import Client, Security
 
+from tests.fork_server import ForkedProgram, ForkServer
 from tests.pipeline.game import ROOT
 from tests.remote.server import free_port
 
 UP_SECONDS = 30
+Process = subprocess.Popen[bytes] | ForkedProgram
 # A task that killed a worker is given up at once, lest a test has to wait for many deaths.
 CONFIG = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
@@ -58,19 +60,28 @@ class Certificate:
 
 
 class ClusterProcesses:
-    """A scheduler and the workers that a test starts, in the folder of a game."""
+    """A scheduler and the workers that a test starts, in the folder of a game.
 
-    def __init__(self, folder: Path, game: Path, tls: Certificate | None = None) -> None:
-        self.folder, self.game, self.tls = folder, game, tls
+    With a server they are forked from it, which spares each of them the import of Dask.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        game: Path,
+        tls: Certificate | None = None,
+        forks: ForkServer | None = None,
+    ) -> None:
+        self.folder, self.game, self.tls, self.forks = folder, game, tls, forks
         self.port = free_port()
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Process] = []
         self.scheduler = self.start_scheduler()
 
     @property
     def address(self) -> str:
         return f"{'tls' if self.tls else 'tcp'}://127.0.0.1:{self.port}"
 
-    def start_scheduler(self) -> subprocess.Popen[bytes]:
+    def start_scheduler(self) -> Process:
         protocol = self.address.partition(":")[0]
         words = ["--protocol", protocol, "--host", "127.0.0.1", "--port", str(self.port)]
         words += ["--no-dashboard"]
@@ -83,7 +94,7 @@ class ClusterProcesses:
 
     def add_worker(
         self, environment: dict[str, str], game: Path | None = None, *options: str
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         """Start a worker; it has joined when this is over.
 
         With the option `--nanny` it is started again when it dies, which takes a process more.
@@ -103,13 +114,17 @@ class ClusterProcesses:
 
     def _start(
         self, *words: str, environment: dict[str, str] | None = None, where: Path | None = None
-    ) -> subprocess.Popen[bytes]:
+    ) -> Process:
         settings = {"DASK_TEMPORARY_DIRECTORY": str(self.folder), "PYTHONPATH": str(ROOT)}
+        env = {**os.environ, **CONFIG, **settings, **(environment or {})}
+        cwd = where or self.game
         with (self.folder / f"{words[0]}.log").open("ab") as log:
+            if self.forks:
+                return self.forks.start("dask", *words, cwd=cwd, env=env, log=log)
             return subprocess.Popen(
                 [str(Path(sys.executable).with_name("dask")), *words],
-                cwd=where or self.game,
-                env={**os.environ, **CONFIG, **settings, **(environment or {})},
+                cwd=cwd,
+                env=env,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -120,7 +135,7 @@ class ClusterProcesses:
             kill_group(process)
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: Process) -> None:
     """Kill a process with all that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -129,11 +144,14 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def running_cluster(
-    folder: Path, game: Path, tls: Certificate | None = None
+    folder: Path,
+    game: Path,
+    tls: Certificate | None = None,
+    forks: ForkServer | None = None,
 ) -> Iterator[ClusterProcesses]:
     """Start a scheduler, and stop it with all workers that were added."""
     folder.mkdir(parents=True, exist_ok=True)
-    processes = ClusterProcesses(folder, game, tls)
+    processes = ClusterProcesses(folder, game, tls, forks)
     try:
         yield processes
     finally:

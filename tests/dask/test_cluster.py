@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ import pytest
 
 from pipeline.build.dask.worker import UnfitError, open_writable_cache
 from tests.dask.cluster_processes import ClusterProcesses, kill_group, running_cluster
+from tests.fork_server import ForkedProgram, ForkServer
 from tests.pipeline.checkout import Checkout
 from tests.pipeline.game import ROOT, Game, Ran
 from tests.remote.server import PASSWORD, USER, Server, free_port, installed, running
 
 GATE = (ROOT / "tests/dask/gate_target.py").read_text()
 WAIT_SECONDS = 60
+BUILD_SECONDS = 100
 NONE = "no server"
 pytestmark = pytest.mark.timeout(300)  # most tests wait for several processes, each for a while
 
@@ -32,8 +34,11 @@ pytestmark = pytest.mark.timeout(300)  # most tests wait for several processes, 
 class Setup:
     """A cluster with two workers, a cache server, and games that are built with them."""
 
-    def __init__(self, folder: Path, server: Server, cluster: ClusterProcesses) -> None:
+    def __init__(
+        self, folder: Path, server: Server, cluster: ClusterProcesses, drivers: ForkServer
+    ) -> None:
         self.folder, self.server, self.cluster = folder, server, cluster
+        self.drivers = drivers
 
     @property
     def environment(self) -> dict[str, str]:
@@ -56,21 +61,27 @@ class Setup:
     def words(self, cluster: ClusterProcesses | None = None) -> list[str]:
         return ["--executor", "dask", "--scheduler", (cluster or self.cluster).address]
 
+    def another(self, folder: Path, game: Game) -> AbstractContextManager[ClusterProcesses]:
+        """Start a cluster without workers, for a test that adds workers of its own."""
+        return running_cluster(folder, game.root, forks=self.cluster.forks)
+
     def build(self, game: Game, *more: str, **environment: str) -> Ran:
-        return game.process(*self.words(), *more, **{**self.environment, **environment})
+        return self.process(game, *self.words(), *more, **{**self.environment, **environment})
+
+    def process(self, game: Game, *words: str, **environment: str) -> Ran:
+        """Run doit with a cluster, as `Game.process` does without one."""
+        driver = self.drivers.start(
+            "doit", *words, cwd=game.root, env=game.environment(**environment)
+        )
+        out, err = driver.communicate(timeout=BUILD_SECONDS)
+        return Ran(driver.wait(), out, err)
 
     def start(
         self, game: Game, cluster: ClusterProcesses | None = None, **environment: str
-    ) -> subprocess.Popen[str]:
+    ) -> ForkedProgram:
         """Begin a build, for a test that does something meanwhile."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "doit", *self.words(cluster)],
-            cwd=game.root,
-            env=game.environment(**{**self.environment, **environment}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        settings = game.environment(**{**self.environment, **environment})
+        return self.drivers.start("doit", *self.words(cluster), cwd=game.root, env=settings)
 
 
 def access(server: Server) -> dict[str, str]:
@@ -79,7 +90,10 @@ def access(server: Server) -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=installed()[:1] or [NONE])
 def setup(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    cluster_forks: ForkServer,
+    driver_forks: ForkServer,
 ) -> Iterator[Setup]:
     """A setup of the program that the test's name says."""
     if request.param == NONE:
@@ -93,10 +107,10 @@ def setup(
     ):
         cluster.add_worker(access(server), None, "--nanny", "--nthreads", "2")
         cluster.add_worker(access(server), None, "--nanny")
-        yield Setup(folder, server, cluster)
+        yield Setup(folder, server, cluster, driver_forks)
 
 
-def until(what: object, process: subprocess.Popen[str] | None = None) -> None:
+def until(what: object, process: ForkedProgram | None = None) -> None:
     """Wait for something that has to come, as long as the process may still bring it about."""
     assert callable(what)
     end = time.monotonic() + WAIT_SECONDS
@@ -114,9 +128,9 @@ def open_gate(game: Game) -> None:
     game.write("gate/open", "")
 
 
-def end(process: subprocess.Popen[str]) -> Ran:
+def end(process: ForkedProgram) -> Ran:
     out, err = process.communicate(timeout=WAIT_SECONDS)
-    return Ran(process.returncode, out, err)
+    return Ran(process.wait(), out, err)
 
 
 def fill(game: Game) -> None:
@@ -284,9 +298,9 @@ def test_every_node_says_which_worker_did_it_and_how_long_that_took(setup: Setup
 def test_a_named_worker_is_called_by_its_name(setup: Setup, tmp_path: Path) -> None:
     game = setup.game("named", a="text of a named worker")
     record_events(game)
-    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with setup.another(tmp_path / "cluster", game) as cluster:
         cluster.add_worker(setup.environment, None, "--name", "render-1")
-        ran = game.process(*setup.words(cluster), **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment)
     assert ran.code == 0, ran.err
     worker = events(game)["gate:a"]["worker"]
     assert re.fullmatch(r"render-1 \(tcp://127\.0\.0\.1:\d+\)", worker)
@@ -348,11 +362,11 @@ def test_unfit_workers_are_refused_by_name_and_fit_ones_do_the_work(
     game = setup.game("unfit", **{f"s{number}": f"text {number}" for number in range(9)})
     other = Game(tmp_path / "other")
     other.write("encoders/gate.py", GATE.replace("10_000", "10_001"))
-    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with setup.another(tmp_path / "cluster", game) as cluster:
         cluster.add_worker({})
         cluster.add_worker(setup.environment, other.root)
         cluster.add_worker(setup.environment, tmp_path)
-        ran = game.process(*setup.words(cluster), **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment)
         assert (ran.code, ran.built) == (1, []), ran.err
         assert "no worker of the cluster is fit:" in ran.err
         assert "refused: CARTWRIGHT_REMOTE_CACHE is not set there" in ran.err
@@ -360,7 +374,7 @@ def test_unfit_workers_are_refused_by_name_and_fit_ones_do_the_work(
         assert "refused: encoders.gate: code " in ran.err
         assert not game.path("build").exists()
         cluster.add_worker(setup.environment)
-        ran = game.process(*setup.words(cluster), **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment)
     assert (ran.code, len(ran.built)) == (0, 9), ran.err
     assert "warning: worker tcp://127.0.0.1:" in ran.out
 
@@ -370,14 +384,14 @@ def test_a_worker_with_other_kernel_sources_is_refused(setup: Setup, tmp_path: P
     game.write("encoders/gate.py", f"from encoders.kit.native.kernel import choose\n{GATE}")
     checkout = Checkout(tmp_path / "checkout")
     at_checkout = {**setup.environment, "PYTHONPATH": str(checkout.root)}
-    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with setup.another(tmp_path / "cluster", game) as cluster:
         worker = cluster.add_worker(at_checkout)
-        ran = game.process(*setup.words(cluster), **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment)
         assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
         kill_group(worker)
         checkout.change()
         cluster.add_worker(at_checkout)
-        ran = game.process(*setup.words(cluster), "-a", **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), "-a", **setup.environment)
     assert (ran.code, ran.built) == (1, []), ran.err
     assert f"refused: native kernels: code {checkout.digest[:8]} there, code " in ran.err
 
@@ -392,10 +406,10 @@ def test_a_worker_with_another_cache_is_refused(setup: Setup, tmp_path: Path) ->
     game = setup.game("elsewhere", a="text")
     with (
         running(tmp_path / "server", setup.server.program) as server,
-        running_cluster(tmp_path / "cluster", game.root) as cluster,
+        setup.another(tmp_path / "cluster", game) as cluster,
     ):
         cluster.add_worker(access(server))
-        ran = game.process(*setup.words(cluster), **setup.environment)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment)
     assert (ran.code, ran.built) == (1, []), ran.err
     assert "it does not find in its shared cache what the driver put there" in ran.err
 
@@ -405,14 +419,14 @@ def test_a_worker_needs_credentials_of_its_own(setup: Setup, tmp_path: Path) -> 
     secrets = {"CARTWRIGHT_REMOTE_USER": USER, "CARTWRIGHT_REMOTE_PASSWORD": PASSWORD}
     with (
         running(tmp_path / "server", setup.server.program, guarded=True) as server,
-        running_cluster(tmp_path / "cluster", game.root) as cluster,
+        setup.another(tmp_path / "cluster", game) as cluster,
     ):
         cluster.add_worker(access(server))
-        ran = game.process(*setup.words(cluster), **access(server), **secrets)
+        ran = setup.process(game, *setup.words(cluster), **access(server), **secrets)
         assert (ran.code, ran.built) == (1, []), ran.err
         assert f"refused: shared cache {server.address}: it takes none: it answers 401" in ran.err
         cluster.add_worker(access(server) | secrets)
-        ran = game.process(*setup.words(cluster), **access(server), **secrets)
+        ran = setup.process(game, *setup.words(cluster), **access(server), **secrets)
         assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
     logs = "".join(log.read_text() for log in (tmp_path / "cluster").glob("*.log"))
     assert logs
@@ -422,14 +436,14 @@ def test_a_worker_needs_credentials_of_its_own(setup: Setup, tmp_path: Path) -> 
 def test_a_worker_needs_the_key_that_the_driver_has(setup: Setup, tmp_path: Path) -> None:
     game = setup.game("signed", a="text")
     key = {"CARTWRIGHT_REMOTE_KEY": "a-key-of-many-letters"}
-    with running_cluster(tmp_path / "without", game.root) as cluster:
+    with setup.another(tmp_path / "without", game) as cluster:
         cluster.add_worker(setup.environment)
-        ran = game.process(*setup.words(cluster), **setup.environment, **key)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment, **key)
         assert (ran.code, ran.built) == (1, []), ran.err
         assert "its result has no valid signature: the worker needs the driver's key" in ran.out
-    with running_cluster(tmp_path / "with", game.root) as cluster:
+    with setup.another(tmp_path / "with", game) as cluster:
         cluster.add_worker(setup.environment | key)
-        ran = game.process(*setup.words(cluster), **setup.environment, **key)
+        ran = setup.process(game, *setup.words(cluster), **setup.environment, **key)
         assert (ran.code, ran.built) == (0, ["gate:a"]), ran.err
     logs = "".join(log.read_text() for log in tmp_path.glob("*/*.log"))
     assert logs
@@ -440,7 +454,7 @@ def test_what_was_finished_is_kept_when_the_scheduler_goes_for_good(
     setup: Setup, tmp_path: Path
 ) -> None:
     game = setup.game("gone", a="free", b="wait")
-    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with setup.another(tmp_path / "cluster", game) as cluster:
         cluster.add_worker(setup.environment, None, "--nthreads", "2")
         build = setup.start(game, cluster, CARTWRIGHT_CLUSTER_WAIT="1")
         until(lambda: game.path("build/gate/a.out").exists() and at_the_gate(game), build)
@@ -459,7 +473,7 @@ def test_a_build_goes_on_with_a_scheduler_that_was_started_again(
     setup: Setup, tmp_path: Path
 ) -> None:
     game = setup.game("restarted", a="free", b="wait", c="wait again")
-    with running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with setup.another(tmp_path / "cluster", game) as cluster:
         cluster.add_worker(setup.environment, None, "--nthreads", "3")
         build = setup.start(game, cluster)
         until(lambda: game.path("build/gate/a.out").exists() and at_the_gate(game), build)
@@ -474,7 +488,7 @@ def test_a_build_goes_on_with_a_scheduler_that_was_started_again(
 
 def test_a_cache_server_that_dies_ends_the_build_and_says_so(setup: Setup, tmp_path: Path) -> None:
     game = setup.game("cacheless", a="free", b="wait")
-    with ExitStack() as stack, running_cluster(tmp_path / "cluster", game.root) as cluster:
+    with ExitStack() as stack, setup.another(tmp_path / "cluster", game) as cluster:
         server = stack.enter_context(running(tmp_path / "server", setup.server.program))
         cluster.add_worker(access(server), None, "--nthreads", "2")
         build = setup.start(game, cluster, **access(server))

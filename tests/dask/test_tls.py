@@ -13,6 +13,7 @@ import pytest
 from pipeline.build.dask.error import ClusterError
 from pipeline.build.dask.scheduler import Scheduler, TlsFiles
 from tests.dask.cluster_processes import Certificate, ClusterProcesses, running_cluster
+from tests.fork_server import ForkServer
 from tests.pipeline.game import Game, Ran
 from tests.remote.server import Server, installed, running
 
@@ -22,6 +23,8 @@ needs_openssl = pytest.mark.skipif(
 needs_server = pytest.mark.skipif(
     not installed(), reason="neither bazel-remote nor nginx is installed"
 )
+
+BUILD_SECONDS = 100
 
 
 def openssl(*words: str | Path) -> None:
@@ -60,8 +63,10 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 class Site:
     """A cluster with TLS, a cache server, and games that are built with them."""
 
-    def __init__(self, folder: Path, server: Server, cluster: ClusterProcesses) -> None:
-        self.folder, self.cluster = folder, cluster
+    def __init__(
+        self, folder: Path, server: Server, cluster: ClusterProcesses, drivers: ForkServer
+    ) -> None:
+        self.folder, self.cluster, self.drivers = folder, cluster, drivers
         self.environment = {
             "CARTWRIGHT_REMOTE_CACHE": server.address,
             "CARTWRIGHT_REMOTE_WRITE": "1",
@@ -75,18 +80,29 @@ class Site:
 
     def build(self, game: Game, settings: dict[str, str], address: str = "") -> Ran:
         words = ["--executor", "dask", "--scheduler", address or self.cluster.address]
-        return game.process(*words, **self.environment, **settings)
+        return self.process(game, *words, **settings)
+
+    def process(self, game: Game, *words: str, **settings: str) -> Ran:
+        env = game.environment(**self.environment, **settings)
+        driver = self.drivers.start("doit", *words, cwd=game.root, env=env)
+        out, err = driver.communicate(timeout=BUILD_SECONDS)
+        return Ran(driver.wait(), out, err)
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, ours: Certificate) -> Iterator[Site]:
+def site(
+    tmp_path_factory: pytest.TempPathFactory,
+    ours: Certificate,
+    cluster_forks: ForkServer,
+    driver_forks: ForkServer,
+) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     home = Game(folder / "home")
     with (
         running(folder / "server") as server,
-        running_cluster(folder / "cluster", home.root, ours) as cluster,
+        running_cluster(folder / "cluster", home.root, ours, cluster_forks) as cluster,
     ):
-        made = Site(folder, server, cluster)
+        made = Site(folder, server, cluster, driver_forks)
         cluster.add_worker(made.environment)
         yield made
 
@@ -110,7 +126,7 @@ class TestCluster:
             f'scheduler_tls_cert = "{ours.cert}"\n'
             f'scheduler_tls_key = "{ours.key}"\n',
         )
-        ran = game.process("--executor", "dask", **site.environment)
+        ran = site.process(game, "--executor", "dask")
         assert (ran.code, ran.built) == (0, ["toy:a", "toy:pack"]), ran.err
 
     def test_the_configuration_of_dask_is_enough(self, site: Site, ours: Certificate) -> None:

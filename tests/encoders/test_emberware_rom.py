@@ -491,7 +491,7 @@ def test_every_truncated_rom_and_every_tail_is_refused(name: str) -> None:
 
 
 @given(mutated([(DATA / "rom" / name).read_bytes() for name in ROMS]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_damaged_rom_is_read_or_refused_and_nothing_else(data: bytes) -> None:
     try:
         layout, value = unpack_rom(data, "a")

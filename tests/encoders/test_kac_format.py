@@ -352,7 +352,7 @@ def test_count_that_the_file_cannot_hold_is_refused_without_making_memory():
         refusal(GOLDEN[:start] + b"\xff\xff\xff\xff" + GOLDEN[start + 4 :])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(mutated(list(GOOD.values())))
 def test_damaged_file_is_refused_or_is_one_that_can_be_written(data):
     try:

@@ -93,7 +93,7 @@ def rows(mesh: KacMesh, triangles: list[int]) -> int:
     return max(*counts, len(np.unique(mesh.material[triangles])))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(st.lists(st.integers(0, 25), min_size=3, max_size=3), st.integers(0, 3)),

@@ -19,6 +19,7 @@ from pipeline.process.isolate import call
 from tests.kit.fbx_maker import Fbx, sign
 from tests.pipeline.game import ROOT, Game
 
+pytestmark = pytest.mark.usefixtures("forked_decoders")
 GAME = '[game]\nid = "t"\ntitle = "T"\nauthor = "A"\nversion = "1"\n'
 # What a manifest says beside its target to make something from a model, and what comes out.
 MODELS = {

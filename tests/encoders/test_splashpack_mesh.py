@@ -389,7 +389,7 @@ def check_encoded_or_refused(inputs: dict[str, bytes | str], source: str) -> Non
     assert sum(counts) > 0 or b"[degenerate]" in outputs["warnings"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(mutated([glb({"doubleSided": True}, scale=[1, 2, 3]), glb(rotation=[0.5, 0.5, 0.5, 0.5])]))
 def test_damaged_model_is_encoded_or_refused_by_its_name(data):
     check_encoded_or_refused({"a.glb": data}, "a.glb")
@@ -398,7 +398,7 @@ def test_damaged_model_is_encoded_or_refused_by_its_name(data):
         assert json.loads(json.dumps(survey)) == survey
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(mutated([SQUARE.encode(), tiled(3, 2).encode()]))
 def test_damaged_obj_is_encoded_or_refused_by_its_name(data):
     check_encoded_or_refused({"a.obj": data, "a.mtl": "newmtl m\nmap_Kd a.png\n"}, "a.obj")

@@ -550,8 +550,10 @@ def test_number_of_levels_is_that_of_the_options():
 
 
 def test_spanning_object_is_cut_where_tiles_are_few_and_shared_otherwise():
-    built = build({GLB: sheet(490).glb()}, lods=[], hlod=0)
-    assert len(built.manifest["tiles"]) == 400
+    most = Box((0, 0, -490), (490, 1, 0))
+    assert assign_tiles(most, GRID, clip=True) == ((0, 19), (0, 0), (0, 19))
+    built = build({GLB: sheet(90).glb()}, lods=[], hlod=0)
+    assert len(built.manifest["tiles"]) == 16
     assert built.manifest["shared_bucket"] is None
     built = build({GLB: sheet(530).glb()}, lods=[], hlod=0)
     shared = built.manifest["shared_bucket"]
@@ -584,12 +586,13 @@ def test_dense_terrain_is_cut_without_loss_into_more_tiles_than_others(monkeypat
     assert sparse.manifest["tiles"] == []
 
 
-def test_warning_of_the_shared_bucket_names_a_tile_size_that_cuts_the_object():
+def test_warning_of_the_shared_bucket_names_a_tile_size_that_cuts_the_object(monkeypatch):
+    monkeypatch.setattr("encoders.untold.scene.grid.MAX_CUT_TILES", 16)
     built = build({GLB: sheet(1200).glb()}, lods=[], hlod=0)
     (warning,) = (one for one in built.warnings if "shared bucket" in one)
     assert '"ground"' in warning
-    assert "`tile_size = [75, 10000, 75]`" in warning
-    built = build({GLB: sheet(1200).glb()}, tile_size=[75, 10000, 75], lods=[], hlod=0)
+    assert "`tile_size = [375, 10000, 375]`" in warning
+    built = build({GLB: sheet(1200).glb()}, tile_size=[375, 10000, 375], lods=[], hlod=0)
     assert built.manifest["shared_bucket"] is None
     assert not any("shared bucket" in one for one in built.warnings)
     uncut = build({GLB: sheet(1200).glb()}, clip=False, lods=[], hlod=0)

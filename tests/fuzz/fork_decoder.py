@@ -10,6 +10,7 @@ import os
 import pickle
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -47,7 +48,10 @@ class ForkedDecoder(isolate.Decoder):
         dotted, arguments, code, limits = message
         _load_library(dotted, arguments)
         ours, theirs = os.pipe()
-        child = os.fork()
+        with warnings.catch_warnings():
+            # Newer Pythons warn of other threads, of which the child needs none.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if not child:
             os.close(ours)
             self._answer(theirs, dotted, arguments, code, limits)

@@ -64,6 +64,16 @@ def test_every_flat_block_comes_back_exactly():
 
 
 @pytest.mark.usefixtures("route")
+def test_two_colours_on_the_sides_of_a_partition_come_back_exactly():
+    # One low bit serves three channels, so levels alone meet one colour in four.
+    second = bc7_partition.SUBSETS[2].reshape(-1, 4, 4)
+    colors = np.random.default_rng(3).integers(8, 248, (len(second), 2, 4)).astype(np.uint8)
+    colors[..., 3] = 255
+    picture = np.concatenate([pair[side] for pair, side in zip(colors, second, strict=True)])
+    assert np.array_equal(decoded(bc7.encode_bc7(picture), picture), picture)
+
+
+@pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("name", PICTURES)
 def test_opaque_blocks_are_opaque(name):
     picture = PICTURES[name].copy()
@@ -111,7 +121,7 @@ def test_native_and_reference_give_the_same_bytes(name):
 
 @needs_native
 @given(arrays.arrays(np.uint8, (4, 8, 4)), st.integers(1, 256), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_native_and_reference_agree_on_any_picture(texels, spread, is_opaque):
     picture = (texels.astype(int) % spread).astype(np.uint8)
     if is_opaque:

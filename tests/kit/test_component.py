@@ -25,7 +25,7 @@ def naive(triangles: list[tuple[int, int, int]]) -> list[int]:
     return labels
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 30)] * 3), min_size=1, max_size=24))
 def test_parts_are_those_that_walking_finds(triangles: list[tuple[int, int, int]]) -> None:
     labels = label_components(np.array(triangles), 31)

@@ -129,7 +129,7 @@ def test_misfits_are_refused(colors, palette, mask):
     arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.just(3))),
     st.integers(0, 2**36 - 1),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_native_and_reference_choose_the_same_entries(colors, palette, bits):
     mask = np.array([bits >> k & 1 for k in range(36)], bool).reshape(6, 6)
     mask = mask[: colors.shape[0], : colors.shape[1]]

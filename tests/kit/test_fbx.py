@@ -24,6 +24,7 @@ from pipeline.process.isolate import call
 from tests.kit.fbx_maker import Fbx, sign
 
 pytest.importorskip("ufbx")
+pytestmark = pytest.mark.usefixtures("forked_decoders")
 
 
 def opened(fbx: Fbx, **inputs: bytes):

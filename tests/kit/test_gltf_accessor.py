@@ -81,7 +81,7 @@ def cases(draw):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cases(), st.booleans(), st.booleans())
 def test_every_accessor_reads_as_one_component_at_a_time_does(case, normalized, has_view):
     component, kind, count, stride, offset, data, sparse, values, index_type = case

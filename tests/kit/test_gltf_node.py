@@ -28,7 +28,7 @@ def world(nodes):
     return np.array(world_matrices(document(nodes), "a.gltf")).reshape(-1, 4, 4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(vectors, rotations, vectors)
 def test_a_node_s_matrix_is_that_of_trimesh(translation, rotation, scale):
     node = {"translation": translation, "rotation": rotation, "scale": scale}
@@ -100,7 +100,7 @@ def test_pygltflib_reads_the_same_transforms():
     assert other.nodes[0].children == list(ours.nodes[0].children)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(vectors, rotations, st.lists(st.floats(0.1, 10), min_size=3, max_size=3), st.booleans())
 def test_decomposing_gives_back_what_was_composed(translation, rotation, scale, is_mirrored):
     rotation = np.array(rotation) / np.sqrt(sum(x * x for x in rotation))

@@ -80,7 +80,7 @@ def pictures(draw: st.DrawFn):
     return make_png(picture, depth, colour, interlace, filters, extra), expected, colour, depth
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(pictures())
 def test_every_kind_of_png_decodes_to_its_pixels(case) -> None:
     data, expected, colour, _ = case
@@ -355,7 +355,7 @@ def with_right_checksums(data: bytes) -> bytes:
     return bytes(out)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(mutated(SEEDS), st.booleans())
 def test_mutated_images_decode_to_the_surveyed_size_or_are_refused(
     data: bytes, repair: bool

@@ -68,7 +68,7 @@ MIXED = Layout("every kind of row", 58,
 # fmt: on
 TABLES = [HEADER, TRIANGLE, MATERIAL, TEXTURE, MIXED]
 # A busy machine makes drawing and running examples slow; neither is what these tests are about.
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_material_of_the_worked_example_has_its_bytes() -> None:
@@ -180,7 +180,7 @@ def test_a_count_from_a_hostile_file_costs_no_memory() -> None:
         TRIANGLE.unpack(bytes(40), 1, offset=-20)
 
 
-@settings(QUICK, max_examples=100)
+@settings(QUICK, max_examples=50)
 @given(st.binary(max_size=120), st.integers(-1, 3), st.integers(-1, 20))
 def test_any_bytes_are_read_or_refused(data: bytes, count: int, offset: int) -> None:
     for table in TABLES:

@@ -161,7 +161,7 @@ def test_surveys_import_no_numpy() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(damaged(st.just(BARREL)))
 def test_damaged_file_is_decoded_or_refused_by_name(data: bytes) -> None:
     try:

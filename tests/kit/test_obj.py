@@ -19,7 +19,7 @@ from encoders.kit.source.shared.wavefront import normalise
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def at_corners(attribute: Attribute[np.float32] | None) -> list[list[list[float]]]:
@@ -339,7 +339,7 @@ def test_grid_agrees_with_trimesh() -> None:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=1, max_size=8))
 def test_triangles_agree_with_trimesh(faces: list[list[int]]) -> None:
     vertices = "".join(f"v {n} {n * n % 7} {n * 3 % 5}\n" for n in range(9))

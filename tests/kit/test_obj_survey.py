@@ -12,7 +12,7 @@ from encoders.kit.source.obj.decode import decode_obj
 from encoders.kit.source.obj.survey import survey_obj
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
-QUICK = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 HOUSE = b"""mtllib house.mtl roof.mtl
 mtllib house.mtl
 v 9 9 9

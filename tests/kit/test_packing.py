@@ -54,7 +54,7 @@ def items_of(shapes: list[tuple[int, ...]]) -> list[Item]:
     return [Item(f"item{index:03}", *shape) for index, shape in enumerate(shapes)]
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(SHAPES, OBSTACLES, st.sampled_from([None, 0, 1, 2]))
 def test_everything_is_placed_by_the_rules_or_reported(shapes, obstacles, max_pages) -> None:
     items, page = items_of(shapes), PageKind(64, 48, tuple(obstacles), max_pages)

@@ -284,7 +284,7 @@ coordinates = st.integers(0, 3).map(np.float32)
 
 @needs_native
 @BOTH_WAYS
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     arrays(np.float32, (24, 3), elements=coordinates),
     arrays(np.float32, (24, 2), elements=coordinates),

@@ -243,7 +243,7 @@ def test_archive_that_unpacks_to_far_more_is_refused() -> None:
         convert(bomb, "a.3mf")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(mutated(SEEDS))
 def test_damaged_model_is_read_or_refused(data: bytes) -> None:
     kinds = {"ply": b"ply", "stl": b"solid", "off": b"OFF", "3mf": b"PK", "dae": b"<?xml"}

@@ -605,7 +605,8 @@ def test_every_damaged_crate_is_read_or_refused(tmp_path: Path) -> None:
     crate = (tmp_path / "a.usdc").read_bytes()
     dotted = "encoders.kit.source.conversion:encode_composed_glb"
     # In a process of its own: the library is native code, and a crash is an error there.
-    for cut in (10, 60, 100, len(crate) // 2, len(crate) - 20):
+    # Each failure costs an interpreter's start; tests/fuzz damages crates by the thousand.
+    for cut in (60, len(crate) // 2):
         flipped = bytearray(crate)
         flipped[-cut] ^= 0xFF
         for data in (crate[:cut], bytes(flipped)):

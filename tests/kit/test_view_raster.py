@@ -11,6 +11,7 @@ from PIL import Image
 from encoders.kit.error import EncodeError
 from encoders.kit.view.camera import SIDES, Camera, choose_camera, look
 from encoders.kit.view.draw import BACKGROUND, draw_view, render_png, shrink
+from encoders.kit.view.model_view import view_model
 from encoders.kit.view.raster import NOTHING, find_visible, project
 from encoders.kit.view.request import ViewRequest
 from encoders.kit.view.scene import (
@@ -162,6 +163,28 @@ def test_the_default_camera_goes_where_fronts_are_seen():
     away = ViewMesh(turned.position, turned.triangles[:, ::-1])
     for mesh in (turned, away):
         assert (pixels_of(ViewScene((mesh,))) != BACKGROUND).any()
+
+
+def test_a_low_closed_thing_is_seen_from_above_and_a_ceiling_from_below():
+    corners = [(-2, 0, -2), (2, 0, -2), (2, 0, 2), (-2, 0, 2), (0, 0.1, 0)]
+    faces = [(0, 4, 1), (1, 4, 2), (2, 4, 3), (3, 4, 0), (0, 1, 2), (0, 2, 3)]
+    pyramid = np.array(corners, float)[np.array(faces)]
+    assert choose_camera(ViewRequest(), pyramid, SMALL).eye[1] > 1
+    ceiling = pyramid[4:]
+    assert choose_camera(ViewRequest(), ceiling, SMALL).eye[1] < -1
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-7, 1e30])
+def test_a_scene_of_any_size_fills_the_picture(scale):
+    usual = pixels_of(ViewScene((square(),)))
+    scaled = pixels_of(ViewScene((square(size=scale),)))
+    assert np.count_nonzero(usual != scaled) < usual.size / 50
+
+
+def test_a_source_shows_the_colours_of_its_vertices():
+    text = "v 0 0 0 1 0 0\nv 1 0 0 1 0 0\nv 0 1 0 1 0 0\nf 1 2 3\n"
+    view = view_model({"a.obj": text.encode()}, "a.obj")
+    assert strongest(pixels_of(view, camera="front")[18, 18]) == (True, False, False)
 
 
 def test_sides_are_named_after_where_the_camera_stands():

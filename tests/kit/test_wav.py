@@ -178,7 +178,7 @@ SEEDS = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(mutated(SEEDS))
 def test_mutated_wavs_decode_to_the_surveyed_size_or_are_refused(data: bytes) -> None:
     survey = None

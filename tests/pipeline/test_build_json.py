@@ -84,7 +84,7 @@ def test_a_second_run_with_nothing_to_do_writes_the_time_alone(toy, monkeypatch)
     toy.doit()
     toy.doit()
     before = load(toy)
-    monkeypatch.setattr(last_build, "node_lines", None)
+    monkeypatch.setattr(last_build, "NodeRows", None)
     toy.doit()
     after = load(toy)
     assert after["started"] > before["started"]

@@ -14,7 +14,7 @@ from pipeline.change.key_parts import KeyParts
 from pipeline.change.option_word import changed_options
 from pipeline.inquiry import Inquiry
 from pipeline.project import Project
-from pipeline.report.last_build import KeyTexts
+from pipeline.report.ran_line import RanLines
 from pipeline.session import Session
 from pipeline.state.state import BUILDING, State
 from tests.pipeline.game import MANIFEST, Game
@@ -209,14 +209,15 @@ def test_a_failure_that_was_mended_is_not_told_of_a_lost_output(built):
     assert "failed" not in line
 
 
-def test_the_key_of_a_node_that_ran_is_the_same_text_as_that_from_the_state(built, monkeypatch):
-    def keys() -> dict[str, object]:
-        result = json.loads(built.read(".cartwright/last-build.json"))
-        return {node["task"]: node["key"] for node in result["nodes"]}
+def test_the_line_of_a_node_that_ran_is_the_same_as_that_from_the_state(built, monkeypatch):
+    def nodes() -> list[dict[str, object]]:
+        found = json.loads(built.read(".cartwright/last-build.json"))["nodes"]
+        measured = ("seconds", "cpu_seconds", "peak_bytes", "worker")
+        return [{**one, **dict.fromkeys(measured)} for one in found]
 
     built.doit("-a")
-    quick = keys()
-    monkeypatch.setattr(KeyTexts, "of_ran", lambda self, event: self.of(event.task))
+    quick = nodes()
+    monkeypatch.setattr(RanLines, "writer", lambda self, stem: lambda event: None)
     built.doit("-a")
-    assert quick == keys()
-    assert any(key["inputs"] for key in quick.values())
+    assert quick == nodes()
+    assert any(one["key"]["inputs"] for one in quick)

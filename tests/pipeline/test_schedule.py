@@ -16,8 +16,8 @@ from pipeline.state.state import State
 MB = 1_000_000
 
 
-def cost(seconds=1.0, encoder="e", size=100, peak=0):
-    return CostRecord(encoder, size, seconds, seconds, peak)
+def cost(seconds=1.0, encoder="e", size=100, peak=0, task="t:a"):
+    return CostRecord(task, encoder, size, seconds, seconds, peak)
 
 
 def schedule(seconds, needs=None, limit=None, peaks=None):
@@ -62,9 +62,9 @@ def test_a_node_of_an_encoder_that_never_ran_is_estimated_by_its_size():
 
 def test_costs_are_read_as_they_were_written(tmp_path):
     state = State(str(tmp_path / "state.db"), is_owner=True)
-    state.set_costs({"t:a": cost(1.5, peak=3), "t:b": cost()})
-    assert state.costs() == {"t:a": cost(1.5, peak=3), "t:b": cost()}
-    assert state.costs(["t:b", "t:c"]) == {"t:b": cost()}
+    state.set_costs([cost(1.5, peak=3), cost(task="t:b")])
+    assert state.costs() == {"t:a": cost(1.5, peak=3), "t:b": cost(task="t:b")}
+    assert state.costs(["t:b", "t:c"]) == {"t:b": cost(task="t:b")}
 
 
 def test_a_cost_that_reads_as_none_is_left_out(tmp_path):
@@ -76,7 +76,7 @@ def test_a_cost_that_reads_as_none_is_left_out(tmp_path):
 
 def costs_of(game):
     db = sqlite3.connect(game.path(".cartwright/state.db"))
-    return {row[0]: CostRecord(*row[1:]) for row in db.execute("SELECT * FROM cost")}
+    return {row[0]: CostRecord(*row) for row in db.execute("SELECT * FROM cost")}
 
 
 def test_a_build_records_what_its_nodes_cost_and_a_restored_node_keeps_it(game):

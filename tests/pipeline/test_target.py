@@ -66,7 +66,7 @@ def write_target(
 
 def test_a_plan_that_fails_spoils_its_own_asset_alone(own: Game) -> None:
     write_target(own, plan="if asset.id == 'odd': {}['key']")
-    ran = own.process()
+    ran = own.doit()
     assert ran.code == 1
     assert (ran.built, ran.failed) == (["own:good"], ["own:odd"])
     assert "own:odd  KeyError: 'key'\n" in ran.out
@@ -77,7 +77,7 @@ def test_a_plan_that_fails_spoils_its_own_asset_alone(own: Game) -> None:
 
 def test_a_survey_that_fails_says_where(own: Game) -> None:
     write_target(own, plan="surveys[asset.source]", survey="if data == b'odd': [][1]")
-    ran = own.process()
+    ran = own.doit()
     assert (ran.code, ran.built, ran.failed) == (1, ["own:good"], ["own:odd"])
     assert "own:odd  IndexError: list index out of range\n" in ran.out
     assert "raised  own.py, line 20\n" in ran.out
@@ -85,7 +85,7 @@ def test_a_survey_that_fails_says_where(own: Game) -> None:
 
 def test_a_link_that_fails_is_a_mistake_of_the_manifest(own: Game) -> None:
     write_target(own, link="1 / 0")
-    ran = own.process()
+    ran = own.doit()
     assert ran.code == 3
     assert "own.toml  1 mistake" in ran.err
     assert "ZeroDivisionError: division by zero" in ran.err
@@ -102,18 +102,18 @@ def test_numbers_of_numpy_reach_an_encoder_as_plain_numbers(own: Game, where: st
         write_target(own, plan="import numpy", params=NUMPY)
     else:
         write_target(own, survey="import numpy", found=NUMPY, params="surveys[asset.source]")
-    assert own.process().code == 0
+    assert own.doit().code == 0
     expected = b"{'whole': 3, 'part': 1.5, 'flags': [True]}"
     assert own.read("build/own/good.kind") == expected
     own.write("assets/good.own", "better")  # from here on the plan comes from the state
-    assert own.process().built == ["own:good"]
+    assert own.doit().built == ["own:good"]
     assert own.read("build/own/good.kind") == expected
 
 
 @pytest.mark.parametrize("what", ["{'odd': {1, 2}}", "{'odd': [asset]}", "{'odd': {1: 'one'}}"])
 def test_params_that_cannot_be_written_down_are_refused_by_name(own: Game, what: str) -> None:
     write_target(own, params=f"{what} if asset.id == 'odd' else {{}}")
-    ran = own.process()
+    ran = own.doit()
     assert ran.code == 1
     assert (ran.built, ran.failed) == (["own:good"], ["own:odd"])
     assert 'own:odd  param "odd" is no plain value' in ran.out
@@ -204,14 +204,14 @@ def test_an_exit_in_a_target_fails_its_asset_only(own: Game, where: str) -> None
     is_odd = "asset.id == 'odd'" if where == "plan" else "data == b'odd'"
     code = {"plan": "surveys[asset.source]"} | {where: f"if {is_odd}: raise SystemExit(5)"}
     write_target(own, **code)
-    ran = own.process()
+    ran = own.doit()
     assert (ran.code, ran.built, ran.failed) == (1, ["own:good"], ["own:odd"])
     assert "own:odd  SystemExit: 5\n" in ran.out
 
 
 def test_an_exit_while_linking_is_a_mistake_of_the_manifest(own: Game) -> None:
     write_target(own, link="raise SystemExit(5)")
-    ran = own.process()
+    ran = own.doit()
     assert ran.code == 3
     assert "SystemExit: 5" in ran.err
 

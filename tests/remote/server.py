@@ -76,7 +76,8 @@ def installed() -> list[str]:
 
 
 def find(program: str) -> str | None:
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", str(TOOLS)])
+    folders = (os.environ.get("PATH", ""), "/usr/sbin", str(TOOLS), f"{TOOLS}/node_modules/.bin")
+    path = os.pathsep.join(folders)
     return shutil.which(program, path=path)
 
 

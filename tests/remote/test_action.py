@@ -127,7 +127,7 @@ def test_every_flipped_byte_is_refused_or_changes_nothing() -> None:
         assert action.receipt.warnings == receipt.warnings
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_garbage_is_refused(data: bytes) -> None:
     with pytest.raises(BadActionError):
@@ -303,7 +303,7 @@ def test_a_message_that_is_none_is_refused(data: bytes) -> None:
         unpack_action(pack_action(KEY, GOOD) + data, KEY, OUTPUTS)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=30))
 def test_no_role_that_is_accepted_leads_out_of_the_output_folder(role: str) -> None:
     message = message_of(receipt_of({"data": b"", "note": b""}))

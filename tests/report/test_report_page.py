@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -20,6 +22,17 @@ from pipeline.report.page.picture import Media, media_of_output, media_of_source
 from tests.pipeline.game import Game
 from tests.report.conftest import is_webp, make_game, paint
 from tests.report.part import Page, parts, unpack
+
+MESH_ALONE = """target = "emberware"
+[game]
+id = "game"
+title = "A game"
+author = "us"
+version = "1"
+[[asset]]
+source = "assets/box.obj"
+kinds = ["mesh"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +200,53 @@ def test_a_second_report_draws_only_what_changed(tmp_path, monkeypatch):
     after = Page(game, "build/again.html")
     assert after.node("rp2350:leaf")["picture"] != before.node("rp2350:leaf")["picture"]
     assert after.node("rp2350:wood")["picture"] == before.node("rp2350:wood")["picture"]
+
+
+def test_the_second_file_of_a_node_is_drawn_where_the_first_shows_nothing(tmp_path, monkeypatch):
+    drawn: list[str] = []
+
+    def draw(root, one):
+        del root
+        drawn.append(one.path)
+        return (Media() if one.path == "b/a.rs" else Media(b"picture", b"picture")), []
+
+    monkeypatch.setattr(media, "draw", draw)
+    files = [
+        {"path": f"b/{name}", "bytes": 1, "sha256": "0"} for name in ("a.rs", "a.bin", "a.more")
+    ]
+    shown = PageNode("t:a", "t", {"inputs": [], "outputs": files}, None, 0, "", {}, [])
+    data = PageData(result([shown.result]), [{"stem": "t", "target": "t"}], [entry_of(shown)])
+    with MediaStore(str(tmp_path / "media.db")) as store:
+        found = media.draw_all(SimpleNamespace(root=str(tmp_path)), data, store, "code", map)
+    assert drawn == ["b/a.rs", "b/a.bin"]
+    assert found.find(shown.picture).thumbnail == b"picture"
+
+
+def entry_of(node: PageNode) -> PageEntry:
+    return PageEntry(node.task, None, [node])
+
+
+def test_the_picture_of_a_model_has_its_texture_though_no_node_reads_it(tmp_path):
+    game = make_game(tmp_path / "village")
+    for name in ("kac", "splashpack", "untold", "rp2350"):
+        game.remove(f"manifests/{name}.toml")
+    game.write("manifests/emberware.toml", MESH_ALONE)
+    paint(game, "assets/wood.png", (250, 20, 20))
+    assert game.doit().code == 0
+    assert game.doit("report").code == 0
+    before = Page(game)
+    assert [one["path"] for one in before.index["entries"] if one["path"]] == ["assets/box.obj"]
+    assert strongest_channel(before, "assets/box.obj") == 0
+    # It is in no result of a build, and a change of it is noticed all the same.
+    paint(game, "assets/wood.png", (20, 20, 250))
+    assert game.doit("report").code == 0
+    assert strongest_channel(Page(game), "assets/box.obj") == 2
+
+
+def strongest_channel(page: Page, name: str) -> int:
+    picture = Image.open(io.BytesIO(page.picture(page.entry(name)["picture"]))).convert("RGBA")
+    pixels = np.array(picture).reshape(-1, 4)
+    return int(pixels[pixels[:, 3] == 255][:, :3].sum(axis=0).argmax())
 
 
 def test_a_report_after_a_build_of_one_target_still_has_the_others(tmp_path):

@@ -11,6 +11,8 @@ enum { ALPHA = 3, OPAQUE = 255 };
 static const float FAR_AWAY = 1e9f;
 /* A partition is left out where even this part of its estimated error is too much. */
 static const float HOPE = 0.4f;
+/* Nothing is left out for blocks of so few colours: palettes may meet them exactly in the end. */
+enum { FEW = 4 };
 
 /* Modes of one, two and three subsets are not tried where the squared error is no more than this:
  * their endpoints are too coarse to be better. */
@@ -56,8 +58,9 @@ static void put(bit_writer *to, uint32_t value, int bits)
         to->half[to->used >> 6] |= (uint64_t)(value >> k & 1) << (to->used & 63);
 }
 
+/* The best block so far, and the part of an estimated error that may be too much. */
 typedef struct {
-    float error;
+    float error, hope;
     uint8_t *block;
 } best_block;
 
@@ -148,7 +151,7 @@ static void try_partition(const bc7_points *all, const joint_mode *mode, int par
     for (int s = 0; s < mode->subsets && error < best->error; s++) {
         points[s] = take_subset(all, mode->channels, subsets, (uint32_t)s);
         fits[s] = bc7_fit_palette(&points[s], &mode->palette, mode->channels,
-                                  best->error - error);
+                                  best->hope > 0.0f ? best->error - error : FAR_AWAY);
         error += fits[s].error;
     }
     if (error < best->error) {
@@ -169,7 +172,7 @@ static void try_joint(const bc7_points *all, const joint_mode *mode, const float
         for (int p = 1; p < partitions; p++)
             if (left[p] < left[least])
                 least = p;
-        if (left[least] * HOPE >= best->error)
+        if (left[least] * best->hope >= best->error)
             return;
         left[least] = INFINITY;
         try_partition(all, mode, least, best);
@@ -254,10 +257,28 @@ static int unpack_texels(const uint8_t *rgba, bc7_points *points)
     return is_opaque;
 }
 
+/* Tell whether a block has no more than a few distinct texels. */
+static int has_few_colors(const uint8_t *rgba)
+{
+    uint32_t found[FEW], color;
+    int count = 0;
+    for (int t = 0; t < BC7_TEXELS; t++) {
+        int known = 0;
+        memcpy(&color, rgba + 4 * t, sizeof color);
+        while (known < count && found[known] != color)
+            known++;
+        if (known == FEW)
+            return 0;
+        if (known == count)
+            found[count++] = color;
+    }
+    return 1;
+}
+
 static void encode_block(const uint8_t *rgba, bc7_members *members, uint8_t *block)
 {
     bc7_points all;
-    best_block best = {FAR_AWAY, block};
+    best_block best = {FAR_AWAY, has_few_colors(rgba) ? 0.0f : HOPE, block};
     float left[BC7_PARTITIONS] = {0.0f};
     int is_opaque = unpack_texels(rgba, &all);
     const joint_mode *modes = is_opaque ? OPAQUE_MODES : ALPHA_MODES;

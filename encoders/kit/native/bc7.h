@@ -43,6 +43,19 @@ extern const uint32_t BC7_SUBSETS[2][BC7_PARTITIONS];
 /* The texel of the second and of the third subset whose index lacks its highest bit. */
 extern const uint8_t BC7_ANCHORS[2][2][BC7_PARTITIONS];
 
+/* Weights are 64ths of the second endpoint, by the bits of an index. */
+extern const int BC7_WEIGHTS[5][16];
+
+/* Expand a level to 8 bits by repeating its high bits. */
+static inline int bc7_expand(int level, int bits)
+{
+    return level << (8 - bits) | level >> (2 * bits - 8);
+}
+
+/* Set the levels near `ends` that have the least error with the indices of `fit`. */
+void bc7_polish_levels(const bc7_points *points, const bc7_palette *palette, int channels,
+                       float (*ends)[BC7_CHANNELS], bc7_fit *fit);
+
 /* Fit a palette to the first `channels` (1, 3 or 4) channels of some texels. An error of `limit` or
  * more is of no use, so a palette that is far from it may be returned as it is. */
 bc7_fit bc7_fit_palette(const bc7_points *points, const bc7_palette *palette, int channels,

@@ -9,11 +9,14 @@ enum { ROUNDS = 2, WHOLE = 64, MOST_ENTRIES = 16, LANES = 4 };
 static const float FAR_AWAY = 1e9f;
 /* A palette is not refitted where even this part of its error is too much. */
 static const float REFIT_HOPE = 0.5f;
+/* Levels are polished where the error a texel is no more than the first, unless even the given part
+ * of it is too much. */
+static const float POLISH = 3.0f, POLISH_HOPE = 0.8f;
 /* Ends that lie in the middle between two levels are rounded away from each other, so that the
  * outermost texels stay between them. */
 static const float ROUND_LOWER = 0.48f, ROUND_UPPER = 0.5f;
 
-static const int WEIGHTS[5][MOST_ENTRIES] = {
+const int BC7_WEIGHTS[5][MOST_ENTRIES] = {
     {0},
     {0},
     {0, 21, 43, 64},
@@ -80,11 +83,6 @@ static inline line first_line(const bc7_points *points, int channels)
     return found;
 }
 
-static inline int expand(int level, int bits)
-{
-    return level << (8 - bits) | level >> (2 * bits - 8);
-}
-
 /* The levels nearest to an end whose lowest bit is `low`. */
 static inline float round_end(const line *ends, int e, int channels, int bits, int low, int *level)
 {
@@ -96,7 +94,7 @@ static inline float round_end(const line *ends, int e, int channels, int bits, i
         int high = (int)((end[c] * scale - (float)low) * 0.5f + half);
         high = high > top ? top : high;
         level[c] = 2 * high + low;
-        float off = (float)expand(level[c], bits + 1) - end[c];
+        float off = (float)bc7_expand(level[c], bits + 1) - end[c];
         error = error + off * off;
     }
     return error;
@@ -133,9 +131,9 @@ static inline void choose_indices(const bc7_points *points, const bc7_palette *p
 {
     float entry[MOST_ENTRIES][BC7_CHANNELS], total[LANES] = {0.0f};
     int bits = palette->bits + (palette->low_bit != BC7_NO_BIT), entries = 1 << palette->index_bits;
-    const int *weight = WEIGHTS[palette->index_bits];
+    const int *weight = BC7_WEIGHTS[palette->index_bits];
     for (int c = 0; c < channels; c++) {
-        int a = expand(fit->level[0][c], bits), b = expand(fit->level[1][c], bits);
+        int a = bc7_expand(fit->level[0][c], bits), b = bc7_expand(fit->level[1][c], bits);
         for (int i = 0; i < entries; i++)
             entry[i][c] = (float)(((WHOLE - weight[i]) * a + weight[i] * b + WHOLE / 2) / WHOLE);
     }
@@ -167,7 +165,7 @@ static inline void choose_indices(const bc7_points *points, const bc7_palette *p
 static inline line refit(const bc7_points *points, const bc7_palette *palette, int channels,
                          const bc7_fit *fit)
 {
-    const int *weight = WEIGHTS[palette->index_bits];
+    const int *weight = BC7_WEIGHTS[palette->index_bits];
     float share[BC7_TEXELS];
     line found;
     for (int t = 0; t < points->lanes; t++)
@@ -175,7 +173,7 @@ static inline line refit(const bc7_points *points, const bc7_palette *palette, i
     float once = sum_products(share, points->live, points->lanes);
     double bb = sum_products(share, share, points->lanes), ab = WHOLE * (double)once - bb;
     double aa = WHOLE * (WHOLE * (double)points->count) - 2 * (WHOLE * (double)once) + bb;
-    /* 0 where all indices are equal; the quotient is then useless, but it is judged too. */
+    /* 0 where all indices are equal: then both ends are the mean. */
     double determinant = aa * bb - ab * ab, scale = WHOLE / (determinant > 1 ? determinant : 1);
     for (int c = 0; c < channels; c++) {
         float sum = sum_products(points->color[c], points->live, points->lanes);
@@ -183,8 +181,29 @@ static inline line refit(const bc7_points *points, const bc7_palette *palette, i
         double a = WHOLE * (double)sum - b;
         found.end[0][c] = clip((float)((bb * a - ab * b) * scale));
         found.end[1][c] = clip((float)((aa * b - ab * a) * scale));
+        if (determinant < 1)
+            found.end[0][c] = found.end[1][c] = sum / (float)points->count;
     }
     return found;
+}
+
+/* Look for better levels with the indices as they are, and with all of them moved inwards: between
+ * entries that are not the ends, more values can be had than levels have. Palettes of more than
+ * four entries gain nothing from it. */
+static inline void polish(const bc7_points *points, const bc7_palette *palette, int channels,
+                          bc7_fit *best)
+{
+    int tries = palette->index_bits == 2 ? 2 : 1;
+    for (int inwards = 0; inwards < tries && best->error > 0; inwards++) {
+        bc7_fit fit = *best;
+        for (int t = 0; t < points->lanes && inwards; t++)
+            fit.index[t] = fit.index[t] < 2 ? 1 : 2;
+        line ends = refit(points, palette, channels, &fit);
+        bc7_polish_levels(points, palette, channels, ends.end, &fit);
+        choose_indices(points, palette, channels, &fit);
+        if (fit.error < best->error)
+            *best = fit;
+    }
 }
 
 static inline bc7_fit fit_palette(const bc7_points *points, const bc7_palette *palette,
@@ -205,6 +224,8 @@ static inline bc7_fit fit_palette(const bc7_points *points, const bc7_palette *p
         if (fit.error < best.error)
             best = fit;
     }
+    if (best.error <= POLISH * (float)points->count && best.error * POLISH_HOPE < limit)
+        polish(points, palette, channels, &best);
     return best;
 }
 

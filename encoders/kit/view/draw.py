@@ -84,15 +84,17 @@ def _draw_poses(scene: ViewScene, frames: list[int | None], request: ViewRequest
 
 def shrink(pixels: Rgba8) -> Rgba8:
     """Return the mean of each FINE x FINE pixels, colours only of those that are not empty."""
+    from PIL import Image
+
+    size = (pixels.shape[1], pixels.shape[0])
+    # As four plain channels: Pillow would multiply colours by an alpha, and lose bits of them.
+    small = np.array(Image.frombuffer("RGBX", size, pixels, "raw", "RGBX", 0, 1).reduce(FINE))
+    at = np.nonzero((small[..., 3] > 0) & (small[..., 3] < 255))
     # Empty pixels are zeros in all channels, so they add nothing to the sum of colours.
-    parts = [pixels[row::FINE, column::FINE] for row in range(FINE) for column in range(FINE)]
-    total = parts[0].astype(np.uint16)
-    for part in parts[1:]:
-        total += part
-    filled = np.maximum(total[..., 3:] // 255, 1)
-    small = np.empty(total.shape, np.uint8)
-    small[..., :3] = (total[..., :3] + filled // 2) // filled
-    small[..., 3] = total[..., 3] // FINE**2
+    parts = [pixels[row::FINE, column::FINE][at] for row in range(FINE) for column in range(FINE)]
+    total = np.stack(parts).sum(axis=0, dtype=np.uint16)
+    filled = total[:, 3:] // 255
+    small[at] = np.column_stack([(total[:, :3] + filled // 2) // filled, total[:, 3:] // FINE**2])
     return small
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.image.pixel import Rgba8
+from encoders.kit.image.srgb import LINEAR_WHITE, from_linear
 from encoders.kit.mesh.mesh import Mesh, Welded, weld
 from encoders.kit.plan import Inputs
 from encoders.kit.source.image import open_image
@@ -43,7 +44,19 @@ def _part(mesh: Mesh, welded: Welded, numbers: npt.NDArray[np.integer], material
         name=f"material_{material}",
         normal=mesh.normal.at(corners) if mesh.normal is not None and has_normals else None,
         uv=_uv(mesh, material, corners),
+        color=_color(mesh, corners),
     )
+
+
+def _color(mesh: Mesh, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.float64] | None:
+    """Return the vertices' RGBA as shown on a screen."""
+    if mesh.color is None or not mesh.color.is_complete:
+        return None
+    given = np.nan_to_num(mesh.color.at(corners).astype(float))
+    color: npt.NDArray[np.float64] = np.clip(given, 0, 1)
+    if mesh.has_linear_color:
+        color[:, :3] = from_linear(np.rint(color[:, :3] * LINEAR_WHITE).astype(np.int64)) / 255
+    return color
 
 
 def _uv(mesh: Mesh, material: int, corners: npt.NDArray[np.intp]) -> npt.NDArray[np.float32] | None:

@@ -58,11 +58,13 @@ def draw_soup(
     """Draw triangles as RGBA (height, width, 4); alpha is 0 where there is nothing."""
     pieces = project(soup, materials, camera, size)
     visible = find_visible(pieces, soup, materials, size)
-    pixels = np.zeros((size[1] * size[0], 4), np.uint8)
+    # A pixel is written as one number: rows of four bytes take numpy several times longer.
+    pixels = np.zeros(size[1] * size[0], np.uint32)
     at = np.flatnonzero(visible != NOTHING)
     if len(at):
-        pixels[at] = shade(pieces, soup, materials, camera, (at, visible[at], size[0]))
-    return pixels.reshape(size[1], size[0], 4)
+        colors = shade(pieces, soup, materials, camera, (at, visible[at], size[0]))
+        pixels[at] = colors.view(np.uint32)[:, 0]
+    return pixels.view(np.uint8).reshape(size[1], size[0], 4)
 
 
 def project(
@@ -70,7 +72,8 @@ def project(
 ) -> Pieces:
     """Return the pieces that face the camera and lie on the screen at least in part."""
     seen = camera.see(soup.points)
-    near = max(float(seen[..., 2].max(initial=0)) * NEAR_SHARE, 1e-9)
+    # Not a fixed distance: a scene may be as small as its numbers can be.
+    near = max(float(seen[..., 2].max(initial=0)) * NEAR_SHARE, float(np.finfo(np.float32).tiny))
     owner, seen, share = cut_near(seen, near)
     scale = camera.focal * size[1]
     depth = seen[..., 2:]
@@ -244,7 +247,7 @@ def _is_solid(
     uv = _uvs(pieces, soup, fragments, _at(pieces.depth, fragments))
     used = soup.material[pieces.owner[fragments[0]]]
     found = np.ones(len(used), bool)
-    for number in np.unique(used).tolist():
+    for number in _numbers(used):
         rows, material = np.flatnonzero(used == number), materials[number]
         if material.texture is not None and material.cutoff is not None:
             alpha = sample(material.texture, uv[rows], clamps=material.clamps_uv)[:, 3]
@@ -279,35 +282,47 @@ def shade(
     pixel, piece, width = visible
     fragments = (piece, pixel % width, pixel // width)
     inverse = _at(pieces.depth, fragments)
-    used = soup.material[pieces.owner[piece]]
-    color = np.array([one.color[:3] for one in materials], np.float32)[used]
-    if (soup.colors[..., :3] != 1).any():
-        for channel in range(3):
-            tint = soup.colors[..., channel]
-            color[:, channel] *= _interpolate(pieces, tint, fragments, inverse)
-    _apply_textures(color, used, materials, lambda: _uvs(pieces, soup, fragments, inverse))
+    used = soup.material[pieces.owner].take(piece)
+    texels = _texels(used, materials, lambda: _uvs(pieces, soup, fragments, inverse))
     # The light at the corners is enough: it changes slowly, and one number costs less than three.
     light = _interpolate(pieces, brightness(soup.normals, camera), fragments, inverse)
-    color *= light[:, None]
-    found = np.full((len(color), 4), 255, np.uint8)
-    found[:, :3] = np.clip(color, 0, 1) * 255 + 0.5
+    found = np.full((len(used), 4), 255, np.uint8)
+    for channel in range(3):
+        color = light * np.array([one.color[channel] for one in materials]).take(used)
+        tint = soup.colors[..., channel]
+        if (tint != 1).any():
+            color *= _interpolate(pieces, tint, fragments, inverse)
+        if texels is not None:
+            color *= texels[:, channel] / np.float32(255)
+        np.clip(color, 0, 1, out=color)
+        color *= 255
+        color += 0.5
+        found[:, channel] = color
     return found
 
 
-def _apply_textures(
-    color: npt.NDArray[np.float32],
-    used: npt.NDArray[np.intp],
-    materials: Sequence[ViewMaterial],
-    uvs: Callable[[], Array],
-) -> None:
-    """Multiply the colours of fragments by the texels of their materials."""
-    found = {n: materials[n].texture for n in np.unique(used).tolist()}
-    textures = {n: texture for n, texture in found.items() if texture is not None}
-    uv = uvs() if textures else np.zeros((0, 2))
+def _texels(
+    used: npt.NDArray[np.intp], materials: Sequence[ViewMaterial], uvs: Callable[[], Array]
+) -> npt.NDArray[np.uint8] | None:
+    """Return the texels of fragments, white where there is no texture; None for none at all."""
+    found = {number: materials[number].texture for number in _numbers(used)}
+    textures = {number: texture for number, texture in found.items() if texture is not None}
+    if not textures:
+        return None
+    uv = uvs()
+    texels = np.full((len(used), 4), 255, np.uint8)
     for number, texture in textures.items():
+        clamps = materials[number].clamps_uv
+        if len(found) == 1:
+            return sample(texture, uv, clamps=clamps)
         rows = np.flatnonzero(used == number)
-        texels = sample(texture, uv[rows], clamps=materials[number].clamps_uv)
-        color[rows] *= texels[:, :3].astype(np.float32) / 255
+        texels[rows] = sample(texture, uv[rows], clamps=clamps)
+    return texels
+
+
+def _numbers(used: npt.NDArray[np.intp]) -> list[int]:
+    """Return the different numbers among some small ones."""
+    return np.flatnonzero(np.bincount(used)).tolist()
 
 
 def brightness(normal: Array, camera: Camera) -> Array:

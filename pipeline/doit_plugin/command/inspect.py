@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from doit.exceptions import InvalidCommand
 
@@ -22,10 +22,13 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.view_option import opt_view, parse_request
 from pipeline.plan.file_view import load_view, siblings_of
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
-from pipeline.plan.survey import read_layers
+from pipeline.plan.source_view import read_with_source, view_source
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
 from pipeline.size import count_of, format_bytes
+
+if TYPE_CHECKING:
+    from encoders.kit.view.scene import View
 
 One = TypeVar("One")
 Found = TypeVar("Found")
@@ -125,9 +128,10 @@ def inspect_file(
     asked = [name for name, place in exports.items() if place]
     # A source has no reader: it is surveyed as a plan would do.
     if not readers:
-        if asked:
-            raise EncodeError(f"this kind of file has no --{asked[0]}")
-        return survey_source(data, path, origin)
+        found = survey_source(data, path, origin)
+        for name in asked:
+            write_export(name, exports[name], export_source(name, data, path, request), tell)
+        return found
 
     def decode(reader: Reader) -> tuple[Reader, Mapping[str, Any]]:
         return reader, load_function(reader.decode)(*arguments_of(reader, data, path))
@@ -173,10 +177,8 @@ def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
     """Survey a source with one function."""
     found: Mapping[str, Any]
     if is_composed(path):
-        root, name = os.getcwd(), os.path.relpath(path).replace(os.sep, "/")
-        if name.startswith("../"):  # its layers are those of its own folder
-            root, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path)
-        found = call(dotted, data, name, read_layers(root, data, name))
+        name, layers = read_with_source(data, path)
+        found = call(dotted, data, name, layers)
     else:
         found = call(dotted, data, path)
     return found
@@ -187,18 +189,33 @@ def export_files(
 ) -> Mapping[str, bytes]:
     """Return the files that an option asks for, by name."""
     if option in ("render", "glb"):
-        view = load_view(reader, data, path, option)
-        # Here, because only these two need numpy and Pillow.
-        from encoders.kit.view.draw import render_png
-        from encoders.kit.view.glb import encode_glb
-
-        return {option: render_png(view, request) if option == "render" else encode_glb(view)}
+        return export_view(load_view(reader, data, path, option), option, request)
     if option not in reader.exports:
         raise EncodeError(f"this kind of file has no --{option}", {"file": path})
     files: Mapping[str, bytes] = load_function(reader.exports[option])(
         *arguments_of(reader, data, path)
     )
     return files
+
+
+def export_source(option: str, data: bytes, path: str, request: ViewRequest) -> Mapping[str, bytes]:
+    """Return the file that an option makes of a source, or of an output in a common format."""
+    view = None
+    if option in ("render", "glb"):
+        name, inputs = read_with_source(data, path)
+        view = view_source(data, name, inputs)
+    if view is None:
+        raise EncodeError(f"this kind of file has no --{option}")
+    return export_view(view, option, request)
+
+
+def export_view(view: View, option: str, request: ViewRequest) -> Mapping[str, bytes]:
+    """Return what is seen of a file as a picture or as a model."""
+    # Here, because only these two need numpy and Pillow.
+    from encoders.kit.view.draw import render_png
+    from encoders.kit.view.glb import encode_glb
+
+    return {option: render_png(view, request) if option == "render" else encode_glb(view)}
 
 
 def write_export(

@@ -20,6 +20,7 @@ from typing import Any
 from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
+from pipeline.content.code import add_project_encoders
 from pipeline.doit_plugin.command.report import last_built
 from pipeline.doit_plugin.command.watch import (
     FAILED_NODES,
@@ -160,8 +161,13 @@ class LiveBuild:
     def _watch(self) -> None:
         from watchfiles import watch
 
+        from pipeline.report.page.media import load_drawing
+
         if not self._fill():
             self.page.tell("built", problem="")
+        # Where all pictures were known, nothing has been imported yet that draws one.
+        add_project_encoders(self.page.root)
+        load_drawing()
         watcher: Watcher | None = None
         root = self.page.root
         for changes in watch(

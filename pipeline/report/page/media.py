@@ -10,12 +10,18 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from pipeline.content.code import add_project_encoders
+from PIL import Image
+
+from pipeline.content.code import add_project_encoders, load_function
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
+from pipeline.plan.referred_file import read_referred
+from pipeline.plan.source_view import MODEL_VIEW
 from pipeline.project import Project
 from pipeline.report.page import picture
 from pipeline.report.page.media_store import Files, MediaStore
@@ -55,7 +61,7 @@ def draw_all(
     project: Project, data: PageData, store: MediaStore, code: str, in_parallel: Mapper
 ) -> PageMedia:
     """Draw what has not been drawn before, and note in the data which entry has what."""
-    digests = {
+    digests: dict[str, str | None] = {
         file["path"]: file["sha256"]
         for node in data.result["nodes"]
         for file in (*node["inputs"], *node["outputs"])
@@ -65,24 +71,59 @@ def draw_all(
     for entry in data.entries:
         wanted.append((entry, _drawings_of_source(entry)))
         wanted += [(node, _drawings_of_node(node, targets[node.stem])) for node in entry.nodes]
-    drawings = {one: _key(one, code) for _, several in wanted for one in several}
-    known = {one: store.find(key, digests.get) for one, key in drawings.items()}
-    missing = [one for one, media in known.items() if media is None]
-    for one, (media, files) in zip(missing, _draw(project.root, missing, in_parallel), strict=True):
-        known[one] = media
-        # A file that is not what was built may be so again, and then has to be drawn.
-        if media.problem not in (GONE, CHANGED):
-            store.keep(drawings[one], {path: digests.get(path) for path in files}, media)
-    store.note_use(drawings.values())
+    digest_of = partial(_digest, project.root, digests)
+    artist = _Artist(project.root, store, code, in_parallel, digest_of)
     found = PageMedia({})
-    for shown, several in wanted:
-        for one in several:
-            media = known[one] or NOTHING
-            shown.problem = shown.problem or media.problem
-            if media.thumbnail or media.glb or media.sound:
-                _note(shown, media_key(media), media, found)
-                break
+    # The next file of a node is drawn only where those before it show nothing.
+    while wanted:
+        wanted = [(shown, several) for shown, several in wanted if several]
+        media_of = artist.find([several[0] for _, several in wanted])
+        unseen = [one for one in wanted if not _show(one[0], media_of[one[1][0]], found)]
+        wanted = [(shown, several[1:]) for shown, several in unseen]
     return found
+
+
+@dataclass(frozen=True)
+class _Artist:
+    """Finds media in the store, and draws and keeps those that it lacks."""
+
+    root: str
+    store: MediaStore
+    code: str
+    in_parallel: Mapper
+    digest_of: Callable[[str], str | None]
+
+    def find(self, drawings: Iterable[Drawing]) -> dict[Drawing, Media]:
+        """Return the media of files."""
+        keys = {one: _key(one, self.code) for one in drawings}
+        known = {one: self.store.find(key, self.digest_of) for one, key in keys.items()}
+        missing = [one for one, media in known.items() if media is None]
+        drawn = zip(missing, _draw(self.root, missing, self.in_parallel), strict=True)
+        for one, (media, files) in drawn:
+            known[one] = media
+            # A file that is not what was built may be so again, and then has to be drawn.
+            if media.problem not in (GONE, CHANGED):
+                read = {path: self.digest_of(path) for path in files}
+                self.store.keep(keys[one], read, media)
+        self.store.note_use(keys.values())
+        return {one: media or NOTHING for one, media in known.items()}
+
+
+def _digest(root: str, digests: dict[str, str | None], path: str) -> str | None:
+    """Return the digest of a file, also of one that a picture needs and no node reads."""
+    if path not in digests:
+        data = None if leads_out(f"{root}/{path}", root) else read_if_there(f"{root}/{path}")
+        digests[path] = None if data is None else hashlib.sha256(data).hexdigest()
+    return digests[path]
+
+
+def _show(shown: PageEntry | PageNode, media: Media, found: PageMedia) -> bool:
+    """Note what there is of an entry or a node; tell whether there is something."""
+    shown.problem = shown.problem or media.problem
+    is_seen = bool(media.thumbnail or media.glb or media.sound)
+    if is_seen:
+        _note(shown, media_key(media), media, found)
+    return is_seen
 
 
 def media_key(media: Media) -> str:
@@ -123,14 +164,28 @@ def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
 def code_digest(project: Project) -> str:
     """Return a digest of the code that draws: this room's, and that of all encoders."""
     # All views import most of the kit, so one digest for all redraws hardly more than one a view.
-    from pipeline.plan.target import all_targets
-
     digest = hashlib.sha256(read_file(picture.__file__))
-    views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
-    for dotted in sorted({*views, *picture.DRAWING, picture.MODEL_VIEW}):
+    for dotted in _drawing_functions():
         table = project.code.table(dotted)
         digest.update(json.dumps([dotted, dict(table)], sort_keys=True).encode())
     return digest.hexdigest()
+
+
+def load_drawing() -> None:
+    """Import everything that draws, so that the first drawing need not wait for it."""
+    Image.init()
+    for dotted in _drawing_functions():
+        with suppress(Exception):  # the drawing itself tells what is wrong
+            load_function(dotted)
+    with suppress(ImportError):
+        import pygltflib  # type: ignore[import-untyped,unused-ignore] # noqa: F401
+
+
+def _drawing_functions() -> list[str]:
+    from pipeline.plan.target import all_targets
+
+    views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
+    return sorted({*views, *picture.DRAWING, MODEL_VIEW})
 
 
 def _key(one: Drawing, code: str) -> str:
@@ -158,8 +213,9 @@ def draw(root: str, one: Drawing) -> tuple[Media, list[str]]:
         return Media(problem=problem), [one.path]
     if not one.target:
         read = {path: read_if_there(f"{root}/{path}") for path in one.others}
+        read = {**read_referred(root, one.path), **read}
         inputs = {path: found for path, found in read.items() if found is not None}
-        return media_of_source(data, one.path, inputs), list(one.others)
+        return media_of_source(data, one.path, inputs), list(read)
     files: Files = {}
     folder = os.path.dirname(one.path)
 

@@ -18,13 +18,14 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader, Siblings
-from encoders.kit.source.registry import image_suffixes, model_suffixes, sound_suffixes
+from encoders.kit.source.registry import image_suffixes
 from encoders.kit.view.draw import draw_view
 from encoders.kit.view.glb import encode_glb
 from encoders.kit.view.request import ViewRequest
 from encoders.kit.view.scene import View, ViewPicture, ViewSheet, ViewSound
 from pipeline.content.code import load_function
-from pipeline.process.isolate import call
+from pipeline.manifest.glob import suffix_of
+from pipeline.plan.source_view import view_source
 
 Pixels = npt.NDArray[np.uint8]
 SCENE_SIZE = (256, 192)
@@ -32,7 +33,6 @@ SMALL, SMALL_QUALITY = 64, 50  # pixels of the longer side, quality of WebP
 WAVE_SIZE = (256, 96)
 # The functions that decide what media look like, beside the views of targets.
 DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb")
-MODEL_VIEW = "encoders.kit.view.model_view:view_model"
 # A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
 MODEL_LIMIT_BYTES, SOUND_LIMIT_BYTES = 4_000_000, 1_000_000
 PROBLEM_LIMIT = 120  # characters
@@ -77,7 +77,7 @@ def media_of_output(readers: Sequence[Reader], data: bytes, path: str, siblings:
             return _media_of_view(load_function(reader.view)(data, path, siblings))
         except UNSEEN as error:
             problems.append(_problem(error))
-    if _suffix(path) in image_suffixes():
+    if suffix_of(path) in image_suffixes():
         return media_of_source(data, path, {})
     return Media(problem=problems[0]) if problems else NOTHING
 
@@ -108,20 +108,11 @@ def _media_of_view(view: View) -> Media:
 
 def media_of_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> Media:
     """Return the media of a source; `inputs` are the other files that a model refers to."""
-    suffix = _suffix(path)
     try:
-        if suffix in image_suffixes():
-            pixels: Pixels = call("encoders.kit.source.image:open_image", data, path)
-            return picture_media(Image.fromarray(pixels))
-        if suffix in sound_suffixes():
-            sound = call("encoders.kit.source.sound:open_sound", data, path)
-            mono = np.clip(sound.samples.mean(axis=1) * 32768, -32768, 32767)
-            return _media_of_view(ViewSound(mono.astype(np.int16), sound.rate))
-        if suffix in model_suffixes():
-            return _media_of_view(call(MODEL_VIEW, {**inputs, path: data}, path))
+        view = view_source(data, path, inputs)
+        return NOTHING if view is None else _media_of_view(view)
     except UNSEEN as error:
         return Media(problem=_problem(error))
-    return NOTHING
 
 
 def encode_wav(samples: npt.NDArray[np.int16], rate: int) -> bytes:
@@ -152,7 +143,3 @@ def _webp(picture: Image.Image, quality: int = 72) -> bytes:
 
 def _within(data: bytes | None, limit: int) -> bytes | None:
     return data if data is not None and len(data) <= limit else None
-
-
-def _suffix(path: str) -> str:
-    return f".{path.rpartition('.')[2].lower()}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.image.bc.bc1 import split_blocks, unique_blocks
-from encoders.kit.image.bc.bc7_fit import WEIGHTS, WHOLE, expand
+from encoders.kit.image.bc.bc7_palette import WEIGHTS, WHOLE, expand
 from encoders.kit.image.bc.bc7_reference import BLOCK_BYTES, encode_blocks, field_bits, index_bits
 from encoders.kit.native.kernel import choose
 

@@ -6,13 +6,14 @@ least-squares endpoints for these indices are found in turn; the best palette is
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.kit.image.bc.bc7_palette import WEIGHTS, WHOLE, LowBit, Palette, expand
 from encoders.kit.image.bc.bc7_partition import covariance, dot, principal_axis
+from encoders.kit.image.bc.bc7_polish import polish_levels
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -25,35 +26,9 @@ REFIT_HOPE = np.float32(0.5)
 # Ends that lie in the middle between two levels are rounded away from each other, so that the
 # outermost texels stay between them.
 ROUND_LOWER, ROUND_UPPER = np.float32(0.48), np.float32(0.5)
-# Weights are 64ths of the second endpoint, by the bits of an index.
-WHOLE = 64
-WEIGHTS = {
-    2: np.array([0, 21, 43, 64]),
-    3: np.array([0, 9, 18, 27, 37, 46, 55, 64]),
-    4: np.array([0, 4, 9, 13, 17, 21, 26, 30, 34, 38, 43, 47, 51, 55, 60, 64]),
-}
-
-
-class LowBit(Enum):
-    """How the lowest bit of an endpoint's levels is stored."""
-
-    NONE = 0  # as part of each level
-    OWN = 1  # one bit for each endpoint
-    SHARED = 2  # one for both
-    SET = 3  # one for each endpoint that has to be 1, so that an alpha of 255 is possible
-
-
-class Palette(NamedTuple):
-    """Bits of a level without the low bit, and bits of an index."""
-
-    bits: int
-    low_bit: LowBit
-    index_bits: int
-
-    @property
-    def level_bits(self) -> int:
-        """The bits of a level with its low bit."""
-        return self.bits + (self.low_bit is not LowBit.NONE)
+# Levels are polished where the error a texel is no more than the first, unless even the given part
+# of it is too much.
+POLISH, POLISH_HOPE = np.float32(3), np.float32(0.8)
 
 
 class Fit(NamedTuple):
@@ -75,12 +50,34 @@ def fit_palette(color: Floats, member: Truths, palette: Palette, limit: Floats) 
     for _ in range(ROUNDS):
         ends = refit(color, live, palette, fit)
         fit = choose_indices(color, live, palette, round_line(ends, palette))
-        better = (fit.error < best.error) & has_hope
-        best = Fit(
-            np.where(better[:, None, None], fit.level, best.level),
-            np.where(better[:, None], fit.indices, best.indices),
-            np.where(better, fit.error, best.error),
-        )
+        best = better_of(best, fit, has_hope)
+    is_fine = best.error <= POLISH * live.sum(1)
+    return polish(
+        color, live, palette, best, is_fine & has_hope & (best.error * POLISH_HOPE < limit)
+    )
+
+
+def better_of(best: Fit, other: Fit, rows: Truths) -> Fit:
+    """Take the other fit in those of the rows where it is better."""
+    better = (other.error < best.error) & rows
+    return Fit(
+        np.where(better[:, None, None], other.level, best.level),
+        np.where(better[:, None], other.indices, best.indices),
+        np.where(better, other.error, best.error),
+    )
+
+
+def polish(color: Floats, live: Floats, palette: Palette, best: Fit, rows: Truths) -> Fit:
+    """Look for better levels with the indices as they are, and with all of them moved inwards.
+
+    Between entries that are not the ends, more values can be had than levels have. Palettes of
+    more than four entries gain nothing from it.
+    """
+    for inwards in (False, True)[: 2 if palette.index_bits == 2 else 1]:
+        indices = np.where(best.indices < 2, 1, 2) if inwards else best.indices
+        ends = refit(color, live, palette, best._replace(indices=indices))
+        level = polish_levels(color, live, palette, indices, ends)
+        best = better_of(best, choose_indices(color, live, palette, level), rows)
     return best
 
 
@@ -95,11 +92,6 @@ def first_line(color: Floats, live: Floats) -> Floats:
     ends = [mean + axis * ((end - middle) / square)[:, None] for end in (low, high)]
     clipped: Floats = np.clip(np.stack(ends, 1), np.float32(0), np.float32(255))
     return clipped
-
-
-def expand(level: Ints, bits: int) -> Ints:
-    """Expand levels to 8 bits by repeating their high bits."""
-    return (level << (8 - bits)) | (level >> (2 * bits - 8))
 
 
 def round_line(ends: Floats, palette: Palette) -> Ints:
@@ -139,8 +131,8 @@ def refit(color: Floats, live: Floats, palette: Palette, fit: Fit) -> Floats:
     once, bb = share.sum(1), (share * share).sum(1)
     ab = WHOLE * once - bb
     aa = WHOLE * (WHOLE * live.sum(1, dtype=np.float64)) - 2 * (WHOLE * once) + bb
-    # 0 where all indices are equal; the quotient is then useless, but it is judged too.
-    scale = (WHOLE / np.maximum(aa * bb - ab * ab, 1))[:, None]
+    determinant = aa * bb - ab * ab
+    scale = (WHOLE / np.maximum(determinant, 1))[:, None]
     sums: Doubles = np.einsum("nt,ntc->nc", live, color).astype(np.float64)
     b_color = np.einsum("nt,ntc->nc", share, color.astype(np.float64))
     a_color = WHOLE * sums - b_color
@@ -148,4 +140,6 @@ def refit(color: Floats, live: Floats, palette: Palette, fit: Fit) -> Floats:
     a = ((bb * a_color - ab * b_color) * scale).astype(np.float32)
     b = ((aa * b_color - ab * a_color) * scale).astype(np.float32)
     clipped: Floats = np.clip(np.stack([a, b], 1), np.float32(0), np.float32(255))
-    return clipped
+    # 0 where all indices are equal: then both ends are the mean.
+    mean = sums.astype(np.float32) / live.sum(1)[:, None]
+    return np.where(determinant[:, None, None] < 1, mean[:, None], clipped)

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.kit.image.bc.bc7_fit import Fit, LowBit, Palette, fit_palette
+from encoders.kit.image.bc.bc7_fit import Fit, fit_palette
+from encoders.kit.image.bc.bc7_palette import LowBit, Palette
 from encoders.kit.image.bc.bc7_partition import ANCHOR, SUBSETS, covariance, estimate_partitions
 
 Bytes = NDArray[np.uint8]
@@ -30,6 +31,8 @@ CHUNK = 256
 FAR_AWAY = np.float32(1e9)
 # A partition is left out where even this part of its estimated error is too much.
 HOPE = np.float32(0.4)
+# Nothing is left out for blocks of so few colours: palettes may meet them exactly in the end.
+FEW = 4
 # By number of subsets: modes are not tried where the squared error is no more than this. The
 # endpoints of three subsets are too coarse to be better.
 ENOUGH = {1: np.float32(0), 2: np.float32(0), 3: np.float32(32)}
@@ -81,6 +84,7 @@ class Best:
 
     def __init__(self, color: Floats) -> None:
         self.color = color
+        self.hope = np.where(has_few_colors(color), np.float32(0), HOPE)
         self.error = np.full(len(color), FAR_AWAY, np.float32)
         self.blocks = np.zeros((len(color), BLOCK_BYTES), np.uint8)
 
@@ -89,6 +93,13 @@ class Best:
         better = error < self.error[rows]
         self.error[rows[better]] = error[better]
         self.blocks[rows[better]] = blocks[better]
+
+
+def has_few_colors(color: Floats) -> NDArray[np.bool_]:
+    """Tell which blocks have no more than a few distinct texels."""
+    ordered = np.sort(color @ np.array([1, 256, 65536, 2**24], np.float64), axis=1)
+    few: NDArray[np.bool_] = (np.diff(ordered, axis=1) != 0).sum(1) < FEW
+    return few
 
 
 def encode_blocks(texels: Bytes, blocks: Bytes) -> None:
@@ -148,7 +159,7 @@ def try_joint(best: Best, mode: JointMode, estimated: Floats | None) -> None:
     enough = best.error <= ENOUGH[mode.subsets]
     for partition in order.T:
         left = estimated[np.arange(len(partition)), partition]
-        is_hopeful = (left * HOPE < best.error) & ~enough
+        is_hopeful = (left * best.hope < best.error) & ~enough
         rows = np.flatnonzero(is_hopeful)
         try_partition(best, rows, mode, partition[rows])
 
@@ -164,7 +175,7 @@ def try_partition(best: Best, rows: Ints, mode: JointMode, partition: Ints) -> N
         subset_of = SUBSETS[mode.subsets][partition].astype(np.int64)
     fits, error = [], np.zeros(len(rows), np.float32)
     for subset in range(mode.subsets):
-        limit = best.error[rows] - error
+        limit = np.where(best.hope[rows] > 0, best.error[rows] - error, FAR_AWAY)
         fit = fit_palette(color, subset_of == subset, mode.palette, limit)
         error = error + fit.error
         anchor = ANCHOR[mode.subsets][partition, subset]

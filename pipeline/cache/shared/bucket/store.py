@@ -24,7 +24,12 @@ from pipeline.cache.shared.client import (
 from pipeline.setting import SettingError
 
 LONGEST_REQUEST = timedelta(hours=6)  # each wait is bounded by the client, so this one hardly is
-ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+# Variables that name another server than the cloud's own; the first that is set counts.
+ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("GOOGLE_BASE_URL",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 KEY_ID, SECRET, SESSION = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
 # What is said of a failure, by words that the library's text has; the first row that fits counts.
 # Nothing of the text is quoted. Without a kind of error, only the object is missing.
@@ -55,7 +60,8 @@ def open_store(address: Address, patience_seconds: float) -> Any:
             f"a shared cache at {address.scheme}:// needs the module obstore: "
             'pip install "cartwright-build[bucket]"'
         ) from None
-    endpoint = next((os.environ[one] for one in ENDPOINTS if os.environ.get(one)), "")
+    names = ENDPOINTS[address.scheme]
+    endpoint = next((os.environ[one] for one in names if os.environ.get(one)), "")
     client = {
         # Only where the user has written an address without TLS.
         "allow_http": endpoint.startswith("http://"),
