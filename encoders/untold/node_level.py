@@ -1,14 +1,9 @@
-"""Node encoder of a level: a tile with all its triangles, or with fewer, as an `.untold` file.
-
-Every level is made from the whole tile. It also reads the level before it, which passes on its
-triangles, so as never to have more.
-"""
+"""Node encoder of a level: a tile, whole or simplified, as an `.untold` file."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,17 +27,14 @@ from encoders.untold.format.untold_file import (
     union_box,
 )
 from encoders.untold.format.writer import pack_untold
+from encoders.untold.mesh.level_goal import miss
 from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
-from encoders.untold.mesh.simplify_tile import simplify_tile
-from encoders.untold.mesh.tile_mesh import Tile, TileMesh, pack_tile, unpack_tile, with_back_faces
+from encoders.untold.mesh.tile_mesh import Tile, TileMesh, unpack_tile, with_back_faces
 from encoders.untold.mesh.vertex import pack_vertices
 
 HASH_DIGITS = 16
 # What begins the name of an input that holds facts about a texture.
 TEXTURE = "texture/"
-# A level has missed its share if it has more than this factor of the triangles asked for, plus
-# those of a box.
-MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
 
 
 def encode_level(inputs: Inputs, params: Params) -> Outputs:
@@ -56,11 +48,8 @@ def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | N
     known: Any = params
     tile = unpack_tile(inputs["tile"])
     if not tile.meshes:
-        passed = {"tile": b""} if known["feeds_next"] else {}
-        return {"facts": msgspec.json.encode({"bytes": 0}), **passed}
+        return {"facts": msgspec.json.encode({"bytes": 0})}
     name = known["file"]
-    if known["share"] < 1.0 or "previous" in inputs:
-        tile = _simplified(tile, unpack_tile(inputs.get("previous", b"")), known)
     file = _build_file(tile, texture_facts(inputs, TEXTURE), known)
     data = pack_untold(file, f"{name}.untold", compressor)
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS] if known["hashed"] else ""
@@ -72,37 +61,12 @@ def encode_compressed(inputs: Inputs, params: Params, compressor: Compressor | N
         "vertices": file.vertex_count,
         "triangles": file.triangle_count,
         # Only where it is so: the manifest warns of all such tiles together.
-        **({"is_held_by_borders": True} if _miss(tile, known) == "borders" else {}),
+        **({"is_held_by_borders": True} if miss(tile, known["share"]) == "borders" else {}),
     }
     outputs = {f"file/{digest}" if digest else "file": data, "facts": msgspec.json.encode(facts)}
-    if known["feeds_next"]:
-        outputs["tile"] = pack_tile(tile)
     if warnings := _warnings(tile, file, known):
         outputs[WARNINGS] = "\n".join(warnings).encode()
     return outputs
-
-
-def _simplified(tile: Tile, previous: Tile, known: Any) -> Tile:
-    """Simplify a tile, and note what it keeps if that is more than its share."""
-    missed = previous.missed
-    tile = simplify_tile(tile, previous, known["share"], known["tile_size"])
-    if _miss(tile, known) == "shapes":
-        level = known["file"].removeprefix(known["name"] + "_")
-        kept = f"{level} {tile.triangle_count / tile.full_count:.1%} (asked: {known['share']:.1%})"
-        missed = (*missed, kept)
-    return replace(tile, missed=missed)
-
-
-def _miss(tile: Tile, known: Any) -> Literal["", "shapes", "borders"]:
-    """Return why a level has more triangles than its share, if it has.
-
-    Triangles at a border stay, so that tiles meet. Small tiles have hardly any others.
-    """
-    allowed = MISSED_FACTOR * tile.full_count * known["share"] + SPARE_TRIANGLES
-    if tile.triangle_count <= allowed:
-        return ""
-    inside = sum(int((~mesh.is_border[mesh.triangles]).all(axis=1).sum()) for mesh in tile.meshes)
-    return "shapes" if inside > allowed else "borders"
 
 
 def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
@@ -119,7 +83,7 @@ def _warnings(tile: Tile, file: UntoldFile, known: Any) -> list[str]:
                 f"{VERTEX_LIMIT:,} in a tile: {remedy}",
             )
         )
-    if tile.missed and not known["feeds_next"]:
+    if tile.missed:
         found.append(
             grouped(
                 "budget",

@@ -19,6 +19,7 @@ from encoders.kit.warning import grouped
 from encoders.untold.mesh.tangents import with_tangents
 from encoders.untold.mesh.tile_mesh import (
     ATTRIBUTE_WIDTHS,
+    GROUP,
     NUMBER,
     Tile,
     TileMesh,
@@ -106,12 +107,13 @@ def _with_shared_textures(inputs: Inputs, params: Params) -> dict[str, bytes]:
 
 def _renumbered(mesh: TileMesh, part: str, components: dict[tuple[str, int, int], int]) -> TileMesh:
     """Give components numbers within the tile, the same in all materials of an object."""
-    found, owner = np.unique(mesh.component[:, NUMBER], return_inverse=True)
-    # By the object's number, not by its name: names are missing or repeated in many files.
-    keys = [(part, mesh.owner, int(one)) for one in found.tolist()]
-    numbers = np.array([components.setdefault(key, len(components)) for key in keys], np.float32)
     component = mesh.component.copy()
-    component[:, NUMBER] = numbers[owner]
+    for column in (NUMBER, GROUP):
+        found, owner = np.unique(component[:, column], return_inverse=True)
+        # By the object's number, not by its name: names are missing or repeated in many files.
+        keys = [(part, mesh.owner, int(one)) for one in found.tolist()]
+        numbers = [components.setdefault(key, len(components)) for key in keys]
+        component[:, column] = np.array(numbers, np.float32)[owner]
     return replace(mesh, component=component)
 
 

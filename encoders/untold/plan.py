@@ -44,23 +44,27 @@ from encoders.untold.scene.texture_plan import TexturePlan
 
 # The numbers of `format`, which is not imported here because it needs numpy.
 FILE_TYPES = {"tile": 1, "lod": 2, "hlod": 3, "shared": 4}
-# The suffix of the node that merges a tile; the levels are made from its result.
-MERGE_SUFFIX = "_cut"
+# The suffix of the node that merges a tile, and of the one that simplifies it for all levels.
+MERGE_SUFFIX, SIMPLIFY_SUFFIX = "_cut", "_simplified"
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level of a tile: its kind, the share of triangles it keeps, and its neighbours.
-
-    `previous` is the suffix of the level that it may not exceed, and `feeds_next` tells whether
-    another level reads this one.
-    """
+    """A level of a tile: the suffix of its file, its kind, and the share of triangles it keeps."""
 
     suffix: str
     kind: str
     share: float
-    previous: str = ""
-    feeds_next: bool = False
+
+    @property
+    def is_simplified(self) -> bool:
+        """Tell whether this is not the whole tile."""
+        return self.kind in ("lod", "hlod")
+
+    @property
+    def role(self) -> str:
+        """The output of the simplifying node that this level is made from."""
+        return self.suffix.removeprefix("_")
 
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
@@ -301,27 +305,24 @@ class _Planner:
         return sorted(self.tiles.items())
 
     def tile_nodes(self) -> Iterable[Node]:
-        """Plan for each tile the node that merges it, and one for each of its levels."""
+        """Plan for each tile the nodes that merge and simplify it, and one for each level."""
         for name, objects in self._tiles():
             yield self._tile_node(name, objects)
+            levels = [level for level in self._levels(name) if level.is_simplified]
+            if levels:
+                yield self._simplify_node(name, levels)
             for level in self._levels(name):
                 yield self._level_node(name, level, objects)
 
     def _levels(self, tile: str) -> list[Level]:
-        """Return the levels of a tile; all but the first know the simplified level before them."""
+        """Return the levels of a tile, the whole one first."""
         if tile == SHARED:
             return [Level("", "shared", 1.0)]
         lods: Any = self.options["lods"]
         hlod: Any = self.options["hlod"]
-        shares = [(f"_lod{number}", "lod", share) for number, share in enumerate(lods, 1)]
-        if hlod:
-            shares.append(("_hlod", "hlod", hlod))
-        previous = ["", *(suffix for suffix, _, _ in shares)]
-        found = [
-            Level(suffix, kind, share, other, feeds_next=suffix != previous[-1])
-            for (suffix, kind, share), other in zip(shares, previous, strict=False)
-        ]
-        return [Level("", "tile", 1.0), *found]
+        found = [Level("", "tile", 1.0)]
+        found += [Level(f"_lod{number}", "lod", share) for number, share in enumerate(lods, 1)]
+        return [*found, Level("_hlod", "hlod", hlod)] if hlod else found
 
     def _stem(self, tile: str) -> str:
         return f"{posixpath.basename(self.scene)}_shared" if tile == SHARED else tile
@@ -348,19 +349,28 @@ class _Planner:
         }
         return Node(name, "encoders.untold.node_tile:encode_tile", inputs, params, {"tile": None})
 
+    def _simplify_node(self, tile: str, levels: Sequence[Level]) -> Node:
+        stem = f"{self.asset.name}/{self._stem(tile)}"
+        params: dict[str, Any] = {
+            "levels": [[level.role, level.share] for level in levels],
+            "tile_size": list(self.grid.size),
+        }
+        inputs: dict[str, Source | Product] = {"tile": Product(stem + MERGE_SUFFIX, "tile")}
+        outputs: dict[str, Place] = {level.role: None for level in levels}
+        encoder = "encoders.untold.node_simplify:encode_levels"
+        return Node(stem + SIMPLIFY_SUFFIX, encoder, inputs, params, outputs)
+
     def _level_node(self, tile: str, level: Level, objects: list[SceneObject]) -> Node:
         stem = self._stem(tile)
+        task = f"{self.asset.name}/{stem}"
+        whole = Product(task + MERGE_SUFFIX, "tile")
         inputs: dict[str, Source | Product] = {
-            "tile": Product(f"{self.asset.name}/{stem}{MERGE_SUFFIX}", "tile")
+            "tile": Product(task + SIMPLIFY_SUFFIX, level.role) if level.is_simplified else whole
         }
-        if level.previous:
-            inputs["previous"] = Product(f"{self.asset.name}/{stem}{level.previous}", "tile")
         inputs |= {f"texture/{key}": one for key, one in self.textures.facts_of(objects).items()}
         params: dict[str, Any] = {
             "file_type": FILE_TYPES[level.kind],
             "share": level.share,
-            "tile_size": list(self.grid.size),
-            "feeds_next": level.feeds_next,
             "name": stem,
             "file": stem + level.suffix,
             "compression": self.options["compression"],
@@ -371,13 +381,10 @@ class _Planner:
         place = f"{self.scene}/{stem}{level.suffix}"
         # An object's bounds may reach into a tile that its triangles do not; then there is no file.
         family = Family(f"{place}_", ".untold", alone=f"{place}.untold", hashed=True)
-        name = f"{self.asset.name}/{stem}{level.suffix}"
         outputs: dict[str, Place] = {"file": family, "facts": None}
-        if level.feeds_next:
-            outputs["tile"] = None
         is_zstd = self.options["compression"] == "zstd"
         encoder = "node_level_zstd:encode_level_zstd" if is_zstd else "node_level:encode_level"
-        return Node(name, f"encoders.untold.{encoder}", inputs, params, outputs)
+        return Node(task + level.suffix, f"encoders.untold.{encoder}", inputs, params, outputs)
 
     def manifest_node(self) -> Node:
         """Plan the manifest, which needs the facts about every level."""

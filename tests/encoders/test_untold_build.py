@@ -48,7 +48,8 @@ def add_wall(game: Game) -> None:
 
 
 def tile_tasks(*tiles: str) -> list[str]:
-    return [f"untold:city/{tile}{level}" for tile in tiles for level in ("", "_cut", *LEVELS[1:])]
+    suffixes = ("", "_cut", "_simplified", *LEVELS[1:])
+    return [f"untold:city/{tile}{suffix}" for tile in tiles for suffix in suffixes]
 
 
 def test_scene_becomes_tiles_levels_and_a_manifest(game):
@@ -88,7 +89,7 @@ def test_building_at_any_edge_builds_its_tile_alone(game, place):
     before = game.outputs()
     game.write("assets/city.glb", houses([*PLACES, place]).glb())
     ran = game.doit()
-    assert len(ran.built) == 7
+    assert len(ran.built) == 8
     after = game.outputs()
     same = {name for name in before if after.get(name) == before[name]}
     assert set(before) - same == {"build/untold/city.json"}
@@ -98,7 +99,9 @@ def test_source_of_its_own_builds_what_it_lies_in(game):
     add_wall(game)
     game.doit()
     game.write("assets/wall.obj", WALL.replace("v 1 3", "v 1 2"))
-    assert game.doit().built == sorted(["untold:city/read/wall.obj", *tile_tasks("tile_0_0_0")])
+    # No level shows the wall, so none is built.
+    tasks = [f"untold:city/tile_0_0_0{suffix}" for suffix in ("", "_cut", "_simplified")]
+    assert game.doit().built == sorted(["untold:city/read/wall.obj", *tasks])
 
 
 def test_image_builds_the_tiles_that_show_it(game):
@@ -142,7 +145,9 @@ def test_option_of_levels_leaves_the_tiles_alone(game):
     game.write("manifests/untold.toml", MANIFEST + "lods = [0.5, 0.3]\n")
     ran = game.doit()
     # A box is as simple at any share, so nothing that hangs on these levels is built.
-    assert ran.built == [f"untold:city/tile_{x}_0_0_lod2" for x in range(3)]
+    assert ran.built == [
+        f"untold:city/tile_{x}_0_0_{suffix}" for x in range(3) for suffix in ("lod2", "simplified")
+    ]
 
 
 def test_missing_texture_fails_what_shows_it_and_its_coming_mends_it(game):

@@ -240,7 +240,7 @@ def test_tangent_is_packed_as_the_sheet_says(tangent, word):
 
 def tile_mesh(**columns) -> TileMesh:
     values = {"position": [[0, 0, 0]], "normal": [[0, 0, 1]], "uv": [[0, 0]], "uv1": []}
-    values |= {"color": [], "tangent": [[1, 0, 0, 1]], "component": [[0, 1, 1, 0]], **columns}
+    values |= {"color": [], "tangent": [[1, 0, 0, 1]], "component": [[0, 1, 1, 0, 0, 1]], **columns}
     arrays = {
         name: np.array(one, np.float32).reshape(-1, ATTRIBUTE_WIDTHS[name])
         for name, one in values.items()

@@ -31,14 +31,13 @@ class Call:
     reference: Callable[..., Any]
     arguments: dict[str, Any]
     outputs: tuple[str, ...]
-    scratch: tuple[str, ...] = ()  # what the kernel writes to as well, and its reference does not
 
     def arrays(self) -> dict[str, Array]:
         return {name: one for name, one in self.arguments.items() if isinstance(one, np.ndarray)}
 
     def copy(self) -> Call:
         arguments = {**self.arguments, **{name: one.copy() for name, one in self.arrays().items()}}
-        return Call(self.kernel, self.reference, arguments, self.outputs, self.scratch)
+        return Call(self.kernel, self.reference, arguments, self.outputs)
 
     def run(self) -> Any:
         return native(self.kernel)(*self.arguments.values())
@@ -175,11 +174,16 @@ def simplify(random: np.random.Generator) -> Call:
         "place": np.arange(wedges, dtype=np.int32),
         "places": places,
         "wedges": random.random((wedges, 11 + 5 * attributes)),
+        "group": random.integers(0, 3, len(triangles)).astype(np.int32),
+        "losses": random.choice([-1.0, 0.0, 0.1, 1.0], 3),
+        "mode": int(random.integers(0, 3)),
         "target": int(random.integers(0, 40)),
         "reached": np.zeros(1),
     }
-    outputs, scratch = ("triangles", "reached"), ("places", "wedges")
-    return Call("simplify", simplify_reference.collapse_reference, arguments, outputs, scratch)
+    # The corners of some triangles are other wedges of the same place, as along a seam.
+    arguments["place"][random.integers(0, wedges, 2)] = random.integers(0, wedges, 2)
+    outputs = ("triangles", "place", "places", "wedges", "reached")
+    return Call("simplify", simplify_reference.collapse_reference, arguments, outputs)
 
 
 def color_round(random: np.random.Generator) -> Call:

@@ -1,7 +1,7 @@
 /* Collapse edges, cheapest first: the kernel of encoders/kit/mesh/simplify/collapse.py.
  *
  * The names, the rules and the order of every floating-point operation are those of the reference
- * in simplify_reference.py, which also says why.
+ * in reference.py beside it, which also says why.
  */
 #include "kernel.h"
 
@@ -20,11 +20,15 @@
 #define QUADRIC 11
 #define FREE 0.0
 #define RIM 2.0
+#define DAMPING 0.01
+#define SETTLE_REACH 0.5
+enum { KEEP_SEAMS, CROSS_SEAMS, SETTLE };
 
+/* The pairs say which wedge becomes which; the other wedges of the place move with it. */
 typedef struct {
     double cost, error;
     int32_t target, wedge[2], onto[2];
-    int wedge_count;
+    int pair_count;
 } Move;
 
 /* One edge at a place: the wedge here and the one there, as one of its triangles has them. */
@@ -38,11 +42,14 @@ typedef struct {
 } Entry;
 
 typedef struct {
-    int32_t *corners;
-    const int32_t *place;
+    int32_t *corners, *place;
     double *places, *wedges;
-    int32_t triangle_count, place_count;
-    int attributes, wedge_row;
+    const int32_t *group;
+    const double *losses;
+    int32_t triangle_count, place_count, group_count;
+    int attributes, wedge_row, mode;
+    /* The triangles of each group: where they start in `grouped`, and how many are left. */
+    int32_t *group_start, *grouped, *group_left;
     /* The corners at a place are a list: the first one, and the one after each. */
     int32_t *first, *after, *mark;
     int32_t marks;
@@ -56,6 +63,9 @@ typedef struct {
 
 static void mesh_free(Mesh *mesh)
 {
+    free(mesh->group_start);
+    free(mesh->grouped);
+    free(mesh->group_left);
     free(mesh->first);
     free(mesh->after);
     free(mesh->mark);
@@ -85,24 +95,45 @@ static void fill_normals(const Mesh *mesh)
     }
 }
 
+static void fill_groups(const Mesh *mesh)
+{
+    for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++)
+        mesh->group_left[mesh->group[triangle]]++;
+    int32_t at = 0;
+    for (int32_t group = 0; group < mesh->group_count; group++) {
+        mesh->group_start[group] = at;
+        at += mesh->group_left[group];
+        mesh->group_left[group] = 0;
+    }
+    for (int32_t triangle = 0; triangle < mesh->triangle_count; triangle++) {
+        int32_t group = mesh->group[triangle];
+        mesh->grouped[mesh->group_start[group] + mesh->group_left[group]++] = triangle;
+    }
+}
+
 static int mesh_fill(Mesh *mesh)
 {
     size_t places = (size_t)mesh->place_count, triangles = (size_t)mesh->triangle_count;
+    size_t groups = (size_t)mesh->group_count, entries = places + groups;
     /* One more than needed: some libraries answer NULL when nothing is asked for. */
     mesh->first = malloc((places + 1) * sizeof(int32_t));
     mesh->after = malloc((3 * triangles + 1) * sizeof(int32_t));
     mesh->mark = calloc(places + 1, sizeof(int32_t));
     mesh->is_alive = malloc(triangles + 1);
-    mesh->current = malloc((places + 1) * sizeof(double));
+    mesh->current = malloc((entries + 1) * sizeof(double));
     mesh->normals = malloc((3 * triangles + 1) * sizeof(double));
-    mesh->heap_room = 2 * places + 64;
+    mesh->group_start = malloc((groups + 1) * sizeof(int32_t));
+    mesh->grouped = malloc((triangles + 1) * sizeof(int32_t));
+    mesh->group_left = calloc(groups + 1, sizeof(int32_t));
+    mesh->heap_room = 2 * entries + 64;
     mesh->heap = malloc(mesh->heap_room * sizeof(Entry));
     if (!mesh->first || !mesh->after || !mesh->mark || !mesh->is_alive || !mesh->current ||
-        !mesh->normals || !mesh->heap)
+        !mesh->normals || !mesh->heap || !mesh->group_start || !mesh->grouped ||
+        !mesh->group_left)
         return 0;
     memset(mesh->first, -1, places * sizeof(int32_t));
     memset(mesh->is_alive, 1, triangles);
-    for (size_t i = 0; i < places; i++)
+    for (size_t i = 0; i < entries; i++)
         mesh->current[i] = -1.0;
     /* Backwards, so that each list is in the order of the triangles. */
     for (int32_t corner = 3 * mesh->triangle_count - 1; corner >= 0; corner--) {
@@ -111,6 +142,7 @@ static int mesh_fill(Mesh *mesh)
         mesh->first[at] = corner;
     }
     fill_normals(mesh);
+    fill_groups(mesh);
     return 1;
 }
 
@@ -138,6 +170,13 @@ static int32_t corner_beside(int32_t corner, int step)
     return corner / 3 * 3 + (corner % 3 + step) % 3;
 }
 
+/* Is the target at one of the other corners of this corner's triangle, which then vanishes? */
+static int is_beside(const Mesh *mesh, int32_t corner, int32_t target)
+{
+    return mesh->place[mesh->corners[corner_beside(corner, 1)]] == target ||
+           mesh->place[mesh->corners[corner_beside(corner, 2)]] == target;
+}
+
 static double quadric_at(const double *q, const double *point)
 {
     double x = point[0], y = point[1], z = point[2];
@@ -147,20 +186,39 @@ static double quadric_at(const double *q, const double *point)
     return squares + 2.0 * mixed + 2.0 * linear + q[9];
 }
 
+static double expected_at(const double *slope, const double *point)
+{
+    return slope[0] * point[0] + slope[1] * point[1] + slope[2] * point[2] + slope[3];
+}
+
+/* How far the attributes of the wedge `onto` are from those of a wedge's triangles at a point;
+ * without one, the best attributes that the wedge itself can have there. */
 static double attribute_error(const Mesh *mesh, int32_t wedge, int32_t onto, const double *point)
 {
-    const double *values = mesh->wedges + (size_t)onto * mesh->wedge_row;
-    const double *g = mesh->wedges + (size_t)wedge * mesh->wedge_row + mesh->attributes;
+    const double *row = mesh->wedges + (size_t)wedge * (size_t)mesh->wedge_row;
+    const double *values = onto < 0 ? row : mesh->wedges + (size_t)onto * (size_t)mesh->wedge_row;
+    const double *g = row + mesh->attributes;
     const double *quadric = g + 4 * mesh->attributes;
-    double error = quadric_at(quadric, point);
+    double weight = quadric[QUADRIC - 1], error = quadric_at(quadric, point);
     for (int n = 0; n < mesh->attributes; n++, g += 4) {
-        double expected = g[0] * point[0] + g[1] * point[1] + g[2] * point[2] + g[3];
-        error += values[n] * (values[n] * quadric[QUADRIC - 1] - 2.0 * expected);
+        double expected = expected_at(g, point);
+        double value = onto < 0 && weight > 0.0 ? expected / weight : values[n];
+        error += value * (value * weight - 2.0 * expected);
     }
     return error;
 }
 
-static void price(const Mesh *mesh, int32_t one, Move *move)
+/* Return the wedge that a wedge becomes, or -1 for one that moves with its place. */
+static int32_t partner(const Move *move, int32_t wedge)
+{
+    for (int i = 0; i < move->pair_count; i++)
+        if (move->wedge[i] == wedge)
+            return move->onto[i];
+    return -1;
+}
+
+static void price(const Mesh *mesh, int32_t one, const int32_t *wedges, int wedge_count,
+                  Move *move)
 {
     const double *point = mesh->places + (size_t)move->target * PLACE_ROW;
     const double *here = mesh->places + (size_t)one * PLACE_ROW;
@@ -168,8 +226,8 @@ static void price(const Mesh *mesh, int32_t one, Move *move)
     double weight = here[PLACE_QUADRIC + QUADRIC - 1];
     /* Rounding can make a quadric slightly negative. */
     shape = shape > 0.0 ? shape : 0.0;
-    for (int i = 0; i < move->wedge_count; i++)
-        looks += attribute_error(mesh, move->wedge[i], move->onto[i], point);
+    for (int i = 0; i < wedge_count; i++)
+        looks += attribute_error(mesh, wedges[i], partner(move, wedges[i]), point);
     looks = looks > 0.0 ? looks : 0.0;
     move->cost = move->error = 0.0;
     /* No triangle with an area around it: moving costs nothing. */
@@ -194,19 +252,15 @@ static int turns_over(const double *n, const double *m)
     return both <= 0.0 || both * both < MIN_COSINE * MIN_COSINE * before * after;
 }
 
-/* Does the triangle of a corner survive the move of that corner to the target the right way up? */
-static int keeps_its_side(const Mesh *mesh, int32_t corner, int32_t target)
+/* Does the triangle of a corner stay the right way up where the corner moves to a point? */
+static int keeps_its_side(const Mesh *mesh, int32_t corner, const double *point)
 {
     const double *points[3];
     double after[3];
-    for (int i = 0; i < 3; i++) {
-        int32_t at = mesh->place[mesh->corners[corner / 3 * 3 + i]];
-        /* The triangle vanishes in the collapse. */
-        if (at == target)
-            return 1;
-        points[i] = mesh->places + (size_t)at * PLACE_ROW;
-    }
-    points[corner % 3] = mesh->places + (size_t)target * PLACE_ROW;
+    for (int i = 0; i < 3; i++)
+        points[i] = mesh->places +
+                    (size_t)mesh->place[mesh->corners[corner / 3 * 3 + i]] * PLACE_ROW;
+    points[corner % 3] = point;
     triangle_normal(points[0], points[1], points[2], after);
     return !turns_over(mesh->normals + corner / 3 * 3, after);
 }
@@ -249,8 +303,9 @@ static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_ri
     if (there_count < 0 ||
         common_neighbours(mesh, here, here_count, there, there_count) != edge_triangles)
         return 0;
+    const double *point = mesh->places + (size_t)target * PLACE_ROW;
     for (int i = 0; i < here_count; i++)
-        if (!keeps_its_side(mesh, here[i], target))
+        if (!is_beside(mesh, here[i], target) && !keeps_its_side(mesh, here[i], point))
             return 0;
     return 1;
 }
@@ -268,23 +323,28 @@ static int find_spokes(const Mesh *mesh, const int32_t *here, int here_count, Sp
     return count;
 }
 
-static int count_wedges(const Mesh *mesh, const int32_t *here, int here_count)
+/* Collect the wedges at a place, each once, in the order of their numbers. */
+static int find_wedges(const Mesh *mesh, const int32_t *here, int here_count, int32_t *wedges)
 {
-    int32_t seen[3];
     int count = 0;
-    for (int i = 0; i < here_count && count < 3; i++) {
-        int known = 0;
-        for (int n = 0; n < count; n++)
-            known |= seen[n] == mesh->corners[here[i]];
-        if (!known)
-            seen[count++] = mesh->corners[here[i]];
+    for (int i = 0; i < here_count; i++) {
+        int32_t wedge = mesh->corners[here[i]];
+        int at = count;
+        while (at > 0 && wedges[at - 1] > wedge)
+            at--;
+        if (at > 0 && wedges[at - 1] == wedge)
+            continue;
+        memmove(wedges + at + 1, wedges + at, (size_t)(count - at) * sizeof(int32_t));
+        wedges[at] = wedge;
+        count++;
     }
     return count;
 }
 
-/* Make a move of an edge that has as many triangles as it should, where they agree on it. */
+/* Make a move of an edge that has as many triangles as it should. Only a move across seams may
+ * leave a wedge without the one it becomes, or two to choose from. */
 static int make_move(const Spoke *spokes, int count, int index, int wedge_count, int is_rim,
-                     Move *move)
+                     int crosses, Move *move)
 {
     const Spoke *one = &spokes[index], *other = NULL;
     for (int i = 0; i < count; i++) {
@@ -300,14 +360,17 @@ static int make_move(const Spoke *spokes, int count, int index, int wedge_count,
     move->target = one->place;
     move->wedge[0] = one->wedge;
     move->onto[0] = one->onto;
-    move->wedge_count = wedge_count;
+    move->pair_count = 1;
     if (is_rim)
-        return wedge_count == 1;
+        return crosses || wedge_count == 1;
+    if (one->wedge == other->wedge) {
+        move->onto[0] = one->onto < other->onto ? one->onto : other->onto;
+        return crosses || (wedge_count == 1 && one->onto == other->onto);
+    }
     move->wedge[1] = other->wedge;
     move->onto[1] = other->onto;
-    if (one->wedge == other->wedge)
-        return wedge_count == 1 && one->onto == other->onto;
-    return wedge_count == 2;
+    move->pair_count = 2;
+    return crosses || wedge_count == 2;
 }
 
 static int is_cheaper(const Move *a, const Move *b)
@@ -318,10 +381,10 @@ static int is_cheaper(const Move *a, const Move *b)
 /* Find the cheapest move of a place that breaks no rule; return whether there is one. */
 static int best_move(Mesh *mesh, int32_t one, Move *best)
 {
-    int32_t here[MAX_RING];
+    int32_t here[MAX_RING], wedges[MAX_RING];
     Spoke spokes[MAX_SPOKES];
     Move moves[MAX_SPOKES];
-    int move_count = 0;
+    int move_count = 0, crosses = mesh->mode != KEEP_SEAMS;
     const double *row = mesh->places + (size_t)one * PLACE_ROW;
     int is_rim = row[3] == RIM;
     if (row[3] != FREE && !is_rim)
@@ -330,11 +393,11 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
     /* The last triangle of a place on a rim stays: removing it would remove the next edge too. */
     if (here_count <= is_rim)
         return 0;
-    int wedge_count = count_wedges(mesh, here, here_count);
+    int wedge_count = find_wedges(mesh, here, here_count, wedges);
     int spoke_count = find_spokes(mesh, here, here_count, spokes);
     for (int i = 0; i < spoke_count; i++)
-        if (make_move(spokes, spoke_count, i, wedge_count, is_rim, &moves[move_count])) {
-            price(mesh, one, &moves[move_count]);
+        if (make_move(spokes, spoke_count, i, wedge_count, is_rim, crosses, &moves[move_count])) {
+            price(mesh, one, wedges, wedge_count, &moves[move_count]);
             /* A cost that overflowed, or is no number, has no place in the order of the queue. */
             move_count += moves[move_count].error <= row[4] && moves[move_count].cost <= DBL_MAX;
         }
@@ -407,27 +470,48 @@ static void add_row(double *rows, size_t size, int32_t source, int32_t target, s
         rows[(size_t)target * size + i] += rows[(size_t)source * size + i];
 }
 
+/* Move the wedges of a place: into those they become, or along with the place. */
+static void move_wedges(Mesh *mesh, const int32_t *here, int count, const Move *move)
+{
+    int32_t wedges[MAX_RING];
+    int wedge_count = find_wedges(mesh, here, count, wedges);
+    size_t size = (size_t)mesh->wedge_row;
+    const double *point = mesh->places + (size_t)move->target * PLACE_ROW;
+    for (int i = 0; i < wedge_count; i++) {
+        int32_t onto = partner(move, wedges[i]);
+        if (onto >= 0) {
+            add_row(mesh->wedges, size, wedges[i], onto, (size_t)mesh->attributes);
+            continue;
+        }
+        double *row = mesh->wedges + (size_t)wedges[i] * size, weight = row[size - 1];
+        for (int n = 0; n < mesh->attributes && weight > 0.0; n++)
+            row[n] = expected_at(row + mesh->attributes + 4 * n, point) / weight;
+        mesh->place[wedges[i]] = move->target;
+    }
+}
+
 static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
 {
     int32_t here[MAX_RING], vanished = 0;
     int count = ring(mesh, one, here);
-    for (int i = 0; i < count; i++) {
-        int32_t *corner = &mesh->corners[here[i]];
-        if (mesh->place[mesh->corners[corner_beside(here[i], 1)]] == move->target ||
-            mesh->place[mesh->corners[corner_beside(here[i], 2)]] == move->target) {
+    /* Before any corner or place changes: these tell which triangles vanish. */
+    for (int i = 0; i < count; i++)
+        if (is_beside(mesh, here[i], move->target)) {
             mesh->is_alive[here[i] / 3] = 0;
+            mesh->group_left[mesh->group[here[i] / 3]]--;
             vanished++;
-            continue;
         }
-        *corner = move->onto[*corner == move->wedge[0] ? 0 : 1];
+    move_wedges(mesh, here, count, move);
+    for (int i = 0; i < count; i++) {
+        if (!mesh->is_alive[here[i] / 3])
+            continue;
+        int32_t *corner = &mesh->corners[here[i]], onto = partner(move, *corner);
+        *corner = onto < 0 ? *corner : onto;
         mesh->after[here[i]] = mesh->first[move->target];
         mesh->first[move->target] = here[i];
     }
     mesh->first[one] = -1;
     add_row(mesh->places, PLACE_ROW, one, move->target, PLACE_QUADRIC);
-    for (int i = 0; i < move->wedge_count; i++)
-        add_row(mesh->wedges, (size_t)mesh->wedge_row, move->wedge[i], move->onto[i],
-                (size_t)mesh->attributes);
     return vanished;
 }
 
@@ -462,18 +546,52 @@ static int step(Mesh *mesh, int32_t one, const Move *move, int32_t *left)
     return 1;
 }
 
+/* Remove what is left of a group, unless that leads further below the target than it is above. */
+static void drop_group(Mesh *mesh, int32_t group, int target, int32_t *left)
+{
+    int32_t after = *left - mesh->group_left[group];
+    if (target - after >= *left - target)
+        return;
+    int32_t end = group + 1 < mesh->group_count ? mesh->group_start[group + 1]
+                                                : mesh->triangle_count;
+    for (int32_t i = mesh->group_start[group]; i < end; i++)
+        mesh->is_alive[mesh->grouped[i]] = 0;
+    mesh->group_left[group] = 0;
+    *left = after;
+}
+
+static int fill_queue(Mesh *mesh)
+{
+    Move ignored;
+    for (int32_t one = 0; one < mesh->place_count; one++)
+        if (!update(mesh, one, &ignored))
+            return 0;
+    for (int32_t group = 0; group < mesh->group_count; group++) {
+        Entry entry = {mesh->losses[group], mesh->place_count + group};
+        if (!(entry.cost >= 0.0 && entry.cost <= DBL_MAX) || mesh->group_left[group] == 0)
+            continue;
+        mesh->current[entry.place] = entry.cost;
+        if (!heap_push(mesh, entry))
+            return 0;
+    }
+    return 1;
+}
+
 static int simplify(Mesh *mesh, int target, double *reached)
 {
     int32_t left = mesh->triangle_count;
     Move move;
-    for (int32_t one = 0; one < mesh->place_count; one++)
-        if (!update(mesh, one, &move))
-            return 0;
+    if (!fill_queue(mesh))
+        return 0;
     while (left > target && mesh->heap_count > 0) {
         Entry entry = heap_pop(mesh);
         /* The place has been updated since; a newer entry is in the heap, or none is needed. */
         if (entry.cost != mesh->current[entry.place])
             continue;
+        if (entry.place >= mesh->place_count) {
+            drop_group(mesh, entry.place - mesh->place_count, target, &left);
+            continue;
+        }
         if (!update(mesh, entry.place, &move))
             return 0;
         /* Neighbours have changed since; `update` has queued the new cost. */
@@ -485,6 +603,78 @@ static int simplify(Mesh *mesh, int target, double *reached)
             return 0;
     }
     return 1;
+}
+
+/* Find where a place's quadric is least, damped; return 0 where it is where it should be. */
+static int best_point(const double *row, double *found)
+{
+    const double *q = row + PLACE_QUADRIC;
+    double damping = DAMPING * q[QUADRIC - 1];
+    double a = q[0] + damping, b = q[1] + damping, c = q[2] + damping;
+    double d = q[3], e = q[4], f = q[5];
+    double x = -(q[0] * row[0] + d * row[1] + e * row[2] + q[6]);
+    double y = -(d * row[0] + q[1] * row[1] + f * row[2] + q[7]);
+    double z = -(e * row[0] + f * row[1] + q[2] * row[2] + q[8]);
+    double bc = b * c - f * f, ac = a * c - e * e, ab = a * b - d * d;
+    double dc = e * f - d * c, df = d * f - e * b, af = d * e - a * f;
+    double determinant = a * bc + d * dc + e * df;
+    if (!(determinant > 0.0))
+        return 0;
+    found[0] = row[0] + (bc * x + dc * y + df * z) / determinant;
+    found[1] = row[1] + (dc * x + ac * y + af * z) / determinant;
+    found[2] = row[2] + (df * x + af * y + ab * z) / determinant;
+    return found[0] != row[0] || found[1] != row[1] || found[2] != row[2];
+}
+
+static double squared_distance(const double *one, const double *other)
+{
+    double x = one[0] - other[0], y = one[1] - other[1], z = one[2] - other[2];
+    return x * x + y * y + z * z;
+}
+
+/* May a place go to a point: not far for the length of its edges, and no triangle turned over? */
+static int may_settle(const Mesh *mesh, int32_t one, const int32_t *here, int count,
+                      const double *point)
+{
+    const double *row = mesh->places + (size_t)one * PLACE_ROW;
+    double way = squared_distance(row, point);
+    if (!(way <= row[4]))
+        return 0;
+    for (int i = 0; i < count; i++) {
+        for (int step = 1; step < 3; step++) {
+            int32_t near = mesh->place[mesh->corners[corner_beside(here[i], step)]];
+            double edge = squared_distance(row, mesh->places + (size_t)near * PLACE_ROW);
+            if (way > SETTLE_REACH * SETTLE_REACH * edge)
+                return 0;
+        }
+        if (!keeps_its_side(mesh, here[i], point))
+            return 0;
+    }
+    return 1;
+}
+
+/* Move every free place to where its quadric is least, with the attributes of its wedges. */
+static void settle(Mesh *mesh)
+{
+    int32_t here[MAX_RING], wedges[MAX_RING];
+    double point[3];
+    for (int32_t one = 0; one < mesh->place_count; one++) {
+        double *row = mesh->places + (size_t)one * PLACE_ROW;
+        int count = row[3] == FREE ? ring(mesh, one, here) : 0;
+        if (count <= 0 || !best_point(row, point) || !may_settle(mesh, one, here, count, point))
+            continue;
+        double way[3] = {point[0] - row[0], point[1] - row[1], point[2] - row[2]};
+        int wedge_count = find_wedges(mesh, here, count, wedges);
+        for (int i = 0; i < wedge_count; i++) {
+            double *values = mesh->wedges + (size_t)wedges[i] * (size_t)mesh->wedge_row;
+            double weight = values[mesh->wedge_row - 1];
+            for (int n = 0; n < mesh->attributes && weight > 0.0; n++) {
+                const double *g = values + mesh->attributes + 4 * n;
+                values[n] += (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight;
+            }
+        }
+        memcpy(row, point, sizeof(point));
+    }
 }
 
 /* Fill the triangles that vanished with -1; return the number of the others. */
@@ -499,14 +689,16 @@ static int32_t mark_vanished(const Mesh *mesh)
     return count;
 }
 
-enum { TRIANGLES, PLACE, PLACES, WEDGES, REACHED, ARRAYS };
-enum { COUNT = -1, WEDGE_COUNT = -2, PLACE_COUNT = -3, WEDGE_ROW = -4 };
+enum { TRIANGLES, PLACE, PLACES, WEDGES, GROUP, LOSSES, REACHED, ARRAYS };
+enum { COUNT = -1, WEDGE_COUNT = -2, PLACE_COUNT = -3, WEDGE_ROW = -4, GROUP_COUNT = -5 };
 
 static const kernel_array WANTED[ARRAYS] = {
     {"triangles", KERNEL_INT32, KERNEL_OUTPUT, 2, {COUNT, 3}},
-    {"place", KERNEL_INT32, KERNEL_INPUT, 1, {WEDGE_COUNT}},
+    {"place", KERNEL_INT32, KERNEL_OUTPUT, 1, {WEDGE_COUNT}},
     {"places", KERNEL_FLOAT64, KERNEL_OUTPUT, 2, {PLACE_COUNT, PLACE_ROW}},
     {"wedges", KERNEL_FLOAT64, KERNEL_OUTPUT, 2, {WEDGE_COUNT, WEDGE_ROW}},
+    {"group", KERNEL_INT32, KERNEL_INPUT, 1, {COUNT}},
+    {"losses", KERNEL_FLOAT64, KERNEL_INPUT, 1, {GROUP_COUNT}},
     {"reached", KERNEL_FLOAT64, KERNEL_OUTPUT, 1, {1}},
 };
 
@@ -526,13 +718,15 @@ static int are_sound(const Py_buffer *buffers)
 {
     return wedges_fit(&buffers[WEDGES]) &&
            kernel_rows(&buffers[TRIANGLES], "triangles", 0, KERNEL_MOST_TRIANGLES) &&
-           kernel_rows(&buffers[PLACES], "places", 0, INT32_MAX) &&
+           kernel_rows(&buffers[PLACES], "places", 0, INT32_MAX / 2) &&
+           kernel_rows(&buffers[LOSSES], "losses", 0, INT32_MAX / 2) &&
+           kernel_indices(&buffers[GROUP], "group", buffers[LOSSES].shape[0]) &&
            kernel_indices(&buffers[TRIANGLES], "triangles", buffers[PLACE].shape[0]) &&
            kernel_indices(&buffers[PLACE], "place", buffers[PLACES].shape[0]) &&
            kernel_distinct(&buffers[TRIANGLES], buffers[PLACE].buf);
 }
 
-static PyObject *simplify_buffers(Py_buffer *buffers, int32_t target)
+static PyObject *simplify_buffers(Py_buffer *buffers, int32_t target, int mode)
 {
     int has_memory;
     int32_t count = 0;
@@ -541,12 +735,18 @@ static PyObject *simplify_buffers(Py_buffer *buffers, int32_t target)
     mesh.place_count = (int32_t)buffers[PLACES].shape[0];
     mesh.wedge_row = (int)buffers[WEDGES].shape[1];
     mesh.attributes = (mesh.wedge_row - QUADRIC) / 5;
+    mesh.group_count = (int32_t)buffers[LOSSES].shape[0];
+    mesh.mode = mode;
+    mesh.group = buffers[GROUP].buf;
+    mesh.losses = buffers[LOSSES].buf;
     mesh.corners = buffers[TRIANGLES].buf;
     mesh.place = buffers[PLACE].buf;
     mesh.places = buffers[PLACES].buf;
     mesh.wedges = buffers[WEDGES].buf;
     Py_BEGIN_ALLOW_THREADS
     has_memory = mesh_fill(&mesh) && simplify(&mesh, target, buffers[REACHED].buf);
+    if (has_memory && mode == SETTLE)
+        settle(&mesh);
     count = has_memory ? mark_vanished(&mesh) : 0;
     mesh_free(&mesh);
     Py_END_ALLOW_THREADS
@@ -555,17 +755,19 @@ static PyObject *simplify_buffers(Py_buffer *buffers, int32_t target)
 
 PyObject *kernel_simplify(PyObject *module, PyObject *arguments)
 {
-    PyObject *objects[ARRAYS], *number, *result = NULL;
+    PyObject *objects[ARRAYS], *number, *way, *result = NULL;
     Py_buffer buffers[ARRAYS];
-    Py_ssize_t target;
+    Py_ssize_t target, mode;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOOOOO:simplify", &objects[TRIANGLES], &objects[PLACE],
-                          &objects[PLACES], &objects[WEDGES], &number, &objects[REACHED]) ||
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOO:simplify", &objects[TRIANGLES], &objects[PLACE],
+                          &objects[PLACES], &objects[WEDGES], &objects[GROUP], &objects[LOSSES],
+                          &way, &number, &objects[REACHED]) ||
+        !kernel_number(way, "mode", KEEP_SEAMS, SETTLE, &mode) ||
         !kernel_number(number, "target", 0, INT32_MAX, &target) ||
         !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
     if (are_sound(buffers))
-        result = simplify_buffers(buffers, (int32_t)target);
+        result = simplify_buffers(buffers, (int32_t)target, (int)mode);
     kernel_release(buffers, ARRAYS);
     return result;
 }

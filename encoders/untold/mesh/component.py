@@ -19,9 +19,11 @@ from encoders.kit.mesh.weld import weld_vertices
 from encoders.untold.mesh.tile_mesh import (
     ATTRIBUTE_WIDTHS,
     DROP_SHARE,
+    GROUP,
     IS_MULTI_TILE,
     NUMBER,
     SIZE,
+    THICKNESS,
     Floats,
 )
 
@@ -36,8 +38,12 @@ MULTI_TILE_RATIO, MIN_TRIANGLES = 0.5, 16
 # So many triangles are looked at together where all would take too much memory.
 CHUNK = 1 << 16
 
-# Components of at least this part of the largest one's size stand for the object as well.
-MAIN_RATIO = 0.8
+# Components of at least this part of the largest one's size stand for the object as well, and so
+# do those that reach beyond it by this part of the object's extent: a trunk below its crown.
+MAIN_RATIO, BEYOND_RATIO = 0.8, 0.25
+# What reaches beyond the largest component by some length is missed like a part so many times as
+# large that does not.
+BEYOND_TO_SIZE = 3.0
 
 Numbers = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -64,9 +70,9 @@ def describe_components(
 ) -> list[Floats]:
     """Return the column `component` of a TileMesh for each of the parts.
 
-    `planes` are the tile borders within each object; `side` is the longer side of a tile. The
-    largest component of an object gets the size of the whole object, so that the crown of a tree
-    is dropped last.
+    `planes` are the tile borders within each object; `side` is the longer side of a tile. What
+    stands for an object gets its whole size: the crown of a tree and its trunk are dropped last,
+    and together.
     """
     position = np.concatenate([part.position for part in parts])
     starts = np.cumsum([0, *(len(part.position) for part in parts)])
@@ -96,7 +102,13 @@ class _Components:
         high = np.maximum.reduceat(corners.max(axis=1)[order], starts)
         self.low, self.high = low.astype(np.float64), high.astype(np.float64)
         self.area: Float64 = np.bincount(label, _areas(corners)).astype(np.float64)
-        self.size = _visible_size(self.high - self.low, self.area)
+        extent = self.high - self.low
+        self.size = _visible_size(extent, self.area)
+        # About the diameter of a tube, and a third of the width of a strip.
+        longest = extent.max(axis=1)
+        self.thickness = np.divide(
+            self.area, 3.0 * longest, out=np.zeros_like(longest), where=longest > 0.0
+        )
         self._find_main()
 
     def _find_main(self) -> None:
@@ -110,8 +122,18 @@ class _Components:
         extent = np.maximum.reduceat(self.high[by_owner], first)
         extent -= np.minimum.reduceat(self.low[by_owner], first)
         whole = _visible_size(extent, np.bincount(self.owner, self.area).astype(np.float64))
-        self.is_main = self.size >= MAIN_RATIO * self.size[self.main[self.owner]]
-        self.size = np.where(self.is_main, whole[self.owner], self.size)
+        beyond = self._beyond(self.main[self.owner])
+        self.is_main = (self.size >= MAIN_RATIO * self.size[self.main[self.owner]]) | (
+            beyond >= BEYOND_RATIO * extent.max(axis=1)[self.owner]
+        )
+        apart = np.minimum(np.maximum(self.size, BEYOND_TO_SIZE * beyond), whole[self.owner])
+        self.size = np.where(self.is_main, whole[self.owner], apart)
+
+    def _beyond(self, main: Numbers) -> Float64:
+        """Return how far each component reaches beyond the bounds of the largest of its object."""
+        reach = np.maximum(self.low[main] - self.low, self.high - self.high[main]).max(axis=1)
+        found: Float64 = np.clip(reach, 0.0, (self.high - self.low).max(axis=1))
+        return found
 
     def table(self, planes: Sequence[Planes], side: float) -> Floats:
         """Return a row of the column `component` for each component."""
@@ -125,6 +147,10 @@ class _Components:
         table = np.empty((len(self.size), ATTRIBUTE_WIDTHS["component"]), np.float32)
         table[:, NUMBER], table[:, SIZE] = self.number, self.size
         table[:, IS_MULTI_TILE] = is_multi_tile
+        table[:, THICKNESS] = self.thickness
+        # What stands for an object is dropped together.
+        main = self.number[self.main[self.owner]]
+        table[:, GROUP] = np.where(self.is_main, main, self.number)
         # All other components go with the largest one: no chimney is left without its house.
         table[:, DROP_SHARE] = np.maximum(shares, shares[self.main[self.owner]])
         return table

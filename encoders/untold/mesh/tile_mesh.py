@@ -26,10 +26,10 @@ ATTRIBUTE_WIDTHS = {
     "uv1": 2,
     "color": 4,
     "tangent": 4,
-    "component": 4,
+    "component": 6,
 }
 # The columns of `component`.
-NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE = range(4)
+NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE, GROUP, THICKNESS = range(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,10 @@ class TileMesh:
     in the tile or, in a merged tile, among its unmerged objects.
     `uv1`, `color` and `tangent` have no rows where the source has none. `component` describes, for
     each vertex, the connected component of the uncut object that it belongs to: its number, its
-    size in metres, the share of triangles below which every level drops it, and whether it
-    concerns several tiles, so that no tile may drop it alone. `is_border` marks the vertices that
-    lie in a plane at which the object was cut.
+    size in metres, the share of triangles below which every level drops it, whether it concerns
+    several tiles, so that no tile may drop it alone, the number of the component that it is
+    dropped with, and its thickness in metres. `is_border` marks the vertices that lie in a plane
+    at which the object was cut.
     """
 
     object: str
@@ -64,14 +65,13 @@ class Tile:
     """The merged meshes of a tile; their `material` is an index into `materials`.
 
     The same type holds a simplified level of the tile. `full_count` is the number of triangles
-    before simplification, `error` the distance in metres by which surfaces may have moved, and
-    `missed` describes this and earlier levels that kept more triangles than asked for.
+    before simplification, and `missed` describes, in the last level, all levels that kept more
+    triangles than asked for.
     """
 
     meshes: tuple[TileMesh, ...]
     materials: tuple[dict[str, Any], ...]
     full_count: int
-    error: float = 0.0
     missed: tuple[str, ...] = ()
 
     @property
@@ -122,18 +122,16 @@ def pack_tile(tile: Tile) -> bytes:
     if not tile.meshes:
         return b""
     meshes = [_to_data(mesh) for mesh in tile.meshes]
-    return msgspec.msgpack.encode(
-        [meshes, tile.materials, tile.full_count, tile.error, tile.missed]
-    )
+    return msgspec.msgpack.encode([meshes, tile.materials, tile.full_count, tile.missed])
 
 
 def unpack_tile(data: bytes) -> Tile:
     """Decode the result of `pack_tile`."""
     if not data:
         return Tile((), (), 0)
-    meshes, materials, full_count, error, missed = msgspec.msgpack.decode(data)
+    meshes, materials, full_count, missed = msgspec.msgpack.decode(data)
     found = tuple(_from_data(one) for one in meshes)
-    return Tile(found, tuple(materials), full_count, error, tuple(missed))
+    return Tile(found, tuple(materials), full_count, tuple(missed))
 
 
 def _to_data(mesh: TileMesh) -> list[Any]:

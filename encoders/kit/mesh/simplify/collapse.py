@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.simplify.collapsing_mesh import FREE, LOCKED, RIM
 from encoders.kit.mesh.simplify.quadric import (
     SIZE,
     add_columns,
@@ -23,13 +24,7 @@ from encoders.kit.mesh.simplify.quadric import (
     face_quadrics,
     gradient_quadrics,
 )
-from encoders.kit.mesh.simplify.reference import (
-    FREE,
-    LOCKED,
-    REMOVED,
-    RIM,
-    collapse_reference,
-)
+from encoders.kit.mesh.simplify.reference import KEEP_SEAMS, REMOVED, collapse_reference
 from encoders.kit.mesh.triangle import (
     Indices,
     checked_triangles,
@@ -64,6 +59,13 @@ class Surface:
     uvs: NDArray[np.float32] | None = None
     parts: NDArray[np.int32] | None = None
     anchored: NDArray[np.bool_] | None = None
+    other_uvs: NDArray[np.float32] | None = None
+
+    @property
+    def attributes(self) -> list[NDArray[np.float32]]:
+        """The attributes that there are: normals, then texture coordinates."""
+        every = (self.normals, self.uvs, self.other_uvs)
+        return [one for one in every if one is not None]
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,13 @@ def simplify_shape(
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Positions in the unit cube, the length of its side, the weld, and what may not move.
+    """Positions in the unit cube, its corner and side, the weld, and what may not move.
 
     Costs and tolerances then do not depend on the size of the mesh.
     """
 
     unit: Float64
+    low: Float64
     extent: float
     weld: Weld
     anchored: NDArray[np.int32]
@@ -124,12 +127,12 @@ class Simplifier:
     """What all simplifications of one surface share, for callers that try several errors."""
 
     def __init__(self, surface: Surface, points: _Points, indices: Indices) -> None:
-        self._surface, self._points = surface, points
+        self._surface, self.points = surface, points
         # By place: a triangle whose corners share a position has no area, and the kernel refuses
         # it.
         is_good = has_distinct_corners(points.weld.number[indices])
-        self._numbers = np.flatnonzero(is_good).astype(np.int32)
-        self._triangles = np.ascontiguousarray(indices[self._numbers])
+        self.numbers = np.flatnonzero(is_good).astype(np.int32)
+        self.triangles = np.ascontiguousarray(indices[self.numbers])
 
     @classmethod
     def of(cls, surface: Surface, locked: NDArray[np.bool_] | None = None) -> Simplifier:
@@ -138,40 +141,43 @@ class Simplifier:
         weld, touches = _weld(surface)
         anchored = touches if surface.anchored is None else touches | surface.anchored
         fixed = weld.number[:0] if locked is None else weld.number[locked]
-        unit, extent = (
-            _unit_points(surface.positions) if len(triangles) else (np.empty((3, 0)), 1.0)
+        unit, low, extent = (
+            _unit_points(surface.positions)
+            if len(triangles)
+            else (np.empty((3, 0)), np.zeros(3), 1.0)
         )
-        return cls(surface, _Points(unit, extent, weld, weld.number[anchored], fixed), triangles)
+        points = _Points(unit, low, extent, weld, weld.number[anchored], fixed)
+        return cls(surface, points, triangles)
 
     def with_triangles(self, indices: Indices) -> Simplifier:
         """Prepare other triangles of the same vertices."""
-        return Simplifier(self._surface, self._points, indices)
+        return Simplifier(self._surface, self.points, indices)
 
     def simplify(
         self, target_triangles: int, max_error: float | NDArray[np.float32] = math.inf
     ) -> Simplified:
         """Simplify and respect attributes; see the function `simplify`."""
-        if not len(self._triangles):
-            return Simplified(self._triangles, 0.0, self._numbers)
-        largest = float(np.max(max_error)) / self._points.extent
+        if not len(self.triangles):
+            return Simplified(self.triangles, 0.0, self.numbers)
+        largest = float(np.max(max_error)) / self.points.extent
         edge = math.sqrt(self._doubled_area / max(target_triangles, 1))
-        rows = self._wedge_rows(min(edge, NORMAL_ERRORS / NORMAL_EDGES * largest))
-        left, place = self._triangles.copy(), self._points.weld.number
+        rows, _ = self.wedge_rows(min(edge, NORMAL_ERRORS / NORMAL_EDGES * largest))
+        left, place = self.triangles.copy(), self.points.weld.number.copy()
         kept, error = self._collapse(left, place, rows, target_triangles, max_error)
-        return Simplified(left[kept], error, self._numbers[kept])
+        return Simplified(left[kept], error, self.numbers[kept])
 
     def simplify_shape(
         self, target_triangles: int, max_error: float | NDArray[np.float32] = math.inf
     ) -> Simplified:
         """Simplify the shape alone; see the function `simplify_shape`."""
-        if not len(self._triangles):
-            return Simplified(self._triangles, 0.0, self._numbers)
-        weld = self._points.weld
+        if not len(self.triangles):
+            return Simplified(self.triangles, 0.0, self.numbers)
+        weld = self.points.weld
         # One wedge for each place, without attributes.
-        left = np.ascontiguousarray(weld.number[self._triangles])
+        left = np.ascontiguousarray(weld.number[self.triangles])
         place, rows = np.arange(len(weld.first), dtype=np.int32), np.zeros((len(weld.first), SIZE))
         kept, error = self._collapse(left, place, rows, target_triangles, max_error)
-        return Simplified(weld.first[left[kept]], error, self._numbers[kept])
+        return Simplified(weld.first[left[kept]], error, self.numbers[kept])
 
     def _collapse(
         self,
@@ -182,60 +188,72 @@ class Simplifier:
         max_error: float | NDArray[np.float32],
     ) -> tuple[NDArray[np.intp], float]:
         """Collapse the triangles `left`; return the rows that remain, and the largest error."""
-        places, reached = self._places.copy(), np.zeros(1)
-        errors = np.asarray(max_error, np.float64) / self._points.extent
+        places, reached = self.places.copy(), np.zeros(1)
+        errors = np.asarray(max_error, np.float64) / self.points.extent
         # The kernel compares squared errors.
-        places[self._points.weld.number, 4] = errors * errors
+        places[self.points.weld.number, 4] = errors * errors
         # The kernel takes a target between none and all.
         target = min(max(target_triangles, 0), len(left))
-        choose("simplify", collapse_reference)(left, place, places, rows, target, reached)
-        return np.flatnonzero(left[:, 0] != REMOVED), math.sqrt(reached[0]) * self._points.extent
+        groups, never = np.zeros(len(left), np.int32), np.full(1, -1.0)
+        choose("simplify", collapse_reference)(
+            left, place, places, rows, groups, never, KEEP_SEAMS, target, reached
+        )
+        return np.flatnonzero(left[:, 0] != REMOVED), math.sqrt(reached[0]) * self.points.extent
 
     @cached_property
     def _corners(self) -> Float64:
-        return _at_corners(self._points.unit, self._triangles)
+        return _at_corners(self.points.unit, self.triangles)
 
     @cached_property
     def _doubled_area(self) -> float:
         return _doubled_area(self._corners)
 
     @cached_property
-    def _places(self) -> Float64:
+    def places(self) -> Float64:
         """A row for each place; the allowed error is added by `_collapse`."""
-        points = self._points
-        places = _places(points.unit, self._corners, self._triangles, points.weld.number)
+        points = self.points
+        places = _places(points.unit, self._corners, self.triangles, points.weld.number)
         _lock_rims(places, points.anchored)
         places[points.locked, 3] = LOCKED
         return places
+
+    @cached_property
+    def areas(self) -> Float64:
+        """The area of each triangle, in units of the cube."""
+        normal = cross(self._corners[1] - self._corners[0], self._corners[2] - self._corners[0])
+        return 0.5 * np.sqrt(dot(normal, normal))
 
     @cached_property
     def _attributes(self) -> list[_Attributes]:
         """Normals, then UVs scaled to be comparable with positions."""
         found, surface = [], self._surface
         if surface.normals is not None:
-            found.append(self._sum_gradients(surface.normals.T.astype(np.float64)))
-        if surface.uvs is not None:
-            flat = np.zeros((3, len(surface.uvs)))
-            flat[:2] = surface.uvs.T
-            uv_area = _doubled_area(_at_corners(flat, self._triangles))
-            # Length on the surface for a length in texture space, by the ratio of their areas.
-            scale = math.sqrt(self._doubled_area / uv_area) if uv_area > 0.0 else 0.0
-            found.append(self._sum_gradients(flat[:2] * (UV_SHIFT * scale)))
-        return found or [self._sum_gradients(np.empty((0, len(surface.positions))))]
+            found.append(self._sum_gradients(surface.normals.T.astype(np.float64), 1.0))
+        for uvs in (surface.uvs, surface.other_uvs):
+            if uvs is not None:
+                flat = np.zeros((3, len(uvs)))
+                flat[:2] = uvs.T
+                uv_area = _doubled_area(_at_corners(flat, self.triangles))
+                # Length on the surface for a length in texture space, by the ratio of their areas.
+                scale = math.sqrt(self._doubled_area / uv_area) if uv_area > 0.0 else 0.0
+                found.append(self._sum_gradients(flat[:2], UV_SHIFT * scale))
+        return found or [self._sum_gradients(np.empty((0, len(surface.positions))), 1.0)]
 
-    def _sum_gradients(self, values: Float64) -> _Attributes:
-        columns = gradient_quadrics(self._corners, _at_corners(values, self._triangles))
+    def _sum_gradients(self, values: Float64, scale: float) -> _Attributes:
+        values = values * scale
+        columns = gradient_quadrics(self._corners, _at_corners(values, self.triangles))
         sums = np.zeros((values.shape[1], len(columns)))
-        add_columns(columns, self._triangles, sums)
-        return _Attributes(values.T, sums[:, :-SIZE], sums[:, -SIZE:])
+        add_columns(columns, self.triangles, sums)
+        return _Attributes(values.T, sums[:, :-SIZE], sums[:, -SIZE:], scale)
 
-    def _wedge_rows(self, edge: float) -> Float64:
+    def wedge_rows(self, edge: float) -> tuple[Float64, list[float]]:
         """Return a row for each wedge: its attributes, their gradients, and their quadric.
 
-        Normals count by the expected edge, so only they are scaled anew for each error.
+        Normals count by the expected edge, so only they are scaled anew for each error. Also
+        return what each attribute was multiplied by.
         """
         has_normals = self._surface.normals is not None
-        scales = [NORMAL_EDGES * edge if has_normals else 1.0, 1.0]
+        scales = [NORMAL_EDGES * edge if has_normals else 1.0, 1.0, 1.0]
         groups = list(zip(self._attributes, scales, strict=False))
         quadric = sum(one.quadric * (scale * scale) for one, scale in groups)
         columns = [one.values * scale for one, scale in groups]
@@ -243,16 +261,20 @@ class Simplifier:
         rows = np.concatenate([*columns, quadric], axis=1)
         # The weight is the area, which does not grow with the number of attributes.
         rows[:, -1] = self._attributes[0].quadric[:, -1]
-        return rows
+        return rows, [one.scale * scale for one, scale in groups]
 
 
 @dataclass(frozen=True, eq=False)
 class _Attributes:
-    """Values of each wedge, and the sums of their gradients and quadrics over its triangles."""
+    """Values of each wedge, and the sums of their gradients and quadrics over its triangles.
+
+    The values are those of the surface times `scale`.
+    """
 
     values: Float64
     slopes: Float64
     quadric: Float64
+    scale: float
 
 
 def _lock_rims(places: Float64, anchored: NDArray[np.int32]) -> None:
@@ -277,15 +299,15 @@ def _weld(surface: Surface) -> tuple[Weld, NDArray[np.bool_]]:
     return apart, parts_at[weld.number] > 1
 
 
-def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, float]:
-    """Return the positions scaled into the unit cube, axis first, and the length of its side."""
+def _unit_points(positions: NDArray[np.float32]) -> tuple[Float64, Float64, float]:
+    """Return the positions scaled into the unit cube, axis first, and its corner and side."""
     points = positions.T.astype(np.float64, order="C")
     if not np.isfinite(points).all():
         raise EncodeError("a position is not a finite number")
     low = points.min(axis=1, keepdims=True)
     # One scale for all axes keeps angles; 1 for a mesh that is a single point.
     extent = float((points.max(axis=1, keepdims=True) - low).max()) or 1.0
-    return (points - low) / extent, extent
+    return (points - low) / extent, low[:, 0], extent
 
 
 def _at_corners(columns: Float64, triangles: Indices) -> Float64:
