@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
+from pipeline.cache.receipt import Receipt
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import Stamp
 from pipeline.output import Output
@@ -50,7 +51,8 @@ class Job(NamedTuple):
     decide which code the encoder runs. `known_files` are those that the node wrote before.
     `is_fetched` tells that its result was just stored by another process. `expected_seconds` is
     how long it will take, 0 where that is not known; `known_seconds` is how long it took before,
-    None where that is not known.
+    None where that is not known. `receipt` is the result where the driver has it, for jobs that
+    stay in its process.
     """
 
     task: str
@@ -68,6 +70,7 @@ class Job(NamedTuple):
     is_fetched: bool = False
     expected_seconds: float = 0.0
     known_seconds: float | None = None
+    receipt: Receipt | None = None
 
     def pack_build(
         self, fingerprint: str, digests: Mapping[str, str | None], outputs: tuple[Output, ...]

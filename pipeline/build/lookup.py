@@ -81,11 +81,27 @@ class LookUps:
         if not is_wanted or self._cache.has_receipt(job.fingerprint):
             heappush(self._ready, (self._serial, *call))
             return
+        if self._take_at_hand(key, function, job):
+            return
         self._pending[self._serial] = call
         if self._pool is None:
             self._batch.append((self._serial, job))
         else:
             self._request(self._serial, job)
+
+    def _take_at_hand(self, key: Any, function: Callable[..., Any], job: Job) -> bool:
+        """Let a node go on whose result came with others; hand-overs to threads would cost more."""
+        try:
+            receipt = self._shared.fetch_at_hand(job.fingerprint, job.outputs, self._cache)
+        except OSError:  # a full disk, or no permission: doing the node reports it
+            return False
+        if receipt is None:
+            return False
+        # Workers read it from the cache: what is sent to them is copied more than once.
+        ours = receipt if self._pool is None else None
+        job = job._replace(is_fetched=True, receipt=ours)
+        heappush(self._ready, (self._serial, key, (function, job)))
+        return True
 
     def _request(self, ticket: int, job: Job) -> None:
         if job.known_seconds is not None and not job.config.require_cached:

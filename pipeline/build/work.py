@@ -144,7 +144,7 @@ def _restore_or_encode(job: Job, tools: Tools) -> Result:
 def _restore(job: Job, tools: Tools) -> Result | None:
     cache = tools.cache
     load = cache.load_receipt_of_other if job.is_fetched else cache.load_receipt
-    receipt = load(job.fingerprint)
+    receipt = job.receipt or load(job.fingerprint)
     if receipt is None:
         return None
     outputs = with_paths(receipt.made, job.outputs)

@@ -167,6 +167,57 @@ def test_a_thousand_small_results_take_a_few_requests(bucket: str, tmp_path: Pat
     again.close()
 
 
+def test_scattered_results_do_not_bring_whole_packs(bucket: str, tmp_path: Path) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    for number in range(1500):
+        keep(here, number, 4096)
+    send(here, *range(1500)).close()
+    all_of_them, some = open_bucket(), open_bucket()
+    assert all(all_of_them.fetch(key_of(number), OUTPUTS, there) for number in range(1500))
+    assert all(some.fetch(key_of(number), OUTPUTS, there) for number in range(0, 1500, 100))
+    whole, part = client_of(all_of_them).bytes_down, client_of(some).bytes_down
+    assert client_of(all_of_them).requests <= 20
+    assert part < whole / 2, (part, whole)
+    for shared in (all_of_them, some):
+        shared.close()
+
+
+def test_a_result_that_came_with_another_takes_no_request(bucket: str, tmp_path: Path) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    expected = {number: keep(here, number, 4000) for number in range(1, 4)}
+    keep(here, 4, 1 << 20)  # an object of its own
+    send(here, *range(1, 5)).close()
+    shared = open_bucket()
+    assert shared.fetch_at_hand(key_of(2), OUTPUTS, there) is None
+    assert shared.fetch(key_of(1), OUTPUTS, there)
+    requests = client_of(shared).requests
+    receipt = shared.fetch_at_hand(key_of(2), OUTPUTS, there)
+    assert receipt is not None
+    assert receipt == there.load_receipt(key_of(2))
+    assert there.load_output(receipt, receipt.made[0]) == expected[2]
+    assert shared.fetch_at_hand(key_of(3), {"other": "build/other"}, there) is None
+    assert shared.fetch_at_hand(key_of(4), OUTPUTS, there) is None
+    assert client_of(shared).requests == requests
+    assert shared.nodes == 2
+    shared.close()
+
+
+def test_an_unsigned_result_that_came_with_another_is_not_taken(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    for number in (1, 2):
+        keep(here, number)
+    send(here, 1, 2).close()
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_KEY", "a key")
+    shared = open_bucket()
+    assert not shared.fetch(key_of(1), OUTPUTS, there)
+    assert shared.client.result_at_hand(key_of(2), 1 << 20)
+    assert shared.fetch_at_hand(key_of(2), OUTPUTS, there) is None
+    assert not there.has_receipt(key_of(2))
+    shared.close()
+
+
 def test_a_bucket_is_asked_whether_it_has_an_object(bucket: str) -> None:
     here, other = (hashlib.sha256(one).hexdigest() for one in (b"here", b"other"))
     shared = open_bucket()

@@ -104,6 +104,10 @@ class Client:
         if data is not None:
             yield data
 
+    def result_at_hand(self, fingerprint: str, limit: int) -> bytes | None:  # noqa: ARG002 - as a bucket's
+        """Return nothing: a server gives results one by one."""
+        return None
+
     def has_result(self, fingerprint: str) -> bool:
         """Ask whether there is a result."""
         return self.has(AC, fingerprint)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from encoders.kit.plan import Place
 from encoders.kit.warning import grouped
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt, is_small
 from pipeline.cache.shared.action_result import (
+    Action,
     BadActionError,
     UnsignedError,
     can_travel,
@@ -32,12 +32,12 @@ from pipeline.cache.shared.client import (
     CAS,
     NAMES,
     AccessError,
-    Client,
     RemoteError,
     UnreachableError,
     WrongAnswerError,
 )
 from pipeline.cache.shared.pending import Pending
+from pipeline.cache.shared.transport import make_transport
 from pipeline.cache.shared.upload import Batching, Uploads
 from pipeline.output import Output
 from pipeline.size import format_bytes
@@ -51,61 +51,12 @@ NEAR_SECONDS, MEASURED_FROM = 0.002, 8
 SHOWN_DIGITS = 12  # of a fingerprint, in a trace
 
 
-class Transport(Protocol):
-    """The requests of a shared cache, to a server or to a bucket; any thread may make them."""
-
-    batch_size: int
-    batch_seconds: float
-    inline_bytes: int
-    bytes_down: int
-    bytes_up: int
-    requests: int
-    round_trip_seconds: float | None
-
-    def results(self, fingerprint: str, limit: int) -> Iterator[bytes]:
-        """Give the messages that there are of a result."""
-        ...
-
-    def has_result(self, fingerprint: str) -> bool:
-        """Ask whether there is a result."""
-        ...
-
-    def put_results(self, messages: Mapping[str, bytes]) -> None:
-        """Send results by their fingerprints."""
-        ...
-
-    def get(self, kind: str, sha: str, limit: int) -> bytes | None:
-        """Fetch an entry of at most so many bytes; None where there is none."""
-        ...
-
-    def has(self, kind: str, sha: str) -> bool:
-        """Ask whether there is an entry."""
-        ...
-
-    def put(self, kind: str, sha: str, data: bytes) -> None:
-        """Send an entry."""
-        ...
-
-    def close(self) -> None:
-        """End all requests."""
-        ...
-
-
 def open_shared(
     root: str, pending: Pending | None = None, index_folder: str = ""
 ) -> SharedCache | None:
     """Open the shared cache that a project is set to use; None where it uses none."""
     address = find_address(root)
     return SharedCache(address, pending, index_folder) if address else None
-
-
-def make_transport(address: Address, breaker: Breaker, index_folder: str) -> Transport:
-    """Return the requests that an address takes."""
-    if not address.is_bucket:
-        return Client(address, breaker)
-    from pipeline.cache.shared.bucket.client import BucketClient
-
-    return BucketClient(address, breaker, index_folder)
 
 
 class SharedCache:
@@ -149,11 +100,36 @@ class SharedCache:
         """Fetch a node's result into the local cache; return whether it is there now."""
         with self.timeline.span(LOOK_UPS, fingerprint[:SHOWN_DIGITS]):
             is_there = self._take(fingerprint, outputs, cache)
-        with self._lock:
-            self.nodes += is_there
-            if is_there:
-                self._fetched.add(fingerprint)
+        if is_there:
+            self._note_fetched(fingerprint)
         return is_there
+
+    def fetch_at_hand(
+        self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache
+    ) -> Receipt | None:
+        """Store a result whose bytes came with others; None where `fetch` has to ask for it.
+
+        It waits for nothing, so it needs no thread of its own, and its caller may go on with what
+        it returns instead of reading it back.
+        """
+        data = self.client.result_at_hand(fingerprint, message_limit(outputs))
+        if data is None:
+            return None
+        try:
+            action = unpack_action(data, fingerprint, outputs, self.address.key)
+        except BadActionError:  # `fetch` finds the same, and says it
+            return None
+        if not all(one.role in action.inline for one in action.receipt.made):
+            return None
+        receipt = self._keep(action, fingerprint, cache)
+        if receipt is not None:
+            self._note_fetched(fingerprint)
+        return receipt
+
+    def _note_fetched(self, fingerprint: str) -> None:
+        with self._lock:
+            self.nodes += 1
+            self._fetched.add(fingerprint)
 
     def _take(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
         """Store the first good one of the messages that there are of a result."""
@@ -205,14 +181,18 @@ class SharedCache:
         except BadActionError as error:
             self.breaker.note_refusal(str(error))
             return False
+        return self._keep(action, fingerprint, cache) is not None
+
+    def _keep(self, action: Action, fingerprint: str, cache: Cache) -> Receipt | None:
+        """Store a verified result; None where some of its bytes cannot be had."""
         inline = dict(action.inline)
         # The receipt last: once it is there, the local cache promises all of its outputs.
         for one in action.receipt.made:
             if not self._bring(one, inline, cache):
-                return False
+                return None
         receipt = action.receipt._replace(inline=inline)
         cache.store_receipt(fingerprint, receipt)
-        return True
+        return receipt
 
     def _bring(self, one: Output, inline: dict[str, bytes], cache: Cache) -> bool:
         """Get the bytes of an output: small ones into the receipt, others as objects.

@@ -67,6 +67,10 @@ class BucketClient:
         """Give the messages that packs have of a result; there may be several, or none."""
         return self._packs.messages(fingerprint, limit)
 
+    def result_at_hand(self, fingerprint: str, limit: int) -> bytes | None:
+        """Return the message of a result that came with others."""
+        return self._packs.at_hand(fingerprint, limit)
+
     def has_result(self, fingerprint: str) -> bool:
         """Tell whether a pack has a result."""
         return self._packs.has(fingerprint)

@@ -63,18 +63,17 @@ class Part:
 
 @dataclass(slots=True)
 class Pack:
-    """A pack as it is read: where its messages begin, its parts by block, the size of the next."""
+    """A pack as it is read: where its messages begin, and its parts by block."""
 
     name: str
     starts: list[int]
     end: int
     parts: dict[int, Part] = field(default_factory=dict)
-    next_blocks: int = 1
 
-    def add_part(self, place: Slice) -> Part:
+    def add_part(self, place: Slice, most_blocks: int) -> Part:
         """Plan a part that begins with the block of a message and ends before the next part."""
         first = last = place.start // BLOCK_BYTES
-        while last + 1 < first + self.next_blocks and last + 1 not in self.parts:
+        while last + 1 < first + most_blocks and last + 1 not in self.parts:
             last += 1
         # A message belongs to the block in which it begins, so the last one is fetched whole.
         after = bisect_left(self.starts, (last + 1) * BLOCK_BYTES)
@@ -82,7 +81,6 @@ class Pack:
         start = max(first * BLOCK_BYTES, self.starts[0])  # the index is known
         part = Part(start, end, range(first, last + 1))
         self.parts.update(dict.fromkeys(part.blocks, part))
-        self.next_blocks = min(2 * self.next_blocks, MOST_BLOCKS)
         return part
 
     def drop_part(self, part: Part) -> None:
@@ -102,6 +100,7 @@ class PackReader:
         self._listed = float("-inf")
         self._packs: dict[str, Pack] = {}
         self._kept: list[tuple[Pack, Part]] = []  # the oldest first
+        self._next_blocks, self._bytes_fetched, self._bytes_read = 1, 0, 0
 
     def messages(self, fingerprint: str, limit: int) -> Iterator[bytes]:
         """Give the messages of a result, one for each pack that has it."""
@@ -109,6 +108,15 @@ class PackReader:
             data = self._read(place) if place.length <= limit else None
             if data is not None:
                 yield data
+
+    def at_hand(self, fingerprint: str, limit: int) -> bytes | None:
+        """Return the message of a result that only one pack has, if it is in memory."""
+        places = self._slices.get(fingerprint, ())
+        if len(places) != 1 or places[0].length > limit:
+            return None
+        place = places[0]
+        part = self._packs[place.pack].parts.get(place.start // BLOCK_BYTES)
+        return self._cut(part, place) if part is not None else None
 
     def has(self, fingerprint: str) -> bool:
         """Tell whether there is a message of a result."""
@@ -173,17 +181,36 @@ class PackReader:
             with self._parts_lock:
                 part = pack.parts.get(block)
                 is_ours = part is None
-                part = part or pack.add_part(place)
+                part = part or self._add_part(pack, place)
             if is_ours:
                 self._fetch(pack, part)
             else:
                 part.fetched.wait()
-            if part.data is not None:
-                first = place.start - part.start
-                return part.data[first : first + place.length]
-            if is_ours:
-                return None
+            data = self._cut(part, place)
+            if data is not None or is_ours:
+                return data
             # The request of another thread failed. It has said so; this one makes its own.
+
+    def _add_part(self, pack: Pack, place: Slice) -> Part:
+        """Plan a part: larger ones while most of what was fetched is read, else smaller ones.
+
+        A fresh clone reads everything, and a build after an edit here and there a message.
+        """
+        part = pack.add_part(place, self._next_blocks)
+        if 2 * self._bytes_read >= self._bytes_fetched:
+            self._next_blocks = min(2 * self._next_blocks, MOST_BLOCKS)
+        else:
+            self._next_blocks = max(self._next_blocks // 2, 1)
+        self._bytes_fetched += part.end - part.start
+        return part
+
+    def _cut(self, part: Part, place: Slice) -> bytes | None:
+        """Return a message of a part; None while that is not fetched."""
+        if part.data is None:
+            return None
+        self._bytes_read += place.length  # an estimate, so threads need no lock for it
+        first = place.start - part.start
+        return part.data[first : first + place.length]
 
     def _fetch(self, pack: Pack, part: Part) -> None:
         """Fetch a part, and wake whoever waits for it, with or without data."""
