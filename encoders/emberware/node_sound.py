@@ -24,7 +24,7 @@ def encode_sound(inputs: Inputs, params: Params) -> Outputs:
         warnings.append(grouped("sound", f"{pcm.clipped} samples were too loud and were cut off"))
     samples = pcm.samples[:, 0]
     return {
-        "file": pack_sound(samples),
+        "file": pack_sound(samples, best=params["quality"] == "best"),
         "samples": samples.astype("<i2").tobytes(),
         WARNINGS: "\n".join(warnings).encode(),
     }

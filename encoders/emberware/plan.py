@@ -55,6 +55,7 @@ OPTIONS = {
     "mesh": ("vertex_format", "flip_v", "weld"),
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
+    "sound": ("quality",),
     "tracker": ("patterns",),
 }
 # Options that change a kind on import; encoders get only those that are set.

@@ -138,7 +138,16 @@ TARGET = Target(
                 **IMAGE_IMPORT,
             },
         ),
-        "sound": Kind(sound_suffixes()),
+        "sound": Kind(
+            sound_suffixes(),
+            {
+                "quality": Option(
+                    Choice(("default", "best")),
+                    "default",
+                    "best takes the nearest codes, which the console's own encoder does not",
+                )
+            },
+        ),
         "tracker": Kind(
             tracker_suffixes(),
             {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},

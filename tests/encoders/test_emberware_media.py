@@ -17,7 +17,7 @@ from PIL import Image
 from encoders.emberware.codec.bc5 import decode_bc5
 from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.qoa import pack_qoa, unpack_qoa
-from encoders.emberware.format.sound import unpack_sound
+from encoders.emberware.format.sound import pack_sound, unpack_sound
 from encoders.emberware.format.texture import unpack_texture
 from encoders.emberware.node_sound import encode_sound
 from encoders.emberware.node_texture import encode_texture
@@ -63,9 +63,9 @@ def test_a_texture_is_scaled_on_import_without_a_warning() -> None:
     assert not made["warnings"]
 
 
-def encode_wav(data: bytes) -> dict[str, bytes]:
+def encode_wav(data: bytes, quality: str = "default") -> dict[str, bytes]:
     with pure():
-        return encode_sound({"sound": data}, {"source": "a.wav"})
+        return encode_sound({"sound": data}, {"source": "a.wav", "quality": quality})
 
 
 def wav(samples: np.ndarray, rate: int, channels: int) -> bytes:
@@ -247,6 +247,26 @@ def test_a_sound_is_heard_much_as_it_was() -> None:
     noise = (heard.astype(float) - SINE).std()
     assert 20 * np.log10(SINE.astype(float).std() / noise) > 40
     assert decode_sound_file(SINE_FILE, "a")["total_samples"] == 6001
+
+
+def test_the_nearest_codes_are_heard_with_less_noise() -> None:
+    """Beside the bytes of the console's own encoder, on a sine and on noise of two colours."""
+    random = np.random.default_rng(3)
+    rough = (random.standard_normal(4000) * 4000).clip(-32768, 32767).astype(np.int16)
+    walk = (np.cumsum(random.standard_normal(4000)) * 60).clip(-32768, 32767).astype(np.int16)
+    for samples in (SINE, rough, walk):
+        plain, best = (
+            unpack_qoa(pack_qoa(samples, best=choice), len(samples), 0, "a")
+            for choice in (False, True)
+        )
+        noises = [np.square(samples.astype(float) - heard).sum() for heard in (plain, best)]
+        assert noises[1] < 0.8 * noises[0]
+
+
+def test_the_quality_of_a_sound_is_an_option_of_its_node() -> None:
+    best = encode_wav(wav(SINE, 22050, 1), quality="best")
+    assert best["file"] == pack_sound(SINE, best=True) != SINE_FILE
+    assert best["samples"] == SINE.tobytes()
 
 
 def test_an_extracted_sound_is_a_wav_of_what_is_heard() -> None:

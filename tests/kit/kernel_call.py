@@ -251,6 +251,7 @@ def qoa_encode(random: np.random.Generator) -> Call:
     loudness = int(random.choice([1, 30, 3000, 32768]))
     arguments = {
         "samples": random.integers(-loudness, loudness, count).astype(np.int32),
+        "best": bool(random.integers(0, 2)),
         "states": np.zeros((-(-count // qoa.FRAME_SAMPLES), 8), np.int32),
         "words": np.zeros((-(-count // qoa.SLICE_SAMPLES), 8), np.uint8),
     }

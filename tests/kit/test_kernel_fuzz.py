@@ -72,16 +72,17 @@ SPOILERS: list[Callable[[Random, Array], Array]] = [
 
 
 def spoil(random: Random, call: Call) -> None:
-    """Change one or two arguments of a call."""
+    """Change one or two arguments of a call; either truth value is a good one."""
+    names = [name for name, value in call.arguments.items() if not isinstance(value, bool)]
     for _ in range(int(random.integers(0, 3))):
-        name = list(call.arguments)[int(random.integers(len(call.arguments)))]
+        name = names[int(random.integers(len(names)))]
         value = call.arguments[name]
         if isinstance(value, np.ndarray):
             spoiler = SPOILERS[int(random.integers(len(SPOILERS)))]
             call.arguments[name] = spoiler(random, value)
         elif isinstance(value, tuple):
             call.arguments[name] = tuple(int(one + random.integers(-1, 2)) for one in value)
-        elif not isinstance(value, bool):
+        else:
             call.arguments[name] = WHOLE[int(random.integers(len(WHOLE)))]
     # The memory that a reference takes grows with this number.
     if call.arguments.get("vertex_count", 0) > 1000:

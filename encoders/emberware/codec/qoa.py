@@ -1,7 +1,9 @@
 """The QOA codec as the console uses it: mono 16-bit samples, 3.2 bits each, no file header.
 
 For each slice of 20 samples the encoder takes the scale factor with the least squared error, the
-lowest on a tie. The predictor's state runs on from frame to frame. All arithmetic is 32-bit
+lowest on a tie. By default a residual is divided by the scale and rounded towards zero, which gives
+the bytes of the console's own encoder; `best` takes the nearest code instead. The
+predictor's state runs on from frame to frame. All arithmetic is 32-bit
 integer with arithmetic shifts, so that encoder and decoder stay in step on every machine.
 """
 
@@ -47,6 +49,10 @@ SLICE = Layout("QOA slice", 8,
 )
 # fmt: on
 
+# Weights beyond this size add a penalty, at most of the square of the limit.
+LARGE_WEIGHTS = 0x8FF
+PENALTY_LIMIT = 1 << 24
+
 
 @dataclass
 class Predictor:
@@ -62,7 +68,9 @@ def wrap(value: int, bits: int) -> int:
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
-def encode_slice(samples: list[int], predictor: Predictor, first: int) -> tuple[int, int]:
+def encode_slice(
+    samples: list[int], predictor: Predictor, first: int, nearest: bool = False
+) -> tuple[int, int]:
     """Return the word and scale of a slice, and update the predictor.
 
     `first` is the scale to try first: neighbouring slices often share one, and a good early error
@@ -70,7 +78,7 @@ def encode_slice(samples: list[int], predictor: Predictor, first: int) -> tuple[
     """
     best: Trial | None = None
     for scale in (first, *(other for other in range(16) if other != first)):
-        trial = try_scale(samples, predictor, scale, best)
+        trial = try_scale(samples, predictor, scale, best, nearest)
         best = trial or best
     assert best is not None
     predictor.history, predictor.weights = best.history, best.weights
@@ -92,24 +100,40 @@ class Trial:
     weights: tuple[int, ...]
 
 
+def rounded_code(residual: int, scale: int) -> int:
+    """Return the code of a residual as the console's encoder chooses it."""
+    # Integer division rounds towards zero in the console's encoder; Python's rounds down.
+    units = abs(residual) // SCALES[scale]
+    return CODES[max(-8, min(8, units if residual >= 0 else -units)) + 8]
+
+
+def nearest_code(residual: int, scale: int) -> int:
+    """Return the code whose step is nearest to a residual, the lowest of equal ones."""
+    return min(range(8), key=lambda code: abs(residual - STEPS[scale][code]))
+
+
+def weight_penalty(weights: tuple[int, ...]) -> int:
+    """Return what large weights add to the error: they let later guesses run away."""
+    size = sum(wrap(weight, 32) ** 2 >> 18 for weight in weights) - LARGE_WEIGHTS
+    return max(0, min(PENALTY_LIMIT, size)) ** 2
+
+
 def try_scale(
-    samples: list[int], predictor: Predictor, scale: int, best: Trial | None
+    samples: list[int], predictor: Predictor, scale: int, best: Trial | None, nearest: bool
 ) -> Trial | None:
     """Encode a slice at a scale; return None once its error shows that it cannot win."""
     a, b, c, d = predictor.history
     u, v, w, x = predictor.weights
-    size, steps, codes, error = SCALES[scale], STEPS[scale], [], 0
+    steps, codes, error = STEPS[scale], [], 0
+    choose_code = nearest_code if nearest else rounded_code
     # On equal errors the lower scale wins, whichever was tried first.
     limit = 1 << 62 if best is None else best.error + (scale < best.scale)
     for sample in samples:
         guess = wrap(a * u + b * v + c * w + d * x, 32) >> 13
-        residual = sample - guess
-        # Integer division rounds towards zero in the console's encoder; Python's rounds down.
-        units = residual // size if residual >= 0 else -(-residual // size)
-        code = CODES[max(-8, min(8, units)) + 8]
+        code = choose_code(sample - guess, scale)
         step = steps[code]
         decoded = max(-32768, min(32767, guess + step))
-        error += (sample - decoded) ** 2
+        error += (sample - decoded) ** 2 + (weight_penalty((u, v, w, x)) if nearest else 0)
         if error >= limit:
             return None
         codes.append(code)
@@ -120,12 +144,12 @@ def try_scale(
     return Trial(scale, error, codes, (a, b, c, d), (u, v, w, x))
 
 
-def pack_qoa(samples: Samples) -> bytes:
-    """Encode samples as QOA frames."""
+def pack_qoa(samples: Samples, *, best: bool = False) -> bytes:
+    """Encode samples as QOA frames, to the nearest codes if `best`."""
     count = len(samples)
     states = np.zeros((-(-count // FRAME_SAMPLES), 8), np.int32)
     words = np.zeros((-(-count // SLICE_SAMPLES), SLICE.size), np.uint8)
-    choose("qoa_encode", encode_slices)(samples.astype(np.int32), states, words)
+    choose("qoa_encode", encode_slices)(samples.astype(np.int32), best, states, words)
     # The header has 16 bits; the running state keeps 32, as in the console's encoder.
     short, parts = states.astype(np.int16), []
     for number, state in enumerate(short):
@@ -141,7 +165,10 @@ def pack_qoa(samples: Samples) -> bytes:
 
 
 def encode_slices(
-    samples: npt.NDArray[np.int32], states: npt.NDArray[np.int32], words: npt.NDArray[np.uint8]
+    samples: npt.NDArray[np.int32],
+    best: bool,
+    states: npt.NDArray[np.int32],
+    words: npt.NDArray[np.uint8],
 ) -> None:
     """Fill the slices, and the predictor's state before each frame: the kernel's reference."""
     predictor, scale = Predictor(), 0
@@ -151,7 +178,8 @@ def encode_slices(
             state = (*predictor.history, *predictor.weights)
             states[number // FRAME_SLICES] = [wrap(value, 32) for value in state]
         start = number * SLICE_SAMPLES
-        word, scale = encode_slice(values[start : start + SLICE_SAMPLES], predictor, scale)
+        part = values[start : start + SLICE_SAMPLES]
+        word, scale = encode_slice(part, predictor, scale, best)
         words[number] = tuple(word.to_bytes(SLICE.size, "big"))
 
 

@@ -21,9 +21,9 @@ SOUND_HEADER = Layout("Sound header", 8,
 # fmt: on
 
 
-def pack_sound(samples: Samples) -> bytes:
-    """Encode samples as a file."""
-    return SOUND_HEADER.pack({"total_samples": len(samples)}) + pack_qoa(samples)
+def pack_sound(samples: Samples, *, best: bool = False) -> bytes:
+    """Encode samples as a file, to the nearest codes if `best`."""
+    return SOUND_HEADER.pack({"total_samples": len(samples)}) + pack_qoa(samples, best=best)
 
 
 def unpack_sound(data: bytes, name: str) -> Samples:
