@@ -10,9 +10,10 @@ import pytest
 from tests.remote.server import Server, installed, running
 
 NONE = "no server"
+PROGRAMS = installed() or [NONE]
 
 
-@pytest.fixture(params=installed() or [NONE])
+@pytest.fixture(params=PROGRAMS)
 def program(request: pytest.FixtureRequest) -> str:
     if request.param == NONE:
         pytest.skip("neither bazel-remote nor nginx is installed")
