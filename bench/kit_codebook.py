@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from encoders.kit.image.palette.codebook import (
-    Bytes,
     choose_codebook,
     count_quads,
     match_quads,
     to_quads,
 )
+from encoders.kit.image.palette.codebook_search import Bytes
 from encoders.kit.native.kernel import use_native
 
 ROOT = Path(__file__).parent.parent

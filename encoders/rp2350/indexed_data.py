@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
 from encoders.kit.image.block import from_blocks, to_blocks
-from encoders.kit.image.palette.codebook import BLOCK_BYTES, from_quads
+from encoders.kit.image.palette.codebook import from_quads
+from encoders.kit.image.palette.codebook_search import BLOCK_BYTES
 from encoders.kit.image.pixel import Rgba8
 from encoders.rp2350.format import INDEX_BLOCK, PALETTE_BYTES, PALETTE_ENTRIES, PALETTE_ENTRY
 

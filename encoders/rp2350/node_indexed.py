@@ -12,7 +12,6 @@ import numpy as np
 
 from encoders.kit.image.import_image import import_image
 from encoders.kit.image.palette.codebook import (
-    Bytes,
     choose_codebook,
     clear_hidden,
     count_quads,
@@ -20,6 +19,7 @@ from encoders.kit.image.palette.codebook import (
     premultiply,
     to_quads,
 )
+from encoders.kit.image.palette.codebook_search import Bytes
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image

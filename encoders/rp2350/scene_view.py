@@ -11,7 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.palette.codebook import BLOCK_BYTES, from_quads
+from encoders.kit.image.palette.codebook import from_quads
+from encoders.kit.image.palette.codebook_search import BLOCK_BYTES
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import Siblings
 from encoders.kit.view.scene import View, ViewMaterial, ViewMesh, ViewPicture, ViewScene, ViewSheet

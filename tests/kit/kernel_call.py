@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from encoders.emberware.codec import qoa
 from encoders.kit.audio import adpcm
 from encoders.kit.image.bc import bc1, bc7_reference
-from encoders.kit.image.palette import codebook, color_search, dither, oklab, quantise
+from encoders.kit.image.palette import (
+    codebook_search,
+    color_search,
+    dither,
+    oklab,
+    quantise,
+)
 from encoders.kit.mesh import patch, strip, vertex_cache
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
@@ -230,17 +236,28 @@ def color_points(random: np.random.Generator) -> Call:
 
 def nearest_blocks(random: np.random.Generator) -> Call:
     # Seldom so many blocks that the kernel sorts the entries.
-    count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(256, 400))
+    count = int(random.integers(1, 40) if random.integers(0, 4) else random.integers(512, 600))
     entries, levels = (int(n) for n in random.integers(1, (257, 257)))
     arguments = {
         "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),
         "centers": random.integers(0, levels, (entries, 16)).astype(np.uint8),
         "labels": random.integers(0, entries, count).astype(np.int32),
         "nearest": np.zeros(count, np.int32),
-        "second": np.zeros(count, np.int32),
     }
-    outputs = ("labels", "nearest", "second")
-    return Call("nearest_blocks", codebook.nearest_blocks, arguments, outputs)
+    return Call("nearest_blocks", codebook_search.nearest_blocks, arguments, ("labels", "nearest"))
+
+
+def search_codebook(random: np.random.Generator) -> Call:
+    # Few levels leave entries without a block, many blocks make entries move.
+    count = int(random.integers(1, 700))
+    levels = int(random.integers(1, 257))
+    arguments = {
+        "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),
+        "weights": random.integers(0, 5000, count).astype(np.int32),
+        "centers": random.integers(0, levels, (256, 16)).astype(np.uint8),
+        "labels": random.integers(0, 256, count).astype(np.int32),
+    }
+    return Call("search_codebook", codebook_search.search_codebook, arguments, ("labels",))
 
 
 def qoa_encode(random: np.random.Generator) -> Call:
@@ -293,6 +310,7 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "color_search": color_searching,
     "color_split": color_split,
     "nearest_blocks": nearest_blocks,
+    "search_codebook": search_codebook,
     "qoa_encode": qoa_encode,
     "simplify": simplify,
     "order_triangles": order_triangles,

@@ -272,6 +272,14 @@ def test_a_codebook_of_no_entry_or_too_many_is_refused(name, rows):
     assert message == f"centers: length {rows}, expected 1 to 256"
 
 
+@pytest.mark.parametrize("weights", [[-1, 1], [2**31 - 1, 0], [2**30, 2**30 - 1]])
+def test_blocks_whose_weights_cannot_be_summed_are_refused(weights):
+    call = a_call("search_codebook")
+    call.arguments |= {"blocks": np.zeros((2, 16), np.uint8), "labels": np.zeros(2, np.int32)}
+    message = assert_refused(call, "weights", np.array(weights, np.int32), ValueError)
+    assert message.startswith("weights: ")
+
+
 def limit_of(call: Call, argument: str) -> int:
     """Say how many rows the indices of an argument may name."""
     rows = {"triangles": "place", "place": "places", "owners": "sums", "labels": "centers"}
@@ -293,6 +301,7 @@ def limit_of(call: Call, argument: str) -> int:
         ("simplify", "place"),
         ("add_columns", "owners"),
         ("nearest_blocks", "labels"),
+        ("search_codebook", "labels"),
         ("color_round", "labels"),
         ("color_round", "points"),
         ("color_round", "weights"),

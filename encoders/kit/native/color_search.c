@@ -139,12 +139,12 @@ static void find_losses(state *s)
     }
 }
 
-/* Return the entry of the least cost that is not taken, the lowest of equal ones. */
+/* Return the entry of the least cost that is not taken, the lowest of equal ones; there is one. */
 static int take_least(const double *cost, double sign, uint8_t *is_taken, int count)
 {
-    int found = -1;
-    for (int k = 0; k < count; k++)
-        if (!is_taken[k] && (found < 0 || sign * cost[k] < sign * cost[found]))
+    int found = 0;
+    for (int k = 1; k < count; k++)
+        if (is_taken[found] || (!is_taken[k] && sign * cost[k] < sign * cost[found]))
             found = k;
     is_taken[found] = 1;
     return found;

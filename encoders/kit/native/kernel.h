@@ -38,8 +38,9 @@
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
     KERNEL(strip_patches, "Write every patch as strip commands; return their number.")            \
     KERNEL(add_columns, "Add column n to the rows that its owners name, in order.")               \
-    KERNEL(nearest_blocks, "Find the two nearest entries of a codebook for blocks of 16 bytes.")  \
+    KERNEL(nearest_blocks, "Find the nearest entry of a codebook for blocks of 16 bytes.")        \
     KERNEL(qoa_encode, "Encode 16-bit samples as QOA slices, and the state before each frame.")   \
+    KERNEL(search_codebook, "Divide weighted blocks of 16 bytes among 256 entries.")              \
     KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")      \
     KERNEL(order_triangles, "Order triangles for a small cache of transformed vertices.")         \
     KERNEL(weld_rows, "Number equal rows of bytes by first use; return how many differ.")
