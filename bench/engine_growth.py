@@ -74,7 +74,8 @@ def grow(folder: Path, sizes: Sequence[int], states: Sequence[str] = STATES) -> 
                 measure(tool.command(), tree.folder)
             cost = median([measure(tool.command(), tree.folder) for _ in range(runs)])
             tree.check()
-            print(f"{nodes:,} nodes, {state}: CPU {cost.cpu:.2f} s", file=sys.stderr)
+            progress = f"{nodes:,} nodes, {state}: CPU {cost.cpu:.2f} s, {cost.peak_mb:.0f} MB"
+            print(progress, file=sys.stderr)
             yield Grown(nodes, state, cost)
         tree.delete(("",))
 
