@@ -185,10 +185,11 @@ def lines(costs: Mapping[str, list[Cost]], nodes: int) -> Iterator[str]:
     yield from columns(rows)
     verdict = "reached" if nodes / medians[FULL].wall >= GOAL_PER_SECOND else "not reached"
     yield f"goal: {GOAL_PER_SECOND:,} small nodes a second from a warm shared cache, {verdict}"
-    verdict = (
-        "reached" if nodes / medians[BUCKET_FULL].wall >= BUCKET_GOAL_PER_SECOND else "not reached"
-    )
-    yield f"goal: {BUCKET_GOAL_PER_SECOND:,} small nodes a second from a bucket, {verdict}"
+    for name in (BUCKET_FULL, FETCH):
+        verdict = (
+            "reached" if nodes / medians[name].wall >= BUCKET_GOAL_PER_SECOND else "not reached"
+        )
+        yield f"goal: {BUCKET_GOAL_PER_SECOND:,} small outputs a second, {name}: {verdict}"
     ratio = medians[LOCAL].wall / medians[LOOP].wall
     yield f"goal: restoring takes {LOOP_GOAL} x a loop that writes the files: {ratio:.1f} x"
     before = medians.get(f"before, {PLAIN}")

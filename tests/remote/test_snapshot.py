@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -250,3 +251,21 @@ def test_durations_of_a_build_come_with_its_snapshot(published: Game) -> None:
     assert put_named(shared, ["broken"], b"no snapshot")
     assert known_durations(shared, "broken") == known_durations(shared, "none") == {}
     shared.close()
+
+
+def test_of_two_that_publish_at_once_one_is_the_snapshot_whole(
+    published: Game, tmp_path: Path
+) -> None:
+    games = [published, new_game(tmp_path / "second", 8)]
+    games[1].write("assets/text003.txt", "another text\n")
+    games[1].write("assets/only.txt", "only here\n")
+    assert games[1].doit().code == 0
+    with ThreadPoolExecutor(3) as threads:  # one game twice: its folder has one lock
+        runs = list(
+            threads.map(lambda one: one.doit("snapshot", "publish"), [games[0], games[1], games[0]])
+        )
+    assert [one.code for one in runs] == [0, 0, 0], [one.out + one.err for one in runs]
+    other = empty_game(tmp_path / "third")
+    assert other.doit("snapshot", "fetch").code == 0
+    assert games[0].outputs() != games[1].outputs()
+    assert other.outputs() in [one.outputs() for one in games]
