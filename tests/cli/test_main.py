@@ -129,3 +129,11 @@ def test_options_are_completed_for_the_command_that_was_typed(game, monkeypatch)
     assert "--strict" in complete("cartwright --st")
     assert complete("cartwright sizes --aga") == ["--against"]
     assert "--strict" not in complete("cartwright sizes --")
+
+
+def test_a_source_that_is_to_be_drawn_is_refused_with_what_is_drawn(game, monkeypatch, capsys):
+    monkeypatch.chdir(game.root)
+    monkeypatch.setenv("CARTWRIGHT_PROGRAM", "doit")
+    game.path("assets/a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", encoding="ascii")
+    assert main.run(["inspect", "assets/a.obj", "--render", "a.png"]) == 1
+    assert "Only files that a target writes are drawn" in capsys.readouterr().err

@@ -126,7 +126,10 @@ def inspect_file(
     # A source has no reader: it is surveyed as a plan would do.
     if not readers:
         if asked:
-            raise EncodeError(f"this kind of file has no --{asked[0]}")
+            hint = (
+                "Only files that a target writes are drawn and exported: build it, and name that."
+            )
+            raise EncodeError(f"this kind of file has no --{asked[0]}", hint=hint)
         return survey_source(data, path, origin)
 
     def decode(reader: Reader) -> tuple[Reader, Mapping[str, Any]]:
