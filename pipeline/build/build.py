@@ -26,7 +26,7 @@ from pipeline.build.event import (
     NodeEvent,
 )
 from pipeline.build.job import Input, Job, Result, RunConfig
-from pipeline.build.missing_file import with_other_case
+from pipeline.build.missing_file import warning_with_other_case, with_other_case
 from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
@@ -243,6 +243,10 @@ class Build:
         """Save what became of a node, and add it to the log."""
         if result.error is not None:
             result = result._replace(error=self._with_place(task, result.error))
+        if result.warnings:
+            root = self.project.root
+            lines = tuple(warning_with_other_case(line, root) for line in result.warnings)
+            result = result._replace(warnings=lines)
         event = NodeEvent(
             task,
             result.outcome,

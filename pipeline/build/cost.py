@@ -22,7 +22,7 @@ class Costs:
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
-        self._input_sizes: dict[str, int] = {}
+        self._guessed: dict[str, tuple[str, int]] = {}  # encoder and input bytes of new nodes
         self._new: dict[str, CostRecord] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
@@ -43,7 +43,9 @@ class Costs:
         known = estimator.known(task, node.encoder)
         if known is not None:
             return known
-        size = self._input_sizes[task] = self._input_bytes(task, node)
+        size = self._input_bytes(task, node)
+        if size:  # what other nodes make of its inputs may not be there yet
+            self._guessed[task] = node.encoder, size
         return estimator.guess(node.encoder, size)
 
     def note(self, task: str, result: Result) -> None:
@@ -53,13 +55,10 @@ class Costs:
         # A quick node that stays quick need not be written again.
         if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
             return
-        planned = self._nodes.planned(task)
-        assert planned is not None
-        node = planned.node
-        size = self._input_sizes.get(task) or self._input_bytes(task, node)
+        encoder, size = self._guessed.get(task) or self._encoder_and_bytes(task)
         # The peak of a quick node is that of its neighbours in the process.
         peak = 0 if is_quick else result.peak_bytes
-        self._new[task] = CostRecord(task, node.encoder, size, seconds, result.cpu_seconds, peak)
+        self._new[task] = CostRecord(task, encoder, size, seconds, result.cpu_seconds, peak)
 
     def save(self) -> None:
         """Save the costs of this run, in the caller's transaction.
@@ -69,6 +68,11 @@ class Costs:
         """
         self._project.state.set_costs(self._new.values())
         self._new = {}
+
+    def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
+        planned = self._nodes.planned(task)
+        assert planned is not None
+        return planned.node.encoder, self._input_bytes(task, planned.node)
 
     def _input_bytes(self, task: str, node: Node) -> int:
         """Return the size of a node's inputs, as far as it is known."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from encoders.kit.error import EncodeError
 from encoders.kit.source.reference import resolve_reference
 from pipeline.disk.other_case import find_other_case
 
 # The facts that name a file by its path, and the one that names it as a model wrote it.
 FILE, LAYER, WRITTEN = "file", "layer", "found"
+# What a warning says of a file that is named in a source.
+NOT_FOUND = re.compile(r": (?P<path>[^:]+) was not found")
 
 
 def with_other_case(error: EncodeError, path: str, root: str) -> EncodeError:
@@ -30,3 +34,13 @@ def _referenced(error: EncodeError, path: str) -> str:
         return resolve_reference(path, written) if path and written else ""
     except EncodeError:
         return ""
+
+
+def warning_with_other_case(line: str, root: str) -> str:
+    """Add to a warning of a missing file which one may be meant, where the case alone differs."""
+    missing = NOT_FOUND.search(line)
+    found = find_other_case(root, missing["path"]) if missing else ""
+    if missing is None or not found:
+        return line
+    hint = f' ("{found}" differs in case only)'
+    return line[: missing.end()] + hint + line[missing.end() :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,6 +17,7 @@ from pipeline.project_root import find_root_above, is_root
 
 OWN_COMMANDS = ("completion", "doctor", "init")
 WORDS = "--words"
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")  # as help prints them
 # In bash a colon ends a word, so what stands before the last one is taken off again.
 BASH = """_cartwright() {
     local line="${COMP_LINE:0:COMP_POINT}" word IFS=$'\\n'
@@ -64,6 +66,7 @@ def complete(line: str) -> list[str]:
     if root is not None:
         os.chdir(root)
         found |= _starting(command_names(), last) if is_first else set()
+        found |= _options(words[1:-1], last) if last.startswith("-") else set()
         found |= _tasks(last)
     return sorted(found)
 
@@ -72,14 +75,26 @@ def _starting(names: Iterable[str], start: str) -> set[str]:
     return {name for name in names if name.startswith(start)}
 
 
-def _tasks(start: str) -> set[str]:
-    """Return targets, and behind a colon the nodes of one."""
+def _options(before: Sequence[str], start: str) -> set[str]:
+    """Return the options of the command that is typed already; a run has no name."""
+    name = next((word for word in before if word in command_names()), "run")
+    return _starting(OPTION.findall(_printed(["help", name])), start)
+
+
+def _printed(words: Sequence[str]) -> str:
+    """Return what a command prints."""
     from pipeline.doit_plugin.run_line import run_line
 
-    listed = io.StringIO()
-    with contextlib.redirect_stdout(listed), contextlib.redirect_stderr(io.StringIO()):
-        run_line(["list", "--quiet", *(["--all"] if ":" in start else [])])
-    return _starting(map(str.rstrip, listed.getvalue().splitlines()), start) - {""}
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
+        run_line(words)
+    return text.getvalue()
+
+
+def _tasks(start: str) -> set[str]:
+    """Return targets, and behind a colon the nodes of one."""
+    listed = _printed(["list", "--quiet", *(["--all"] if ":" in start else [])])
+    return _starting(map(str.rstrip, listed.splitlines()), start) - {""}
 
 
 def _files(start: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from pipeline.project_root import find_root_above, is_root
+from pipeline.typed_command import PROGRAM
 
 # Each is a module of this package with a function `run(arguments) -> exit code`.
 OWN = {
@@ -72,6 +73,7 @@ def _run_doit(words: Sequence[str], root: str, here: str) -> int:
 
         os.chdir(root)
         words = from_root(words, root, here, is_run=_is_run(words, RUN))
+    os.environ[PROGRAM] = "cartwright"
     # After the change of folder: what doit.cfg names keeps the project's modules apart from ours.
     from pipeline.doit_plugin.run_line import run_line
 

@@ -16,6 +16,7 @@ from doit.exceptions import InvalidCommand
 from pipeline.doit_plugin.user_error import disk_errors_as_doit_errors
 from pipeline.project_root import find_root_above
 from pipeline.report.output_stream import INTERRUPTED, survive_broken_pipe
+from pipeline.typed_command import typed
 
 PLAIN_TYPES = (str, int, bool, list)
 LOADER = "cartwright"  # the name of our loader in doit.cfg
@@ -103,7 +104,7 @@ class OptionParser(CmdParse):  # type: ignore[misc] # doit has no types
         from pipeline.manifest.mistake import nearest
 
         near = nearest(wrong, [name.removesuffix("=") for name in self.get_long()])
-        return f"did you mean --{near}?" if near else f"`doit help {self.command}` lists them"
+        return f"did you mean --{near}?" if near else f"{typed(f'help {self.command}')} lists them"
 
 
 def complete_values(in_args: Sequence[str], short: str) -> list[str]:

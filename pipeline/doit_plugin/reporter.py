@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.build.event import FAILED, NOT_BUILT, UNCHANGED
 from pipeline.doit_plugin.loader import NODE
+from pipeline.typed_command import typed
 
 if TYPE_CHECKING:
     from pipeline.build.event import NodeEvent
@@ -267,7 +268,7 @@ class Reporter:
         if standing:
             what = "" if count else " warning" if standing == 1 else " warnings"
             verb = "stands" if what == " warning" else "stand"
-            shown += f", {standing:,}{what} of earlier runs {verb}: `doit warnings` lists them"
+            shown += f", {standing:,}{what} of earlier runs {verb}: {typed('warnings')} lists them"
         return shown
 
     def _failed_for_warnings(self) -> list[NodeEvent]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 
+from pipeline.typed_command import typed
+
 if TYPE_CHECKING:
     from pipeline.manifest.mistake import ManifestError
 
@@ -60,5 +62,5 @@ def unknown_name(name: str, problem: str, known: Iterable[str]) -> InvalidComman
     from pipeline.manifest.mistake import nearest
 
     near = nearest(name, known)
-    hint = f'did you mean "{near}"?' if near else "`doit list --all` names them all"
+    hint = f'did you mean "{near}"?' if near else f"{typed('list --all')} names them all"
     return InvalidCommand(f'"{name}" {problem}; {hint}')

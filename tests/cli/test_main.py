@@ -115,3 +115,17 @@ def test_completion_knows_commands_targets_nodes_and_files(game, monkeypatch):
         monkeypatch.chdir(game.root)
         found = complete(line)
         assert sorted(expected) == found, line
+
+
+def test_a_message_names_the_program_that_was_typed(game, monkeypatch, capsys):
+    monkeypatch.chdir(game.root)
+    monkeypatch.setenv("CARTWRIGHT_PROGRAM", "doit")  # put back afterwards
+    assert main.run(["nothing-like-it"]) == 3
+    assert "`cartwright list --all`" in capsys.readouterr().err
+
+
+def test_options_are_completed_for_the_command_that_was_typed(game, monkeypatch):
+    monkeypatch.chdir(game.root)
+    assert "--strict" in complete("cartwright --st")
+    assert complete("cartwright sizes --aga") == ["--against"]
+    assert "--strict" not in complete("cartwright sizes --")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from encoders.kit.error import EncodeError
-from pipeline.build.missing_file import with_other_case
+from pipeline.build.missing_file import warning_with_other_case, with_other_case
 from pipeline.disk.other_case import find_other_case
 
 HINT = 'Did you mean "assets/Tex/Wood.png"? Upper and lower case differ.'
@@ -64,3 +64,11 @@ def test_other_errors_keep_their_hint(root: str) -> None:
     Path(root, "assets/a.png").write_bytes(b"")
     error = EncodeError("damaged", {"file": "assets/a.png", "found": "\0"}, "Export it.")
     assert with_other_case(error, "assets/a.png", root) is error
+
+
+def test_a_warning_of_a_missing_file_names_the_one_that_differs_in_case(root: str) -> None:
+    line = "assets/a.obj, line 1: assets/tex/wood.png was not found, so it is plain"
+    found = warning_with_other_case(line, root)
+    assert 'wood.png was not found ("assets/Tex/Wood.png" differs in case only), so' in found
+    other = line.replace("wood", "wool")
+    assert warning_with_other_case(other, root) == other

@@ -9,6 +9,7 @@ from doit.cmd_dumpdb import DumpDB as DoitDumpDB
 from doit.exceptions import InvalidCommand
 
 from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.typed_command import typed
 
 
 class Dumpdb(PlainCommand, DoitDumpDB):  # type: ignore[misc] # doit has no types
@@ -21,5 +22,5 @@ class Dumpdb(PlainCommand, DoitDumpDB):  # type: ignore[misc] # doit has no type
         del opt_values, pos_args
         raise InvalidCommand(
             "dumpdb: Cartwright keeps no database of doit; "
-            "`doit info TASK` and `doit explain TASK` show what is known of a task"
+            f"{typed('info TASK')} and {typed('explain TASK')} show what is known of a task"
         )

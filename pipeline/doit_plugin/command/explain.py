@@ -19,6 +19,7 @@ from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
 from pipeline.inquiry import Inquiry, UnknownTaskError
 from pipeline.session import Session
+from pipeline.typed_command import typed
 
 SCHEMA = "cartwright.explain/1"
 opt_json = {
@@ -86,7 +87,7 @@ def shown_lines(explained: Sequence[Explained], everything: bool) -> list[str]:
         return list(map(str, explained))
     return [
         *summary_lines(explained),
-        f"{len(explained):,} nodes; `doit explain -v` has a line for each",
+        f"{len(explained):,} nodes; {typed('explain -v')} has a line for each",
     ]
 
 

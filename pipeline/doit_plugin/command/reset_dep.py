@@ -9,6 +9,7 @@ from doit.cmd_resetdep import ResetDep as DoitResetDep
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.loader import NODE
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
+from pipeline.typed_command import typed
 
 
 class ResetDep(PlainCommand, DoitResetDep):  # type: ignore[misc] # doit has no types
@@ -17,7 +18,7 @@ class ResetDep(PlainCommand, DoitResetDep):  # type: ignore[misc] # doit has no 
     name = "reset-dep"
     doc_description = (
         "For tasks that dodo.py defines. What a manifest builds is compared by content, so there "
-        "is nothing to reset: `doit forget` makes a node be encoded again."
+        f"is nothing to reset: {typed('forget')} makes a node be encoded again."
     )
 
     def _execute(self, pos_args: list[str] | None = None) -> None:

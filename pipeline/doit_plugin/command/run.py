@@ -37,6 +37,7 @@ from pipeline.report.output_stream import INTERRUPTED, PipeSafeStream, survive_b
 from pipeline.session import Session
 from pipeline.setting import SettingError, find_switch, is_set
 from pipeline.state.database import DAMAGE
+from pipeline.typed_command import typed
 
 if TYPE_CHECKING:
     from pipeline.build.shard import Shard
@@ -219,7 +220,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         known += [f"--{one.long}" for one in self.get_options() if one.long]
         if flag not in known and flag[:2] not in known:
             return InvalidCommand(f"{name} has no option {flag}")
-        line = " ".join(["doit", *words[place:], *words[:place]])
+        line = typed(" ".join([*words[place:], *words[:place]])).strip("`")
         return InvalidCommand(f"{flag} is an option of the run and goes before names: {line}")
 
     def _drop_needs(self) -> None:

@@ -29,6 +29,7 @@ from pipeline.report.message import describe_failure
 from pipeline.session import Session
 from pipeline.setting import SettingError
 from pipeline.size import format_bytes
+from pipeline.typed_command import typed
 
 PUBLISH, FETCH = "publish", "fetch"
 opt_name = {
@@ -147,7 +148,7 @@ def find_snapshot(root: str, shared: SharedCache, name: str) -> Snapshot:
     problem = shared.breaker.reason or shared.breaker.first_problem
     if problem:
         raise SnapshotError("the shared cache cannot be used", facts | {"because": problem})
-    raise SnapshotError("no such snapshot", facts, "`doit snapshot publish` makes one.")
+    raise SnapshotError("no such snapshot", facts, f"{typed('snapshot publish')} makes one.")
 
 
 def find_commit(root: str) -> str:
