@@ -7,6 +7,9 @@
 
 enum { BLOCK_BYTES = 8, TEXEL_BYTES = 4 * TEXELS, EQUAL = 0, GREATER = 1, LESS = 2 };
 
+/* Blocks of so many colours are searched by default too: they have few cuts. */
+enum { FEW_COLORS = 5 };
+
 static const uint8_t TRANSPARENT[BLOCK_BYTES] = {0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF};
 
 /* From a step to the index in the block, by the word of a compared with that of b. */
@@ -66,8 +69,7 @@ static void encode_block(const uint8_t *rgba, const bc1_table table, int best, u
         return;
     }
     bc1_line line = bc1_refine(&texels, table);
-    if (best)
-        line = bc1_search(&texels, line);
+    line = bc1_search(&texels, line, best ? TEXELS : FEW_COLORS);
     pack_block(&texels, &line, block);
 }
 

@@ -38,17 +38,25 @@ static inline int32_t bc1_expand(int32_t level, int channel)
     return channel == 1 ? (level << 2) | (level >> 4) : (level << 3) | (level >> 2);
 }
 
-/* Round a colour, given as a quotient, to a level of its channel. */
-static inline int32_t bc1_nearest_level(int32_t numerator, int32_t denominator, int channel)
+/* The level of a colour, given as a quotient: `half` 0 rounds it down, 0.5 to the nearest. */
+static inline int32_t bc1_level(int32_t numerator, int32_t denominator, int channel, float half)
 {
     /* One division and one product in this order: the reference rounds the same way. */
     float level = (float)numerator * (BC1_LEVELS_PER_UNIT[channel] / (float)denominator);
     level = level < 0.0f ? 0.0f : level;
     level = level > BC1_TOP[channel] ? BC1_TOP[channel] : level;
-    return (int32_t)(level + 0.5f);
+    return (int32_t)(level + half);
 }
 
-/* Round the least-squares line for the chosen steps: a first, then the b that suits it. */
+/* The part of one channel in `bc1_error`. */
+static inline int32_t bc1_channel_error(const bc1_moments *found, int c, int32_t a, int32_t b,
+                                        int32_t steps)
+{
+    return found->aa * (a * a) + 2 * found->ab * (a * b) + found->bb * (b * b) -
+           2 * steps * (a * found->a_color[c] + b * found->b_color[c]);
+}
+
+/* Round the least-squares line for the chosen steps: a down or up, each with the b that suits. */
 static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
 {
     bc1_line line;
@@ -59,10 +67,18 @@ static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
     determinant = determinant > 1 ? determinant : 1;
     for (int c = 0; c < 3; c++) {
         int32_t a = found->a_color[c], b = found->b_color[c];
-        int32_t solution = steps * (found->bb * a - found->ab * b);
-        line.a[c] = bc1_nearest_level(solution, determinant, c);
-        solution = steps * b - found->ab * bc1_expand(line.a[c], c);
-        line.b[c] = bc1_nearest_level(solution, weight, c);
+        int32_t solution = steps * (found->bb * a - found->ab * b), least = 0;
+        int32_t low = bc1_level(solution, determinant, c, 0.0f), top = (int32_t)BC1_TOP[c];
+        for (int up = 0; up < 2; up++) {
+            int32_t level = low + up < top ? low + up : top, wide = bc1_expand(level, c);
+            int32_t other = bc1_level(steps * b - found->ab * wide, weight, c, 0.5f);
+            int32_t error = bc1_channel_error(found, c, wide, bc1_expand(other, c), steps);
+            if (up && error >= least)
+                break;
+            least = error;
+            line.a[c] = level;
+            line.b[c] = other;
+        }
     }
     return line;
 }
@@ -73,8 +89,7 @@ static inline int32_t bc1_error(const bc1_moments *found, const bc1_line *line, 
     int32_t error = 0;
     for (int c = 0; c < 3; c++) {
         int32_t a = bc1_expand(line->a[c], c), b = bc1_expand(line->b[c], c);
-        error += found->aa * (a * a) + 2 * found->ab * (a * b) + found->bb * (b * b);
-        error -= 2 * steps * (a * found->a_color[c] + b * found->b_color[c]);
+        error += bc1_channel_error(found, c, a, b, steps);
     }
     return error;
 }
@@ -89,7 +104,7 @@ bc1_line bc1_refine(const bc1_texels *texels, const bc1_table table);
 /* Go on alternating from a line. */
 bc1_line bc1_settle(const bc1_texels *texels, bc1_line line);
 
-/* Try every cut of the sorted colours, then settle. */
-bc1_line bc1_search(const bc1_texels *texels, bc1_line line);
+/* Try every cut between the sorted colours, then settle; leave blocks of more colours alone. */
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line, int most_colors);
 
 #endif

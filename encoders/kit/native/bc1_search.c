@@ -4,10 +4,13 @@
  */
 #include "bc1.h"
 
-/* Sums over the sorted texels from each place on: three colours, and the opaque ones' count. */
+/* Sums over the sorted texels from each place on: three colours, and the opaque ones' count.
+ * Cuts are the places where the colour changes, and both ends. */
 typedef struct {
     int32_t color[3][TEXELS + 1];
     int32_t count[TEXELS + 1];
+    int cuts[TEXELS + 1];
+    int cut_count;
 } suffix;
 
 static void sort_texels(const bc1_texels *texels, int order[TEXELS])
@@ -28,6 +31,20 @@ static void sort_texels(const bc1_texels *texels, int order[TEXELS])
     }
 }
 
+static void find_cuts(const bc1_texels *texels, const int order[TEXELS], suffix *sums)
+{
+    sums->cuts[0] = 0;
+    sums->cut_count = 1;
+    for (int k = 1; k < TEXELS; k++) {
+        int differs = 0;
+        for (int c = 0; c < 3; c++)
+            differs |= texels->color[c][order[k]] != texels->color[c][order[k - 1]];
+        if (differs && texels->opaque[order[k]])
+            sums->cuts[sums->cut_count++] = k;
+    }
+    sums->cuts[sums->cut_count++] = texels->count;
+}
+
 static suffix suffix_sums(const bc1_texels *texels)
 {
     int order[TEXELS];
@@ -41,6 +58,7 @@ static suffix suffix_sums(const bc1_texels *texels)
     sums.count[TEXELS] = 0;
     for (int t = TEXELS - 1; t >= 0; t--)
         sums.count[t] = sums.count[t + 1] + texels->opaque[order[t]];
+    find_cuts(texels, order, &sums);
     return sums;
 }
 
@@ -99,20 +117,43 @@ static inline void try_cut(const suffix *sums, partial sum, int32_t d, bc1_line 
         *best = line;
 }
 
-bc1_line bc1_search(const bc1_texels *texels, bc1_line line)
+/* Has a block at most so many colours? Decided without sorting, because most blocks have more. */
+static int has_at_most(const bc1_texels *texels, int most)
+{
+    uint32_t found[TEXELS];
+    int count = 0;
+    for (int t = 0; t < TEXELS; t++) {
+        uint32_t color = (uint32_t)texels->color[0][t] << 16 | (uint32_t)texels->color[1][t] << 8 |
+                         (uint32_t)texels->color[2][t];
+        int k = 0;
+        while (k < count && found[k] != color)
+            k++;
+        if (!texels->opaque[t] || k < count)
+            continue;
+        if (count == most)
+            return 0;
+        found[count++] = color;
+    }
+    return 1;
+}
+
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line, int most_colors)
 {
     const partial none = {0, 0, 0, 0, 0};
+    if (!has_at_most(texels, most_colors))
+        return line;
     suffix sums = suffix_sums(texels);
-    for (int first = 0; first <= TEXELS; first++) {
-        partial one = add_cut(none, &sums, 0, first);
-        for (int second = first; second <= TEXELS; second++) {
-            partial two = add_cut(one, &sums, 1, second);
+    int count = sums.cut_count;
+    for (int first = 0; first < count; first++) {
+        partial one = add_cut(none, &sums, 0, sums.cuts[first]);
+        for (int second = first; second < count; second++) {
+            partial two = add_cut(one, &sums, 1, sums.cuts[second]);
             if (texels->steps == 2) {
                 try_cut(&sums, two, 2, &line);
                 continue;
             }
-            for (int third = second; third <= TEXELS; third++)
-                try_cut(&sums, add_cut(two, &sums, 2, third), 3, &line);
+            for (int third = second; third < count; third++)
+                try_cut(&sums, add_cut(two, &sums, 2, sums.cuts[third]), 3, &line);
         }
     }
     return bc1_settle(texels, line);

@@ -3,8 +3,8 @@
 The palette of a block is a line from endpoint a to endpoint b, divided into D steps (3 in the
 four-colour mode, 2 in the three-colour mode); each texel takes a step j = 0..D. `refine` starts
 from the principal axis of the colours and alternates between choosing steps and fitting endpoints.
-`search` sorts the texels along that axis and also tries every way to divide them into steps (969
-in the four-colour mode).
+`search` sorts the texels along that axis and also tries every way to divide their colours into
+steps (up to 969 in the four-colour mode): for blocks of few colours always, for others in `best`.
 
 Kernel and reference have to give the same bytes. So all sums are integers, whose order does not
 matter, and the few float operations are single float32 operations per block.
@@ -23,6 +23,8 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 ROUNDS = 3
+# Blocks of so many colours are searched by default too: they have few cuts.
+FEW_COLORS = 5
 # Rounds of alternation after the search.
 SETTLING_ROUNDS = 2
 # Products with the covariance; each one turns the vector closer to the principal axis.
@@ -160,30 +162,41 @@ def moments(texels: Texels, steps: Ints) -> Moments:
     return Moments(a_twice, d * once - twice, twice, a_color, b_color)
 
 
-def error(found: Moments, line: Line, steps: int) -> Ints:
-    """Return D² times the squared error of a line, less a constant of the block."""
+def channel_errors(found: Moments, line: Line, steps: int) -> Ints:
+    """Return the part of each channel in the error of a line."""
     a, b = expand(line.a), expand(line.b)
     squares = found.aa * (a * a) + 2 * found.ab * (a * b) + found.bb * (b * b)
-    parts = squares - 2 * steps * (a * found.a_color + b * found.b_color)
+    parts: Ints = squares - 2 * steps * (a * found.a_color + b * found.b_color)
+    return parts
+
+
+def error(found: Moments, line: Line, steps: int) -> Ints:
+    """Return D² times the squared error of a line, less a constant of the block."""
+    parts = channel_errors(found, line, steps)
     summed: Ints = parts[0] + parts[1] + parts[2]
     return summed
 
 
-def nearest_level(numerator: Ints, denominator: Ints) -> Ints:
-    """Round the colour numerator / denominator to a level of its channel."""
+def to_level(numerator: Ints, denominator: Ints, half: float) -> Ints:
+    """Return the level of a colour, given as a quotient: `half` 0 rounds down, 0.5 to nearest."""
     level = numerator.astype(np.float32) * (LEVELS_PER_UNIT / denominator.astype(np.float32))
-    return (np.clip(level, np.float32(0), TOP) + np.float32(0.5)).astype(np.int32)
+    return (np.clip(level, np.float32(0), TOP) + np.float32(half)).astype(np.int32)
 
 
 def fit(found: Moments, steps: int) -> Line:
-    """Return the least-squares line for the chosen steps; a is rounded first, then b to match."""
+    """Return the least-squares line for the chosen steps: a down or up, with the b to match."""
     # 0 where all texels have one step; the quotient is then useless, but its error is judged too.
     determinant = np.maximum(found.aa * found.bb - found.ab * found.ab, 1)
-    solution = steps * (found.bb * found.a_color - found.ab * found.b_color)
-    # a is rounded first, and b then fitted to the rounded a: better than rounding both.
-    a = nearest_level(solution, determinant)
-    rest = steps * found.b_color - found.ab * expand(a)
-    return Line(a, nearest_level(rest, np.maximum(found.bb, 1)))
+    weight = np.maximum(found.bb, 1)
+    low = to_level(steps * (found.bb * found.a_color - found.ab * found.b_color), determinant, 0)
+    high = np.minimum(low + 1, TOP.astype(np.int32))
+    # b is fitted to the rounded a: better than rounding both.
+    down, up = (
+        Line(a, to_level(steps * found.b_color - found.ab * expand(a), weight, 0.5))
+        for a in (low, high)
+    )
+    less = channel_errors(found, up, steps) < channel_errors(found, down, steps)
+    return Line(np.where(less, up.a, down.a), np.where(less, up.b, down.b))
 
 
 def flat_line(texels: Texels, table: Bytes) -> tuple[Line, Ints]:
@@ -222,8 +235,11 @@ def refine(texels: Texels, table: Bytes) -> tuple[Line, Ints]:
     return alternate(texels, found, flat_line(texels, table), ROUNDS)
 
 
-def suffix_sums(texels: Texels) -> tuple[Ints, Ints]:
-    """Sort each block along its axis; return sums and counts of the opaque texels from each on."""
+def suffix_sums(texels: Texels) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """Sort each block along its axis; return sums and counts of the opaque texels from each on.
+
+    Last comes which of the 17 places are cuts: where the colour changes, and both ends.
+    """
     along = project(texels, principal_axis(texels))
     along = np.where(texels.opaque != 0, along, FAR)
     order = np.argsort(along, axis=0, kind="stable")
@@ -232,7 +248,20 @@ def suffix_sums(texels: Texels) -> tuple[Ints, Ints]:
     sums = np.zeros((4, 17, rows.shape[2]), np.int32)
     # Sums from each texel to the last, so that a cut costs one look-up.
     sums[:, :16] = np.cumsum(rows[:, ::-1], axis=1, dtype=np.int32)[:, ::-1]
-    return sums[:3], sums[3]
+    is_cut = np.ones((17, rows.shape[2]), bool)
+    is_cut[1:16] = (rows[:3, 1:] != rows[:3, :-1]).any(0) & (rows[3, 1:] != 0)
+    places = np.arange(17)[:, None]
+    is_cut = (is_cut & (places < sums[3, 0])) | (places == sums[3, 0])
+    return sums[:3], sums[3], is_cut
+
+
+def count_colors(texels: Texels) -> Ints:
+    """Return how many colours the opaque texels of each block have."""
+    red, green, blue = texels.color
+    words = np.where(texels.opaque != 0, (red << 16) | (green << 8) | blue, -1)
+    words = np.sort(words, axis=0)
+    is_new = np.concatenate([words[:1] >= 0, words[1:] != words[:-1]])
+    return total(is_new.astype(np.int32))
 
 
 def cut_moments(colors: Ints, counts: Ints, cuts: tuple[int, ...]) -> Moments:
@@ -262,15 +291,17 @@ def promising(found: Moments, least: Ints, steps: int) -> NDArray[np.intp]:
 
 def try_cuts(texels: Texels, best: tuple[Line, Ints]) -> tuple[Line, Ints]:
     """Try every division of the sorted texels into steps; return the best line and its error."""
-    colors, counts = suffix_sums(texels)
+    colors, counts, is_cut = suffix_sums(texels)
     a, b, least = best[0].a.copy(), best[0].b.copy(), best[1].copy()
     # Cut k is where the step rises from k to k + 1; equal cuts skip a step.
     for cuts in combinations_with_replacement(range(17), texels.steps):
-        found = cut_moments(colors, counts, cuts)
-        where = promising(found, least, texels.steps)
+        allowed = np.flatnonzero(is_cut[list(cuts)].all(0))
+        found = cut_moments(colors[..., allowed], counts[..., allowed], cuts)
+        some = promising(found, least[allowed], texels.steps)
+        where = allowed[some]
         if not len(where):
             continue
-        found = Moments(*(part[..., where] for part in found))
+        found = Moments(*(part[..., some] for part in found))
         line = fit(found, texels.steps)
         now = error(found, line, texels.steps)
         less = now < least[where]
@@ -310,12 +341,14 @@ def encode_blocks(texels: Bytes, table: Bytes, best: bool, blocks: Bytes) -> Non
     blocks[opaque == 0] = TRANSPARENT
     for steps, chosen in ((3, opaque == 16), (2, (opaque > 0) & (opaque < 16))):
         where = np.flatnonzero(chosen)
-        for start in range(0, len(where), CHUNK):
-            some = where[start : start + CHUNK]
+        for at in range(0, len(where), CHUNK):
+            some = where[at : at + CHUNK]
             planes = texels[some].reshape(-1, 16, 4).transpose(2, 1, 0).astype(np.int32)
             counts = np.minimum(planes[3], 1)
             part = Texels(np.ascontiguousarray(planes[:3] * counts), counts, steps)
             line, least = refine(part, table)
-            if best:
-                line = search(part, (line, least))
+            found = np.flatnonzero(best | (count_colors(part) <= FEW_COLORS))
+            few = Texels(part.color[..., found], part.opaque[..., found], steps)
+            start = Line(line.a[:, found], line.b[:, found])
+            line.a[:, found], line.b[:, found] = search(few, (start, least[found]))
             blocks[some] = pack_blocks(part, line)
