@@ -29,6 +29,9 @@ from encoders.untold.scene.streaming_distance import (
 # 3 is a uniform grid; 4 would be a tree of tiles.
 VERSION = 3
 HASH_DIGITS = 16
+# Fewer tiles than this part of all do not make a view of the scene slower by having some triangles
+# too many, so they are no reason for a warning.
+HELD_PART = 0.25
 UNREAD_ZSTD = (
     'engines released so far refuse files with `compression = "zstd"`; all since 0.12.1 read "lz4"'
 )
@@ -64,7 +67,7 @@ def _warnings(facts: dict[str, Facts], known: Any) -> list[str]:
         for tile in known["tiles"]
         if any(facts.get(tile + level, {}).get("is_held_by_borders") for level in levels)
     ]
-    if held:
+    if held and len(held) >= HELD_PART * len(known["tiles"]):
         found.append(
             grouped(
                 "budget",

@@ -395,6 +395,18 @@ def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene():
     assert build({GLB: sheet(75, 20, 1.0).glb()}, tile_size=[80, 10000, 80]).warnings == []
 
 
+def test_less_than_a_quarter_of_tiles_held_by_borders_is_no_warning():
+    def scene(more: int) -> Scene:
+        found = houses([(112 + 25 * number, -12) for number in range(more)])
+        found.shape("sheet", grid_arrays(20, 75, 1.0))
+        found.put("ground", "sheet")
+        return found
+
+    (warning,) = build({GLB: scene(27).glb()}).warnings
+    assert warning.startswith("levels of 9 of 36 tiles")
+    assert build({GLB: scene(28).glb()}).warnings == []
+
+
 @pytest.fixture(scope="module")
 def village_tiles() -> list[Tile]:
     built = build({GLB: village(5, 30, 40).glb()}, lods=[], hlod=0)
