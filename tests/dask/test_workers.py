@@ -13,14 +13,14 @@ class Scheduler:
     """As much of a Dask client as Workers needs."""
 
     status = "running"
-    is_silent = False
+    error: Exception | None = None
 
     def __init__(self, workers: dict[str, int]) -> None:
         self.workers = workers
 
     def nthreads(self, callback_timeout: float) -> dict[str, int]:
-        if self.is_silent:
-            raise TimeoutError
+        if self.error is not None:
+            raise self.error
         return self.workers
 
 
@@ -72,11 +72,17 @@ def test_workers_are_waited_for_only_so_long() -> None:
         workers.refresh()
 
 
-def test_a_scheduler_that_is_silent_for_a_moment_is_forgiven() -> None:
+@pytest.mark.parametrize(
+    "error",
+    # The last is what Dask's client says between giving the scheduler up and having closed.
+    [TimeoutError(), ConnectionRefusedError(), RuntimeError("ConnectionPool is closed")],
+    ids=["timeout", "refused", "closing"],
+)
+def test_a_scheduler_that_is_silent_for_a_moment_is_forgiven(error: Exception) -> None:
     now = iter((0.0, 0.0, 29.0, 31.0))
     scheduler = Scheduler({"a": 1})
     workers = Workers(scheduler, "tcp://host", 30.0, lambda: next(now))
-    scheduler.is_silent = True
+    scheduler.error = error
     workers.refresh()
     assert workers.threads == 1
     with pytest.raises(ClusterError, match="tcp://host: no answer from the scheduler for 30 s"):

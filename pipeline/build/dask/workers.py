@@ -64,7 +64,8 @@ class Workers:
         try:
             self._thread_counts = self._client.nthreads(callback_timeout=CONTACT_SECONDS)
         # Dask's client reconnects by itself, so one question without an answer is no loss yet.
-        except (OSError, TimeoutError, ValueError):
+        # RuntimeError is what it raises while it gives up.
+        except (OSError, TimeoutError, ValueError, RuntimeError):
             if self._client.status == "closed" or now - self._last_contact > self._wait_seconds:
                 waited = f"{self._wait_seconds:.0f} s"
                 raise ClusterError(
