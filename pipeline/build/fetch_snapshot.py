@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from pipeline.build.job import RunConfig
@@ -107,17 +108,17 @@ def _compare(
 ) -> Iterator[NodeWork]:
     """Give the nodes that lack a file or whose result is not in the local cache."""
     root = tools.config.root
-    is_empty: dict[str, bool] = {}  # folders, so that a fetch from nothing asks for no file
+    # Asked once for each folder, so that a fetch from nothing looks for no file.
+    has_files = cache(lambda folder: os.path.isdir(folder) and bool(os.listdir(folder)))
     for node in nodes:
         lacking, in_the_way = [], []
         for one in node.files:
-            folder = f"{root}/{os.path.dirname(one.path)}"
-            if folder not in is_empty:
-                is_empty[folder] = not os.path.isdir(folder) or not os.listdir(folder)
-            if not one.path or (not is_empty[folder] and has_bytes(f"{root}/{one.path}", one.sha)):
+            path = f"{root}/{one.path}"
+            may_be_there = one.path and has_files(path.rpartition("/")[0])
+            if not one.path or (may_be_there and has_bytes(path, one.sha)):
                 continue
             lacking.append(one)
-            if not is_empty[folder] and is_there(f"{root}/{one.path}"):
+            if may_be_there and is_there(path):
                 in_the_way.append(one.path)
         is_cached = not node.files or tools.cache.has_receipt(node.fingerprint)
         if not is_cached:

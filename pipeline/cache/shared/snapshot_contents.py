@@ -40,6 +40,7 @@ class SnapshotContents:
         # Pieces under way or there: not asked for yet, and asked for, the latest last.
         self._ahead: dict[Piece, Future[bytes | None]] = {}
         self._used: dict[Piece, Future[bytes | None]] = {}
+        self._last: tuple[Piece, bytes | None] | None = None  # hundreds of files in a row are in it
         self._threads = ThreadPoolExecutor(AT_ONCE)
 
     def __enter__(self) -> Self:
@@ -77,6 +78,8 @@ class SnapshotContents:
         return self._places.get(one.sha) or (Piece(one.sha, one.size), 0)
 
     def _fetch(self, piece: Piece) -> bytes | None:
+        if self._last is not None and self._last[0] == piece:
+            return self._last[1]
         future = self._ahead.pop(piece, None) or self._used.pop(piece, None) or self._begin(piece)
         self._used[piece] = future
         kept = sum(one.size for one in self._used)
@@ -85,7 +88,8 @@ class SnapshotContents:
             kept -= oldest.size
             del self._used[oldest]
         self._fetch_ahead()
-        return future.result()
+        self._last = piece, future.result()
+        return self._last[1]
 
     def _fetch_ahead(self) -> None:
         size = sum(one.size for one in self._ahead)
