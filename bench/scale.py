@@ -175,7 +175,7 @@ def write_in_a_loop(tree: Tree) -> Cost:
     files = contents(tree.folder)
     target = tempfile.mkdtemp(prefix="loop-", dir=tree.folder.parent)
     for folder in {os.path.dirname(path) for path in files}:
-        os.makedirs(f"{target}/{folder}")
+        os.makedirs(f"{target}/{folder}", exist_ok=True)
     began, used = time.perf_counter(), time.process_time()
     for path, data in files.items():
         with open(f"{target}/{path}", "wb") as file:

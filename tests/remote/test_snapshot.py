@@ -240,6 +240,21 @@ def test_an_output_that_somebody_edited_is_kept_and_said(published: Game, tmp_pa
     assert game.outputs() == published.outputs()
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_cannot_be_replaced_is_named_and_nothing_of_it_is_lost(
+    published: Game, tmp_path: Path, is_folder: bool
+) -> None:
+    game = empty_game(tmp_path / "second")
+    first = min(published.outputs())
+    mine = game.root / (f"{first}/mine.txt" if is_folder else Path(first).parts[0])
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("my own work")
+    ran = game.doit("snapshot", "fetch")
+    assert (ran.code, mine.read_text()) == (3, "my own work"), ran.out + ran.err
+    assert f"{first}: " in ran.err
+    assert "Traceback" not in ran.out + ran.err
+
+
 def test_every_cut_of_a_snapshot_is_refused() -> None:
     node = SnapshotNode("toy:x", "f" * 64, [SnapshotFile("r", 1, "a" * 64, "build/x")], ["w"], [])
     data = pack_snapshot(Snapshot({"toy": "toy"}, [node], []))
