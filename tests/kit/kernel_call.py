@@ -249,7 +249,7 @@ def nearest_blocks(random: np.random.Generator) -> Call:
 
 def search_codebook(random: np.random.Generator) -> Call:
     # Few levels leave entries without a block, many blocks make entries move.
-    count = int(random.integers(1, 700))
+    count = int(random.integers(1, 400))
     levels = int(random.integers(1, 257))
     arguments = {
         "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),
