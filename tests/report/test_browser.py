@@ -17,7 +17,7 @@ from tests.pipeline.game import Game
 from tests.report.browser import Watched, missing, running
 from tests.report.conftest import make_game, paint
 from tests.report.part import REPORT, Page
-from tests.report.test_report_page import large_page
+from tests.report.test_report_page import failed_page, large_page
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.timeout(240)]
 SCHEMES = ("light", "dark")
@@ -193,6 +193,16 @@ def test_a_phone_need_not_scroll_sideways(browser, built):
         tab.evaluate(f"location.hash = '{view}'")
         tab.wait_for_selector(f"#{view}:not([hidden])")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view
+    one.context.close()
+
+
+def test_a_failure_with_a_long_name_fits_on_a_phone(browser, tmp_path):
+    (tmp_path / "page.html").write_bytes(failed_page())
+    one = Watched(browser, viewport={"width": 360, "height": 700})
+    tab = one.open((tmp_path / "page.html").as_uri())
+    tab.locator(".failure h3").first.wait_for()
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     one.context.close()
 
 

@@ -151,6 +151,23 @@ def test_a_page_of_5000_nodes_stays_below_20_megabytes(tmp_path):
     assert len(json.loads(parts(text.decode())["index"])["nodes"]) == 5000
 
 
+def failed_page() -> bytes:
+    """Return a page with one failure and one warning, whose names have no space."""
+    task, path = f"splashpack:{'stairs_wall_right' * 5}/texture", f"assets/{'dungeon' * 12}.png"
+    error = {"problem": "not_a_picture" * 6, "facts": {"file": path}, "hint": path}
+    node = {
+        "task": task,
+        "outcome": "failed",
+        "warnings": [f"[resize] {path}"],
+        "error": error,
+        "reason": [],
+    }
+    node |= {"inputs": [], "outputs": [], "peak_bytes": 0, "seconds": 0.01}
+    one = PageNode(task, "splashpack", node, None, 0.01, "new", {}, [])
+    entry = PageEntry(path, path, [one], 500)
+    return whole_page(PageData(result(), [], [entry]), PageMedia({}), "village" * 12)
+
+
 def large_page() -> bytes:
     """Return a page with 5,000 nodes, each with a source, and pictures of a real size."""
     import numpy as np
