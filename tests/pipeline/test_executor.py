@@ -50,11 +50,15 @@ def test_a_first_job_that_is_long_by_itself_starts_workers_at_once(monkeypatch):
 
 
 def test_jobs_that_stay_long_after_the_imports_start_workers(monkeypatch):
-    assert workers_started(monkeypatch, [0.4, 0.2], 8)
+    assert workers_started(monkeypatch, [0.4, 0.4], 8)
 
 
 def test_many_quick_jobs_start_workers(monkeypatch):
-    assert workers_started(monkeypatch, [0.4, *[0.01] * 5], 500)
+    assert workers_started(monkeypatch, [0.4, *[0.01] * 12], 500)
+
+
+def test_the_second_job_alone_says_nothing_of_many_quick_ones(monkeypatch):
+    assert not workers_started(monkeypatch, [0.3, 0.06, *[0.001] * 40], 400)
 
 
 def test_one_long_job_among_few_quick_ones_starts_no_workers(monkeypatch):
