@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any, Protocol
 
+from pipeline.process.capacity import work_seconds
 from pipeline.process.pool import SLOW_SECONDS, Pool
 
-# Each worker imports what the encoders need, numpy above all, in up to half a second of CPU. It pays
-# when jobs have kept this process busy for a while, and those that are left would for much longer.
+# Each worker imports what the encoders need, numpy above all, in up to half a second of CPU. It
+# pays when jobs have kept this process busy, and those that are left would for much longer.
 BUSY_SECONDS, LEFT_SECONDS = 0.1, 1.5
 # The first job imports the encoder and its libraries, in about this time on a slow machine.
 IMPORT_SECONDS = 0.5
@@ -96,9 +97,9 @@ class InProcess:
         if self._workers is not None:
             self._workers.submit(key, function, job)
             return
-        began = monotonic()
+        began, cpu_began = monotonic(), process_time()
         self._answers.append((key, function(job)))
-        seconds = monotonic() - began
+        seconds = work_seconds(monotonic() - began, process_time() - cpu_began)
         self._done += 1
         self._seconds += seconds
         self._longest = max(self._longest, seconds)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -25,6 +25,7 @@ from pipeline.content.target_error import target_error
 from pipeline.disk.file import problem_of_link
 from pipeline.disk.listing import Snapshot, is_broken_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
+from pipeline.process.capacity import work_seconds
 from pipeline.process.isolate import call
 from pipeline.process.worker import prepare_encoders
 from pipeline.state.serial import canonical, plain
@@ -110,9 +111,10 @@ def _survey_here(jobs: list[Job]) -> list[SurveyRecord]:
     results: list[SurveyRecord] = []
     seconds, longest = 0.0, 0.0
     for job in jobs:
-        began = monotonic()
+        began, cpu_began = monotonic(), process_time()
         results.append(survey_file(*job))
-        seconds, longest = seconds + monotonic() - began, max(longest, monotonic() - began)
+        took = work_seconds(monotonic() - began, process_time() - cpu_began)
+        seconds, longest = seconds + took, max(longest, took)
         # The longest is left out, because it may have been long for what it imported.
         each = (seconds - longest) / max(1, len(results) - 1)
         left = each * (len(jobs) - len(results))
