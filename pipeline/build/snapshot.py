@@ -75,8 +75,8 @@ def _node(build: Build, task: str, durations: Mapping[str, float]) -> SnapshotNo
         task,
         last.fingerprint,
         [
-            SnapshotFile(role, last.sizes[role], sha or "", last.paths.get(role) or "")
-            for role, sha in sorted(last.digests.items())
+            SnapshotFile(one.role, one.size, one.sha or "", one.path or "")
+            for one in sorted(last.outputs)
         ],
         list(receipt.warnings if receipt else warnings),
         list(receipt.report if receipt else ()),
