@@ -82,6 +82,9 @@ MODEL_OPTIONS = {
         "*",
         "names or indices of the clips that become files; `*` means all",
     ),
+    "clip_files": Option(
+        Flag(), True, "whether clips are files of their own; otherwise the model's file holds them"
+    ),
     "frame_rate": Option(
         Number(0.001, 1000), 30, "how often clips are sampled, in frames a second"
     ),
