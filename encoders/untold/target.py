@@ -88,7 +88,9 @@ MODEL_OPTIONS = {
     "frame_rate": Option(
         Number(0.001, 1000), 30, "how often clips are sampled, in frames a second"
     ),
-    "lights": Option(Flag(), True, "whether lights and cameras of a glTF source come along"),
+    "lights": Option(
+        Flag(), True, "whether lights and cameras of a glTF, FBX or USD source come along"
+    ),
     **SHADING,
     **SUBDIVIDE,
     "compression": Option(
