@@ -12,6 +12,7 @@ import posixpath
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from encoders.emberware.profile import KIND_LISTS
@@ -27,8 +28,6 @@ KEPT = (*TEXTS, "tags", "render_mode", "tick_rate", "max_players")
 # Keys of `[game]` that only the newer console knows.
 NEWER_KEYS = ("compress_textures", "tick_rate", "max_players")
 TYPES = {"tags": list, "render_mode": int, "tick_rate": int, "max_players": int}
-# Keys of an entry that select clips or name them, and our options for them.
-CLIP_KEYS = {"skin_name": "skin", "id_prefix": "id_prefix"}
 REQUIRED = ("id", "title", "author", "version")
 # Options with which a kind comes out as the console's packer makes it, by format.
 PACKER_OPTIONS: dict[str, dict[str, Any]] = {
@@ -46,6 +45,12 @@ class Entry:
     id: str
     kinds: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+
+    def takes(self, other: Entry) -> bool:
+        """Tell whether both can be one entry: of other kinds, and with options that agree."""
+        is_new = not set(self.kinds) & set(other.kinds)
+        options = other.options.items()
+        return is_new and all(self.options.get(key, value) == value for key, value in options)
 
 
 def convert_ember(data: bytes, name: str) -> Imported:
@@ -141,11 +146,32 @@ def _entries(assets: Mapping[str, Any], name: str, warnings: list[str]) -> Seque
             entry = _entry(row, SECTIONS[section], f"assets.{section}", name, warnings)
             if entry is None:
                 continue
-            # Their manifest lists a file once for each kind; ours once, with all kinds.
-            known = found.setdefault((entry.source, entry.id), entry)
-            known.kinds += [kind for kind in entry.kinds if kind not in known.kinds]
-            known.options |= entry.options
+            if "id" not in row:
+                entry.id = _free_id(entry, found)
+            if not _add(found, entry):
+                text = f"[[assets.{section}]] {entry.id!r} does not fit what else is made from"
+                warnings.append(f"{text} {entry.source}, and is left out: give it another id")
     return list(found.values())
+
+
+def _add(found: dict[tuple[str, str], Entry], entry: Entry) -> bool:
+    """Add an entry, or its kind to one that is there; tell whether that can be."""
+    # Their manifest lists a file once for each kind; ours once, with all kinds.
+    known = found.setdefault((entry.source, entry.id), entry)
+    if known is entry:
+        return True
+    if not known.takes(entry):
+        return False
+    known.kinds += entry.kinds
+    known.options |= entry.options
+    return True
+
+
+def _free_id(entry: Entry, found: Mapping[tuple[str, str], Entry]) -> str:
+    """Return the id of a row that gives none, which is free to be another."""
+    names = chain([entry.id], (f"{entry.id}_{number}" for number in count(2)))
+    known = ((name, found.get((entry.source, name))) for name in names)
+    return next(name for name, other in known if other is None or other.takes(entry))
 
 
 def _path_inside(name: str, written: str, where: str, warnings: list[str]) -> str | None:
@@ -169,7 +195,10 @@ def _entry(row: object, kind: str, where: str, name: str, warnings: list[str]) -
     # Our manifests take these characters for a glob; theirs do not.
     if set("*?[") & set(source):
         raise EncodeError("path would be taken for a pattern", {"file": name, "path": source})
-    return Entry(source, str(row.get("id") or stem), [kind], _options(row, kind, source))
+    options = _options(row, kind, source)
+    if "animation_name" in row and kind == "animation":
+        stem = f"{row.get('id_prefix', '')}{row['animation_name']}"
+    return Entry(source, str(row.get("id") or stem), [kind], options)
 
 
 def _options(row: Mapping[str, Any], kind: str, source: str) -> dict[str, Any]:
@@ -189,13 +218,13 @@ def _options(row: Mapping[str, Any], kind: str, source: str) -> dict[str, Any]:
 
 def _clip_options(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that select the named clip, the first if the row has an id, or all."""
-    options = {ours: str(row[theirs]) for theirs, ours in CLIP_KEYS.items() if theirs in row}
+    options = {"skin": str(row["skin_name"])} if "skin_name" in row else {}
     if "animation_name" in row:
         return options | {"clips": str(row["animation_name"])}
     if "id" in row:
         # The console's tools take the first clip where an entry has an id and no name.
         return options | {"clips": 0}
-    return {"id_prefix": "", **options}
+    return options | {"id_prefix": str(row.get("id_prefix", ""))}
 
 
 def _entry_lines(entry: Entry) -> Iterator[str]:

@@ -157,6 +157,7 @@ def _build_file(
         known["format_version"],
         tuple(builder.skeletons),
         tuple(builder.skins),
+        tuple(clips[index] for index in known["clips"]),
         # Behind the ids of all entities.
         lights=tuple(_renumbered(rigged.lights, len(builder.titles))),
         cameras=tuple(_renumbered(rigged.cameras, len(builder.titles))),

@@ -47,6 +47,10 @@ def plan_model(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
         facts = {"asset": ", ".join(asset.sources)}
         hint = "Put a mesh or a clip into a source."
         raise EncodeError("the model has neither triangles nor clips", facts, hint)
+    if not planner.models and not asset.options["clip_files"]:
+        facts = {"asset": ", ".join(asset.sources), "option": "clip_files"}
+        hint = "Add a source with a mesh, or leave `clip_files` out."
+        raise EncodeError("there is no model that could hold the clips", facts, hint)
     yield from planner.input_nodes
     yield from planner.image_nodes()
     yield from planner.textures.nodes()
@@ -176,10 +180,21 @@ class _ModelPlanner:
                 "frame_rate": self.asset.options["frame_rate"],
                 "format_version": self.asset.options["format_version"],
             }
-            outputs = {"file": f"{clip.place}.untoldanim"}
+            is_file = self.asset.options["clip_files"]
+            outputs = {"file": f"{clip.place}.untoldanim" if is_file else None}
             encoder = "encoders.untold.node_clip:encode_clip"
             inputs = self.inputs[clip.source]
             yield Node(self._clip_node(clip), encoder, inputs, params, {**outputs})
+
+    def _held_clips(self, number: int) -> list[int]:
+        """Return the clips that a model's file holds: its own, and those of no other model."""
+        if self.asset.options["clip_files"]:
+            return []
+        return [
+            index
+            for index, clip in enumerate(self.clips)
+            if clip.source == number or clip.source not in self.models
+        ]
 
     def model_nodes(self) -> Iterable[Node]:
         """Plan the model file, or several and the pack that lists them."""
@@ -217,6 +232,7 @@ class _ModelPlanner:
             "source": source.path,
             "name": posixpath.basename(place),
             "textures": self.textures.shared(source.objects),
+            "clips": self._held_clips(number),
             "folder": folder,
             "shading": options["shading"],
             "compression": options["compression"],

@@ -82,10 +82,15 @@ MODEL_OPTIONS = {
         "*",
         "names or indices of the clips that become files; `*` means all",
     ),
+    "clip_files": Option(
+        Flag(), True, "whether clips are files of their own; otherwise the model's file holds them"
+    ),
     "frame_rate": Option(
         Number(0.001, 1000), 30, "how often clips are sampled, in frames a second"
     ),
-    "lights": Option(Flag(), True, "whether lights and cameras of a glTF source come along"),
+    "lights": Option(
+        Flag(), True, "whether lights and cameras of a glTF, FBX or USD source come along"
+    ),
     **SHADING,
     **SUBDIVIDE,
     "compression": Option(

@@ -576,3 +576,41 @@ def test_a_skeleton_with_buffers_of_its_own_need_not_be_an_asset(game: Game) -> 
     assert game.doit().code == 1
     game.write("rigs/hero data.bin", bytes(container.binary))
     assert game.doit().code == 0
+
+
+def imported(text: str) -> tuple[list[dict], str]:
+    converted = convert_ember(text.encode(), "nether.toml")
+    return tomllib.loads(converted.text)["asset"], "\n".join(converted.warnings)
+
+
+MESH_ROW = '[[assets.meshes]]\nid = "hero"\npath = "hero.glb"\n'
+CLIP_ROW = '[[assets.animations]]\npath = "hero.glb"\n'
+
+
+def test_rows_of_clips_of_one_file_stay_apart() -> None:
+    text = f'{MESH_ROW}{CLIP_ROW}id_prefix = "h_"\n{CLIP_ROW}animation_name = "walk"\n'
+    text += f'{CLIP_ROW}animation_name = "run"\nid_prefix = "fast_"\n{CLIP_ROW}skin_name = "cape"\n'
+    assets, told = imported(text)
+    source = {"source": "hero.glb", "space": "local"}
+    mesh = {"kinds": ["mesh", "animation"], "mesh": 0}
+    clip = {"kinds": ["animation"]}
+    assert assets == [
+        # All clips, below the mesh of the same name.
+        {**source, "id": "hero", **mesh, "id_prefix": "h_"},
+        # A clip that is named is called by its name where the row has no id.
+        {**source, "id": "walk", **clip, "clips": "walk"},
+        {**source, "id": "fast_run", **clip, "clips": "run"},
+        # All clips of another skin; only the prefix is in their ids.
+        {**source, "id": "hero_2", **clip, "skin": "cape", "id_prefix": ""},
+    ]
+    assert "left out" not in told
+
+
+def test_rows_that_want_one_id_in_two_ways_are_a_warning() -> None:
+    skeleton = '[[assets.skeletons]]\nid = "hero"\npath = "hero.glb"\nskin_name = "cape"\n'
+    text = f'{MESH_ROW}{skeleton}{CLIP_ROW}id = "hero"\nskin_name = "body"\n'
+    assets, told = imported(text)
+    assert [one["kinds"] for one in assets] == [["mesh", "skeleton"]]
+    assert assets[0]["skin"] == "cape"
+    assert "[[assets.animations]] 'hero'" in told
+    assert "give it another id" in told

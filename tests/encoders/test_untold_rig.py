@@ -609,7 +609,7 @@ def test_an_animated_scale_is_a_warning():
     puppet = Puppet()
     puppet.clip("grow", (2, "scale", [0, 1], [(1, 1, 1), (2, 2, 2)]))
     warnings = build_model({"a.glb": puppet.glb()}).warnings
-    assert any("scales 1 joints (/hip/knee)" in text and "[feature]" in text for text in warnings)
+    assert any("scales joints (/hip/knee)" in text and "[feature]" in text for text in warnings)
 
 
 def test_a_clip_of_nodes_that_are_no_joints_is_a_warning():
@@ -697,6 +697,30 @@ def test_a_source_without_triangles_gives_clips_for_joints_of_the_same_names():
     assert [one["path"] for one in clip["channels"]] == ["/hip", "/hip/knee"]
     changed = {"knee": {"rotation": TURN_Z}, "hip": {"translation": [0, 0.5, 0]}}
     assert_same_points(shown(rig, clip, 0.5)[0], puppet.expected(**changed), 1e-3)
+
+
+def test_a_models_file_can_hold_its_clips():
+    puppet = bent()
+    data = {"a.glb": puppet.glb()}
+    apart = build_model(data).files
+    built = build_model(data, clip_files=False)
+    assert sorted(built.files) == ["hero.untold"]
+    rig = read_rig(built.files["hero.untold"])
+    assert set(rig["kinds"]) == set(read_rig(apart["hero.untold"])["kinds"]) | {12, 13, 14, 15}
+    assert rig["clips"] == read_rig(apart["hero_bend.untoldanim"])["clips"]
+    still = Puppet().glb()
+    pack = build_model({**data, "b.glb": still}, ["a.glb", "b.glb"], clip_files=False).files
+    held = {name: len(read_rig(pack[f"hero/{name}.untold"])["clips"]) for name in "ab"}
+    assert held == {"a": 1, "b": 0}
+
+
+def test_clips_without_a_model_are_files():
+    moves = bent()
+    moves.json["nodes"].pop()
+    moves.json["scenes"] = [{"nodes": [0]}]
+    del moves.json["meshes"], moves.json["skins"]
+    with pytest.raises(EncodeError, match="no model that could hold the clips"):
+        build_model({"moves.glb": moves.glb()}, clip_files=False)
 
 
 def test_clips_are_chosen_by_name_or_number():

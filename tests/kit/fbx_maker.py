@@ -34,6 +34,10 @@ def array(name: str, values: Sequence[float]) -> str:
     return f"{name}: *{len(values)} {{\n a: {','.join(f'{one:g}' for one in values)}\n}}\n"
 
 
+def _row(values: Sequence[float]) -> str:
+    return ",".join(f"{one:g}" for one in values)
+
+
 def layer(kind: str, body: str, mapping: str = "ByPolygonVertex", how: str = "Direct") -> str:
     name = "map1" if kind == "UV" else ""
     return (
@@ -122,6 +126,22 @@ class Fbx:
             f'NodeAttribute: {number + 1000}, "NodeAttribute::{name}", "LimbNode" {{\n'
             'TypeFlags: "Skeleton"\n}\n'
         )
+        self.connect(number + 1000, number)
+
+    def attribute(self, number: int, name: str, kind: str, turn=(0, 0, 0), at=(0, 0, 0), **props):
+        """Add a node with a light or a camera, turned by degrees about x, y and z."""
+        places = {"Lcl Translation": at, "Lcl Rotation": turn}
+        placed = "".join(
+            f'P: "{key}", "{key}", "", "A",{_row(one)}\n' for key, one in places.items()
+        )
+        lines = "".join(f'P: "{key}", "", "", "A",{_row(one)}\n' for key, one in props.items())
+        self.objects.append(
+            f'Model: {number}, "Model::{name}", "{kind}" {{\nVersion: 232\n'
+            f"Properties70:  {{\n{placed}}}\n}}\n"
+            f'NodeAttribute: {number + 1000}, "NodeAttribute::{name}", "{kind}" {{\n'
+            f'TypeFlags: "{kind}"\nProperties70:  {{\n{lines}}}\n}}\n'
+        )
+        self.connect(number, 0)
         self.connect(number + 1000, number)
 
     def skin(

@@ -121,6 +121,19 @@ def test_frequent_blocks_are_nearer_than_rare_ones():
     assert off[150:900].mean() > 20
 
 
+@pytest.mark.parametrize("native", [True, False])
+def test_a_large_background_does_not_keep_entries_from_the_rest(native):
+    """Most entries begin as twins at a block that covers most of the picture."""
+    lit = np.array([255, 255, 255, 255] * 4, np.uint8)
+    gradient = distinct_quads(900)
+    quads = np.concatenate([np.tile(lit, (60_000, 1)), gradient])
+    before = kernel.use_native(native)
+    entries = choose_codebook(quads)
+    kernel.use_native(before)
+    assert len(entries) > 250
+    assert squared_error(gradient, entries[match_quads(gradient, entries)]) < 20 * len(gradient)
+
+
 def test_the_order_of_blocks_does_not_matter():
     quads = to_quads(scene())
     shuffled = np.random.default_rng(7).permutation(quads)

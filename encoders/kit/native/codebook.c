@@ -6,6 +6,7 @@
  */
 #include "codebook.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,6 @@ static void sort_keys(uint32_t *keys, const uint8_t *bucket, const uint32_t *flo
 
 void codebook_open(codebook *book, const uint8_t *entries, int count, Py_ssize_t blocks)
 {
-    uint8_t buckets[CODEBOOK_ENTRIES];
     uint32_t floors[BUCKETS];
     book->count = count;
     for (int k = 0; k < count; k++)
@@ -68,13 +68,14 @@ void codebook_open(codebook *book, const uint8_t *entries, int count, Py_ssize_t
             book->entries[k][i] = entries[k * CODEBOOK_BYTES + i];
     for (int i = 0; i < BUCKETS; i++)
         floors[i] = bucket_floor(i);
-    memset(buckets, 0, sizeof buckets);
-    for (int k = 0; k < count; k++) {
-        /* Without distances a search goes through all. */
-        for (int j = 0; j < count && blocks >= MANY_BLOCKS; j++)
-            buckets[j] = (uint8_t)bucket_of(distance(book->entries[k], book->entries[j]));
-        sort_keys(book->keys[k], buckets, floors, count);
-    }
+    memset(book->buckets, 0, sizeof book->buckets);
+    /* Without distances a search goes through all. */
+    for (int k = 0; k < count && blocks >= MANY_BLOCKS; k++)
+        for (int j = 0; j < k; j++)
+            book->buckets[k][j] = book->buckets[j][k] =
+                (uint8_t)bucket_of(distance(book->entries[k], book->entries[j]));
+    for (int k = 0; k < count; k++)
+        sort_keys(book->keys[k], book->buckets[k], floors, count);
 }
 
 /* The nearest entry so far, as distance * 256 + entry, and the next one. */
@@ -82,29 +83,34 @@ typedef struct {
     int32_t best, next;
 } pair;
 
+/* The squared distance from the first entry beyond which none is nearer to the block than `limit`:
+ * by the triangle inequality, the square of the sum of both distances, rounded up. */
+static int32_t reach(int32_t guess, int32_t limit)
+{
+    return guess + limit + 2 * (int32_t)ceil(sqrt((double)guess * (double)limit));
+}
+
 /* Begin at `first`, whose distance is `guess`; look for two where `wants_two`. */
 static pair search(const codebook *book, const int16_t *block, int32_t first, int32_t guess,
                    int wants_two)
 {
     const uint32_t *keys = book->keys[first];
     pair found = {guess * CODEBOOK_ENTRIES + first, INT32_MAX};
+    int32_t limit = wants_two ? INT32_MAX : reach(guess, guess);
     for (int i = 0; i < book->count; i++) {
         int32_t k = (int32_t)(keys[i] % CODEBOOK_ENTRIES);
-        int32_t apart = (int32_t)(keys[i] / CODEBOOK_ENTRIES);
-        int32_t limit = (wants_two ? found.next : found.best) / CODEBOOK_ENTRIES;
-        /* With distances, not squares: apart <= guess + limit. The square of a sum is at most
-         * twice the sum of the squares. */
-        if (apart > 2 * (guess + limit))
+        if ((int32_t)(keys[i] / CODEBOOK_ENTRIES) > limit)
             break;
         if (k == first)
             continue;
         int32_t key = distance(block, book->entries[k]) * CODEBOOK_ENTRIES + k;
-        if (key < found.best) {
-            found.next = found.best;
-            found.best = key;
-        } else if (key < found.next) {
-            found.next = key;
-        }
+        if (key >= found.next)
+            continue;
+        int is_best = key < found.best;
+        found.next = is_best ? found.best : key;
+        found.best = is_best ? key : found.best;
+        if (is_best || wants_two)
+            limit = reach(guess, (wants_two ? found.next : found.best) / CODEBOOK_ENTRIES);
     }
     return found;
 }

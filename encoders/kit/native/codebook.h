@@ -10,6 +10,7 @@ enum { CODEBOOK_BYTES = 16, CODEBOOK_ENTRIES = 256 };
  * greatest distance is 16 * 255^2 < 2^20, so that a key has 28 bits. */
 typedef struct {
     uint32_t keys[CODEBOOK_ENTRIES][CODEBOOK_ENTRIES];
+    uint8_t buckets[CODEBOOK_ENTRIES][CODEBOOK_ENTRIES];
     int16_t entries[CODEBOOK_ENTRIES][CODEBOOK_BYTES];
     int count;
 } codebook;

@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum { MOVING_ROUNDS = 8, ROUNDS = 13, PLAIN_ROUNDS = 2, ENTRIES = CODEBOOK_ENTRIES };
-/* Without moves, a round that gains less than this part of the error is followed by plain ones. */
-static const double LEAST_GAIN = 1.0 / 8192.0;
+/* A round that gains less than this part of the error is followed by plain ones: after no moves,
+ * and after a few of them. Many moves may gain late. */
+static const double LEAST_GAIN = 1.0 / 8192.0, LEAST_GAIN_MOVED = 1.0 / 128.0;
+enum { FEW_MOVES = 16 };
 
 typedef struct {
     int64_t weight, sum[CODEBOOK_BYTES];
@@ -120,7 +122,8 @@ static void weigh_moves(state *s)
     for (int k = 0; k < ENTRIES; k++) {
         block_sums below = without(&s->all[k], &s->above[k]);
         s->gain[k] = energy(&below) + energy(&s->above[k]) - energy(&s->all[k]);
-        s->loss[k] = (double)extra[k];
+        /* An entry without blocks goes first: one with a twin loses nothing either. */
+        s->loss[k] = s->all[k].weight > 0 ? (double)extra[k] : -1.0;
     }
 }
 
@@ -184,21 +187,26 @@ static void search_rounds(state *s, int32_t *best)
 {
     const int last = ROUNDS - PLAIN_ROUNDS;
     int64_t least = INT64_MAX, before = INT64_MAX;
-    int may_move = 1;
+    /* How many entries moved in the round before, as pairs: all at first. */
+    int moves = ENTRIES;
     for (int number = 0; number < ROUNDS; number++) {
-        int moves = may_move && number < MOVING_ROUNDS;
-        int64_t error = find_nearest(s, moves);
+        int may_move = moves > 0 && number < MOVING_ROUNDS;
+        int64_t error = find_nearest(s, may_move);
         if (error < least)
             memcpy(best, s->blocks.labels, (size_t)s->blocks.count * sizeof *best);
         least = error < least ? error : least;
         if (error == 0)
             return;
-        if (!moves && number < last && (double)error > (double)before * (1.0 - LEAST_GAIN))
+        double least_gain = may_move ? LEAST_GAIN_MOVED : LEAST_GAIN;
+        if (number < last && moves <= FEW_MOVES &&
+            (double)error > (double)before * (1.0 - least_gain)) {
             number = last;
+            may_move = 0;
+        }
         before = error;
         sum_blocks(s);
         center_entries(s, number > 0 && number < last);
-        may_move = moves && move_entries(s) > 0;
+        moves = may_move ? move_entries(s) : 0;
     }
 }
 

@@ -141,8 +141,7 @@ def _warn_of_scale(gltf: Gltf, clip: Clip, tracks: list[_Track]) -> None:
         gltf.warn(
             grouped(
                 "feature",
-                f'clip "{clip.name}" scales {len(found)} joints ({names}), which the engine does '
-                "not animate",
+                f'clip "{clip.name}" scales joints ({names}), which the engine does not animate',
             )
         )
 

@@ -42,11 +42,12 @@ def choose_codebook(quads: Bytes) -> Bytes:
     used, weight = count_quads(quads)
     if len(used) <= ENTRIES:
         return used
-    shown, weight = _merge(clear_hidden(used), weight)
-    if len(shown) <= ENTRIES:
-        return shown
-    label = _search_labels(premultiply(shown), weight)
-    return np.unique(_mean_quads(shown, weight, label), axis=0)
+    if not used[:, 3::CHANNELS].all():
+        used, weight = _merge(clear_hidden(used), weight)
+    if len(used) <= ENTRIES:
+        return used
+    label = _search_labels(premultiply(used), weight)
+    return count_quads(_mean_quads(used, weight, label))[0]
 
 
 def match_quads(quads: Bytes, entries: Bytes) -> Bytes:
@@ -84,6 +85,8 @@ def clear_hidden(quads: Bytes) -> Bytes:
 
 def premultiply(quads: Bytes) -> Bytes:
     """Return the blocks with colours multiplied by alpha, rounded; alpha stays."""
+    if (quads[:, 3::CHANNELS] == 255).all():
+        return quads
     texels = quads.reshape(-1, TEXELS, CHANNELS).astype(np.uint32)
     texels[..., :3] = (texels[..., :3] * texels[..., 3:] + 127) // 255
     return texels.astype(np.uint8).reshape(-1, BLOCK_BYTES)

@@ -21,8 +21,9 @@ ENTRIES = 256
 BLOCK_BYTES = 16
 # Rounds in which entries may move elsewhere, rounds in all, and those without overshoot at the end.
 MOVING_ROUNDS, ROUNDS, PLAIN_ROUNDS = 8, 13, 2
-# Without moves, a round that gains less than this part of the error is followed by plain ones.
-LEAST_GAIN = 1 / 8192
+# A round that gains less than this part of the error is followed by plain ones: after no moves, and
+# after a few of them. Many moves may gain late.
+LEAST_GAIN, LEAST_GAIN_MOVED, FEW_MOVES = 1 / 8192, 1 / 128, 16
 
 
 class _Found(NamedTuple):
@@ -64,23 +65,25 @@ def _find(blocks: Bytes, centers: Bytes) -> _Found:
 def search_codebook(blocks: Bytes, weights: Ints, centers: Bytes, labels: Ints) -> None:
     """Set the labels that divide the blocks among 256 entries with little squared error."""
     columns = [np.multiply(weights, one, dtype=np.float64) for one in blocks.T]
-    last, may_move, number = ROUNDS - PLAIN_ROUNDS, True, 0
+    # How many entries moved in the round before, as pairs: all at first.
+    last, moves, number = ROUNDS - PLAIN_ROUNDS, ENTRIES, 0
     least = before = np.inf
     while number < ROUNDS:
-        moves = may_move and number < MOVING_ROUNDS
+        may_move = moves > 0 and number < MOVING_ROUNDS
         found = _find(blocks, centers)
         error = float(np.sum(weights.astype(np.int64) * found.nearest))
         if error < least:
             labels[:], least = found.label, error
         if not error:
             return
-        if not moves and number < last and error > before * (1 - LEAST_GAIN):
-            number = last
+        least_gain = LEAST_GAIN_MOVED if may_move else LEAST_GAIN
+        if number < last and moves <= FEW_MOVES and error > before * (1 - least_gain):
+            number, may_move = last, False
         before = error
         sums = _Sums(found.label, weights, columns)
         centers = _center(sums.means(), centers, overshoots=0 < number < last)
-        moved = _moved(sums, blocks, found) if moves else {}
-        may_move = bool(moved)
+        moved = _moved(sums, blocks, found) if may_move else {}
+        moves = len(moved) // 2
         for entry, center in moved.items():
             centers[entry] = center
         number += 1
@@ -122,7 +125,8 @@ def _moved(sums: _Sums, blocks: Bytes, found: _Found) -> dict[int, Bytes]:
     halves = _Sums(_halves(sums, blocks, found.label), sums.weight, sums.columns, 2 * ENTRIES)
     gain = halves.energy().reshape(-1, 2).sum(axis=1) - sums.energy()
     extra = sums.weight * (found.second.astype(np.int64) - found.nearest)
-    loss = np.bincount(found.label, extra, ENTRIES)
+    # An entry without blocks goes first: one with a twin loses nothing either.
+    loss = np.where(sums.uses > 0, np.bincount(found.label, extra, ENTRIES), -1)
     useless, costly = np.argsort(loss, kind="stable"), np.argsort(-gain, kind="stable")
     moved: dict[int, Bytes] = {}
     places = halves.means()

@@ -1,7 +1,7 @@
-"""FBX as GLB: nodes, meshes, materials, skins and clips, through ufbx, an optional extra.
+"""FBX as GLB: nodes, meshes, materials, skins, clips, lights and cameras, by ufbx, an extra.
 
 Axes become glTF's and units metres. Clips are baked to linear keys, so pre-rotations, pivots and
-layers need no counterpart. Blend shapes, cameras and lights are left out. The library is native
+layers need no counterpart. Blend shapes are left out. The library is native
 code that reads files from anywhere, so whatever calls it is marked to run in a process of its own.
 """
 
@@ -14,12 +14,14 @@ import ufbx
 from encoders.kit.error import EXPORT_AGAIN, EncodeError
 from encoders.kit.source.fbx.animation import convert_clips
 from encoders.kit.source.fbx.library import items, mesh_name, quaternion, vector
+from encoders.kit.source.fbx.light import add_lights
 from encoders.kit.source.fbx.material import Materials
 from encoders.kit.source.fbx.mesh import Meshes
 from encoders.kit.source.fbx.skin import Skins, Warn
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.shared.lit_scene import LitScene
 from encoders.kit.source.signature import describe_content
 from encoders.kit.warning import grouped
 
@@ -63,7 +65,8 @@ def _convert(scene: Any, name: str, warn: Warn) -> bytes:
     skins = Skins(scene, glb, warn)
     materials = Materials(scene, glb)
     meshes = Meshes(glb, skins, materials, name)
-    nodes = tuple(_node(node, meshes) for node in records)
+    lit = LitScene()
+    nodes = add_lights(scene, [_node(node, meshes) for node in records], lit)
     for mesh in items(scene.meshes):
         _warn_of_shapes(mesh, warn)
     document = spec.Document(
@@ -78,7 +81,7 @@ def _convert(scene: Any, name: str, warn: Warn) -> bytes:
         skins=tuple(skins.skins),
         animations=convert_clips(scene, glb),
     )
-    return glb.finish(document)
+    return glb.finish(lit.complete(document))
 
 
 def _warn_of_shapes(mesh: Any, warn: Warn) -> None:

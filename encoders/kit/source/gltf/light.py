@@ -16,8 +16,11 @@ from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.document.container import decode_container
 from encoders.kit.source.gltf.document.node import Matrix, scene_nodes
 from encoders.kit.source.gltf.document.spec import decode_json, element
+from encoders.kit.warning import grouped
 
 LIGHTS = "KHR_lights_punctual"
+# In `asset.extras`: what a conversion to glTF had to leave out, by kind.
+LEFT_OUT = "lights_left_out"
 
 
 class Spot(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,7 +71,13 @@ class _Node(msgspec.Struct, frozen=True):
     extensions: dict[str, Any] = {}
 
 
+class _Asset(msgspec.Struct, frozen=True):
+    # Anything at all in files of others.
+    extras: Any = None
+
+
 class _Document(msgspec.Struct, frozen=True):
+    asset: _Asset = _Asset()
     nodes: tuple[_Node, ...] = ()
     cameras: tuple[Camera, ...] = ()
     extensions: dict[str, msgspec.Raw] = {}
@@ -82,6 +91,7 @@ def decode_lights(gltf: Gltf, data: bytes) -> list[Placed]:
     """Return the lights and cameras of an opened file, whose bytes these are, in scene order."""
     text = decode_container(data, gltf.name).json
     document = decode_json(bytes(text).rstrip(b"\0"), _Document, gltf.name, "JSON")
+    _warn_of_losses(gltf, document.asset.extras)
     raw = document.extensions.get(LIGHTS)
     lights: tuple[Light, ...] = ()
     if raw is not None:
@@ -100,3 +110,10 @@ def decode_lights(gltf: Gltf, data: bytes) -> list[Placed]:
             camera = element(document.cameras, node.camera, f"nodes[{index}].camera", gltf.name)
             found.append(Placed(camera, name or camera.name, gltf.world[index]))
     return found
+
+
+def _warn_of_losses(gltf: Gltf, extras: Any) -> None:
+    """Warn of lights and cameras that the conversion of a source left out."""
+    found = extras.get(LEFT_OUT) if isinstance(extras, dict) else None
+    for kind, count in found.items() if isinstance(found, dict) else ():
+        gltf.warn(grouped("feature", f"{count} of type {kind}, left out"))

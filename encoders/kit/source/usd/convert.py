@@ -1,8 +1,8 @@
-"""USD as GLB: prims, meshes, materials, instances, skins and clips, through usd-core.
+"""USD as GLB: prims, meshes, materials, instances, skins, clips, lights and cameras, by usd-core.
 
 The stage is shown as its file says: default variants, its default prim where it names one, what is
-visible and meant for rendering, at its start time. Axes become glTF's and units metres. Cameras,
-lights, curves and volumes are left out.
+visible and meant for rendering, at its start time. Axes become glTF's and units metres. Curves
+and volumes are left out.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
 from encoders.kit.source.usd.animation import convert_clips
 from encoders.kit.source.usd.frame import Frame
 from encoders.kit.source.usd.layer import FAULTS, damaged, reason_of
+from encoders.kit.source.usd.light import Lights, is_light
 from encoders.kit.source.usd.material import Materials
 from encoders.kit.source.usd.mesh import Meshes
 from encoders.kit.source.usd.part import Part, number_parts
@@ -36,6 +37,7 @@ PROTOTYPE = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsLoaded & ~U
 NO_NAMES: frozenset[str] = frozenset()
 MESH, SHAPE, INSTANCER, GPRIM = "mesh", "shape", "instancer", "gprim"
 SKELETON_ROOT, SKELETON, PLACE = "skeleton root", "skeleton", "place"
+LIGHT, CAMERA = "light", "camera"
 # What a prim is to us; the first that is true counts.
 KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
     (MESH, lambda prim: prim.IsA(UsdGeom.Mesh)),
@@ -44,6 +46,8 @@ KINDS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
     (GPRIM, lambda prim: prim.IsA(UsdGeom.Gprim)),
     (SKELETON_ROOT, lambda prim: prim.IsA(UsdSkel.Root)),
     (SKELETON, lambda prim: prim.IsA(UsdSkel.Skeleton)),
+    (CAMERA, lambda prim: prim.IsA(UsdGeom.Camera)),
+    (LIGHT, is_light),
     (PLACE, lambda prim: prim.IsA(UsdGeom.Xformable)),
 )
 HIDDEN_PURPOSES = ("guide", "proxy")
@@ -81,6 +85,7 @@ class Scene:
         self._surfaces = Surfaces(opened, levels)
         self._meshes = Meshes(self._surfaces, self._glb, self._materials, self._frame, opened)
         self._skeletons = Skeletons(opened, self._frame)
+        self._lights = Lights(opened, self._frame)
         self._roots: list[Part] = []
         self._prototypes: dict[Any, Part] = {}
         self._open_instancers: list[Any] = []
@@ -113,7 +118,7 @@ class Scene:
             ),
         )
         self._opened.warnings += self._losses()
-        return self._glb.finish(document)
+        return self._glb.finish(self._lights.scene.complete(document))
 
     def _check_triangles(self, nodes: Iterable[spec.Node]) -> None:
         """Refuse more triangles in all instances than refining may give."""
@@ -206,6 +211,10 @@ class Scene:
             self._show(shown, part)
         elif kind == INSTANCER:
             self._instance(shown.prim, part)
+        elif kind == LIGHT:
+            _place_lit(part, self._lights.light(shown.prim))
+        elif kind == CAMERA:
+            _place_lit(part, self._lights.camera(shown.prim))
         elif kind == GPRIM:
             self._ignored[shown.prim.GetTypeName()] += 1
 
@@ -288,6 +297,11 @@ TEXTS = {
     ANIMATED: ("animation", "{count} moving prims stand still; only skeletons are animated"),
     BLEND_SHAPES: ("feature", "{count} meshes have blend shapes, left out"),
 }
+
+
+def _place_lit(part: Part, node: spec.Node | None) -> None:
+    if node is not None:
+        part.children.append(Part("", lit=node))
 
 
 def _has_meshes(root: Any) -> bool:

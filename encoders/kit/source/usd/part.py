@@ -23,6 +23,8 @@ class Part:
     pose: tuple[spec.Vec3, spec.Vec4, spec.Vec3] | None = None
     mesh: int | None = None
     skin: int | None = None
+    # The node of a light or of a camera, which stands for all of the above.
+    lit: spec.Node | None = None
     children: list[Part] = field(default_factory=list)
 
 
@@ -41,6 +43,8 @@ def number_parts(roots: Sequence[Part]) -> tuple[tuple[spec.Node, ...], int, dic
 
 
 def _node(part: Part, children: tuple[int, ...]) -> spec.Node:
+    if part.lit is not None:
+        return part.lit
     skin = part.skin if part.mesh is not None else None
     matrix = None if part.matrix is None else flat_matrix(part.matrix)
     node = spec.Node(name=part.name, children=children, mesh=part.mesh, skin=skin, matrix=matrix)
