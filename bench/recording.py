@@ -85,7 +85,6 @@ os._exit(code)
 RECORDING = (
     "pipeline.doit_plugin.result_option:save_result",
     "pipeline.doit_plugin.result_option:LastBuild.begin",
-    "pipeline.build.cost:Costs.note",
     "pipeline.build.cost:Costs.save",
     "pipeline.build.event:BuildLog.order_equal_results",
 )

@@ -86,12 +86,15 @@ class BuildLog:
     def add(self, event: NodeEvent) -> None:
         """Keep the event of a node.
 
-        A node whose outputs were lost is done twice in a run: what counts is that it was built.
+        A node whose outputs were lost is done twice in a run: what counts is that it was built,
+        and the time of both.
         """
         # The second time the result comes from the cache, where the first time has put it.
         known = self.nodes.get(event.task)
         if known is not None and known.outcome == BUILT and event.outcome == RESTORED:
             event.outcome = BUILT
+            event.seconds += known.seconds
+            event.cpu_seconds += known.cpu_seconds
         self.nodes[event.task] = event
 
     def order_equal_results(self) -> None:

@@ -215,6 +215,8 @@ class NodeRows:
 
         self._state, build = session.project.state, session.build
         self._nodes = build.nodes if build else NodeTable(self._state)
+        self._dirty = build.dirty if build else set()
+        self._count = sum(one.node_count for one in session.statuses.values())
         self._targets = {stem: one.target for stem, one in session.statuses.items()}
         self._keys = KeyTexts(session, self._nodes)
         self._writer = NodeLines(session.project, self._nodes, self._targets)
@@ -233,17 +235,28 @@ class NodeRows:
     def lines(self) -> Iterator[str]:
         """Return the lines, sorted by task."""
         self._writer.add_outputs(self._events.values())
-        is_clean: dict[str, bool] = {}
-        for stem in self._targets:
-            tasks = self._state.tasks(stem)
-            if len(tasks) > len(self._kept) + len(self._events):
-                self._nodes.load_all(stem)
-            is_clean |= tasks
+        is_clean = self._ran_tasks() or self._tasks()
         of_ran = {stem: self._ran.writer(stem) for stem in self._targets}
         for task in sorted(is_clean):
             event = self._events.get(task)
             line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
             yield line or self._line(task, event, is_clean[task])
+
+    def _ran_tasks(self) -> dict[str, bool]:
+        """Return all tasks and whether each is up to date, where all of them ran; or nothing."""
+        # A budget that was exceeded is an event of the manifest, not of a node.
+        if len(self._events) != self._count or self._events.keys() & self._targets.keys():
+            return {}
+        return {task: task not in self._dirty for task in self._events}
+
+    def _tasks(self) -> dict[str, bool]:
+        found: dict[str, bool] = {}
+        for stem in self._targets:
+            tasks = self._state.tasks(stem)
+            if len(tasks) > len(self._kept) + len(self._events):
+                self._nodes.load_all(stem)
+            found |= tasks
+        return found
 
     def _line(self, task: str, event: NodeEvent | None, is_clean: bool) -> str:
         from pipeline.report.node_json import as_unchanged, code_of
