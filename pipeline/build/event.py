@@ -6,6 +6,7 @@ The terminal, and every other report, reads these events; none of them reads ano
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from pipeline.task_name import stem_of
@@ -122,6 +123,8 @@ class BuildLog:
     def warned(self) -> list[tuple[str, str]]:
         """Return all warnings, each with its task; "" for those that are about no single node."""
         of_nodes = [(event.task, line) for event in self.nodes.values() for line in event.warnings]
+        # The order in which nodes end depends on the workers.
+        of_nodes.sort(key=itemgetter(0))
         return [*of_nodes, *(("", line) for line in self.warnings)]
 
     def file_bytes(self, stem: str) -> int:

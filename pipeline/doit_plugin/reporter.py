@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.session import Session
 
 LISTED_NODES = 200  # a log names each node of a build with no more than these
+FAILURES_NAMED = 10  # while a larger build runs: more would bury what else the log says
 RED, PLAIN = "\033[31m", "\033[0m"
 QUIET = ("", UNCHANGED)
 IGNORED = "ignored"
@@ -46,6 +47,7 @@ class Reporter:
         self.running: Running | None = None  # None: there is no progress to show
         self.progress: Bar | ProgressLog | None = None
         self.lists_nodes = True
+        self._named_failures = 0
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
         """Show progress where there is something to do: a bar, or lines now and then."""
@@ -96,9 +98,13 @@ class Reporter:
     def _end(self, outcome: str, name: str) -> None:
         if self.running is not None and self.progress is not None:
             self.running.end(name)
+            self.running.failed += outcome == FAILED
             self.progress.end(name)
-        # A failure is named at once, however many nodes there are; its message comes at the end.
-        if self.lists_nodes or (outcome == FAILED and not self._is_terminal()):
+        # The first failures are named at once, however many nodes there are; the lines of progress
+        # count the others, and all messages come at the end.
+        is_named = outcome == FAILED and self._named_failures < FAILURES_NAMED
+        if self.lists_nodes or (is_named and not self._is_terminal()):
+            self._named_failures += outcome == FAILED
             self._line(outcome, name)
 
     def add_success(self, task: Any) -> None:
