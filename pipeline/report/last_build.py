@@ -104,6 +104,28 @@ class LastBuild:
             return False
         return self._overwrite_run_line(run_line)
 
+    def save_unchanged(self, session: Session, run_line: bytes) -> bool:
+        """Save a run that did nothing after one that built all; False where that is not enough.
+
+        What the nodes did is the only difference, so the file is not taken apart.
+        """
+        key, kind = self._key()
+        if key != state_key(session) or session.standing is not None or kind != WORKED:
+            return False
+        data = read_file(self.path(LAST))
+        head, found, rest = data.partition(b'"nodes":[\n')
+        from pipeline.report.node_json import all_unchanged
+
+        nodes = all_unchanged(rest, sum(one.node_count for one in session.statuses.values()))
+        place = head.find(b"\n") + 1
+        if nodes is None or not found or f'"schema":"{SCHEMA}"'.encode() not in head[:place]:
+            return False
+        start, end = head[:place] + run_line, head[place + RUN_LINE_BYTES :]
+        self._move(LAST, WORK)
+        write_parts(self.path(LAST), lambda: (start, end, found, nodes), self._project.scratch)
+        self._write(KEY, f"{key} {IDLE}".encode())
+        return True
+
     def _overwrite_run_line(self, run_line: bytes) -> bool:
         """Write the time of a run into the file, in one call: it is whole or not there."""
         with open(self.path(LAST), "r+b", buffering=0) as file:
@@ -167,7 +189,9 @@ def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[
     line = run_line(session, exit_code)
     # Where nothing may be written a run with nothing to do works all the same.
     with suppress(OSError):
-        if session.build is None and last.save_idle(session, line):
+        if session.build is None and (
+            last.save_idle(session, line) or last.save_unchanged(session, line)
+        ):
             return lambda: read_file(last.path(LAST))
     nodes = NodeRows(session, last)
 

@@ -7,6 +7,7 @@ middle differs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from json.encoder import encode_basestring_ascii as quote
@@ -190,6 +191,22 @@ def as_unchanged(line: str) -> str:
     # Quotes inside of texts are escaped, so these keys are found nowhere else.
     head, _, rest = line.partition('"outcome":"')
     return f'{head}"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{rest[rest.index(INPUTS) :]}'
+
+
+# What a node did, from the end of its target to the begin of its inputs, and the end of its line.
+# Quotes inside of texts are escaped, so these keys are found nowhere else.
+_DID = re.compile(rb'"outcome":"(?:built|restored|shared|unchanged)","reason":.*?,"inputs":\[')
+_DID_NOTHING = f'"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{INPUTS}'.encode()
+_ENDED_WELL = b'"error":null}'
+
+
+def all_unchanged(lines: bytes, count: int) -> bytes | None:
+    """Return the lines of so many nodes as those of a run in which all are unchanged.
+
+    None where one of them failed, was not built, or is missing.
+    """
+    found, replaced = _DID.subn(_DID_NOTHING, lines)
+    return found if replaced == count == lines.count(_ENDED_WELL) else None
 
 
 def code_of(line: str) -> str:

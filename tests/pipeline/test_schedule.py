@@ -321,5 +321,5 @@ def test_what_many_quick_nodes_cost_is_known_to_the_next_run(game, monkeypatch):
     assert known["toy:a"].input_bytes == 1
     assert {one.encoder for one in known.values()} == {
         "encoders.toy:encode_text",
-        "encoders.toy:pack",
+        "encoders.toy:encode_pack",
     }
