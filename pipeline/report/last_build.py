@@ -258,7 +258,7 @@ class NodeRows:
 
     def lines(self) -> Iterator[str]:
         """Return the lines, sorted by task."""
-        self._writer.add_outputs(self._events.values())
+        self._ran.add_outputs(self._events.values())
         is_clean = self._ran_tasks() or self._tasks()
         of_ran = {stem: self._ran.writer(stem) for stem in self._targets}
         for task in sorted(is_clean):

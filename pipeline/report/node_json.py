@@ -43,18 +43,11 @@ class NodeLines:
         self._targets = {stem: quote(target) for stem, target in targets.items()}
         self._builds: dict[str, BuildRecord | None] = {}
         self._by_role: dict[str, dict[str, Output]] = {}
-        self._sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}  # of files that were read or written, by path
 
     def target(self, stem: str) -> str:
         """Return the target of a manifest, quoted."""
         return self._targets[stem]
-
-    def add_outputs(self, events: Iterable[NodeEvent]) -> None:
-        """Take note of the sizes of files that nodes of this run wrote."""
-        for event in events:
-            for one in event.outputs:
-                if one.path is not None:
-                    self._sizes[one.path] = one.size
 
     def of(self, row: NodeRow, event: NodeEvent | None, standing: Iterable[str], key: str) -> str:
         """Return the line of a node; `standing` are the warnings of its last build.
@@ -138,12 +131,12 @@ class NodeLines:
 
     def size(self, path: str) -> int:
         """Return the size of a file that a node read or wrote."""
-        found = self._sizes.get(path)
+        found = self.sizes.get(path)
         if found is None:
             stamp = self._project.snapshot.stamp(path)
             # A file that came while the build ran is not in the listing of its folder.
             size = stamp[2] if stamp else take_stamp(f"{self._project.root}/{path}")[2]
-            found = self._sizes[path] = max(size, 0)
+            found = self.sizes[path] = max(size, 0)
         return found
 
 

@@ -7,7 +7,7 @@ the loop calls little. `NodeLines` and `KeyParts` give the same line, for nodes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING
 
@@ -66,19 +66,26 @@ class RanLines:
         self, task: str, inputs: Mapping[str, Input], outputs: tuple[Output, ...]
     ) -> tuple[str, str, str]:
         """Return the rows of the files that a node read and wrote, and of the inputs in its key."""
+        files = self._files
         if len(inputs) == 1 == len(outputs):  # as most nodes have
             ((path, sha, maker, _),) = inputs.values()
-            ((_, size, made_sha, made),) = outputs
+            made = files.get(outputs[0].path or "")
             if maker is None and path and sha and made:
                 label = quote(path)
-                return (
-                    f'{{"path":{label},"bytes":{self._lines.size(path)},"sha256":"{sha}"}}',
-                    f'{{"path":{quote(made)},"bytes":{size},"sha256":"{made_sha}"}}',
-                    f'{label}:"{sha[:DIGITS]}"',
-                )
+                return self._file(path, sha), made[1], f'{label}:"{sha[:DIGITS]}"'
         rows, key_rows = self._inputs(task, inputs)
-        files = [self._file(one.path, one.sha, one.size) for one in outputs if one.path]
-        return rows, ",".join(files), key_rows
+        made_files = [files[one.path][1] for one in outputs if one.path]
+        return rows, ",".join(made_files), key_rows
+
+    def add_outputs(self, events: Iterable[NodeEvent]) -> None:
+        """Take the files that nodes of this run wrote: those that read them have the same text."""
+        files, sizes = self._files, self._lines.sizes
+        for event in events:
+            for _, size, sha, path in event.outputs:
+                if path:
+                    sizes[path] = size
+                    text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
+                    files[path] = sha, text
 
     def _outcome(self, event: NodeEvent) -> str:
         why = event.reason or NO_REASON
@@ -86,12 +93,11 @@ class RanLines:
         self._outcomes[event.outcome, event.is_shared, why.word, why.detail] = found
         return found
 
-    def _file(self, path: str, sha: str, size: int | None = None) -> str:
-        """Return a file as JSON; many nodes read the same."""
+    def _file(self, path: str, sha: str) -> str:
+        """Return a file that was read as JSON."""
         found = self._files.get(path)
         if found is None or found[0] != sha:
-            size = self._lines.size(path) if size is None else size
-            text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
+            text = f'{{"path":{quote(path)},"bytes":{self._lines.size(path)},"sha256":"{sha}"}}'
             found = self._files[path] = sha, text
         return found[1]
 
