@@ -157,3 +157,26 @@ def test_an_option_that_has_no_effect_with_the_others_is_a_warning(
     Image.new("RGB", (4, 4)).save(game.path("a/x.png"))
     said = 'asset[1].quality has no effect with format = "rgba4444"; take it out, or set format ='
     assert (said in game.doit("rp2350").out) is is_told
+
+
+def test_an_unknown_table_without_a_header_of_its_own_has_the_line_of_its_first_key(game):
+    game.write("manifests/toy.toml", 'target = "toy"\n\n[defalts.text]\ntimes = 2\n')
+    said = game.doit().err
+    assert 'defalts  unknown key; did you mean "defaults"? (line 3)\n' in said
+
+
+def test_a_manifest_that_is_no_utf8_is_told_with_the_line(game):
+    with open(game.path("manifests/toy.toml"), "wb") as file:
+        file.write(b'target = "toy"\n# caf\xe9\n')
+    said = game.doit().err
+    assert "byte 0xe9 is no UTF-8; save the file as UTF-8 (at line 2)" in said
+
+
+def test_a_folder_that_differs_in_case_alone_is_named_in_the_right_case(game):
+    game.write("assets/Sub/a.txt", "a")
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/sub/*.txt"\n')
+    assert 'matches nothing; did you mean "assets/Sub/*.txt"?' in game.doit().out
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "Assets/sub/a.txt"\n')
+    assert 'did you mean "assets/Sub/a.txt"? (line 3)' in game.doit().err
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/no/*.txt"\n')
+    assert "matches nothing [" in game.doit().out
