@@ -219,7 +219,7 @@ class Reporter:
         for text in texts:
             self.stream.write(f"\n{self._in_red(text)}\n")
         # A text may be of several nodes, or of a manifest: its first line begins with the first.
-        names = [_name(one) for one in failed]
+        names = [_name(one) for one in [*failed, *strict]]
         self._annotate(
             [
                 ("error", text, next((n for n in names if text.startswith(f"{n} ")), ""))
@@ -234,7 +234,22 @@ class Reporter:
         from pipeline.report.github import annotation, is_github
 
         for level, text, task in found if is_github() else ():
-            self.stream.write(f"{annotation(level, text, file=self._source(task), title=task)}\n")
+            place = self._place(task)
+            self.stream.write(f"{annotation(level, text, **place, title=task)}\n")
+
+    def _place(self, task: str) -> dict[str, str]:
+        """Return the file, and the line where it is known, that a task's failure is about."""
+        from pipeline.report.message import facts_of
+
+        log, build = (self.session.log, self.session.build) if self.session else (None, None)
+        event = log.nodes.get(task) if log else None
+        planned = build.nodes.planned(task) if build else None
+        facts = facts_of(planned, event.error) if event and event.error else {}
+        line = facts.get("line", "")
+        # A file that is not there has no lines to show anything beside.
+        if os.path.isfile(facts.get("file", "")):
+            return {"file": facts["file"], "line": line if line.isdecimal() else ""}
+        return {"file": self._source(task)}
 
     def _source(self, task: str) -> str:
         build = self.session.build if self.session else None

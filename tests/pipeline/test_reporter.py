@@ -391,7 +391,16 @@ def test_github_gets_an_annotation_for_warnings_that_are_failures(game, monkeypa
     game.write("assets/b.txt", "lossy")
     errors = [one for one in game.doit("--strict").out.splitlines() if one.startswith("::error")]
     assert len(errors) == 1
+    assert errors[0].startswith("::error file=assets/b.txt,title=toy%3Ab::")
     assert "something was lost" in errors[0]
+
+
+def test_github_gets_the_line_of_a_source_that_an_error_names(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    target, plain = game.read("encoders/toy.py").decode(), '"it went boom", {"file": "source"'
+    game.write("encoders/toy.py", target.replace(plain, f'{plain}, "line": "7"'))
+    game.write("assets/a.txt", "boom")
+    assert "\n::error file=assets/a.txt,line=7,title=toy%3Aa::toy:a  it went" in game.doit().out
 
 
 def test_failures_are_sorted_by_task(game):
