@@ -114,7 +114,7 @@ class LastBuild:
             return False
         data = read_file(self.path(LAST))
         head, found, rest = data.partition(b'"nodes":[\n')
-        from pipeline.report.node_json import all_unchanged
+        from pipeline.report.unchanged_line import all_unchanged
 
         nodes = all_unchanged(rest, sum(one.node_count for one in session.statuses.values()))
         place = head.find(b"\n") + 1
@@ -283,7 +283,8 @@ class NodeRows:
         return found
 
     def _line(self, task: str, event: NodeEvent | None, is_clean: bool) -> str:
-        from pipeline.report.node_json import as_unchanged, code_of
+        from pipeline.report.node_json import code_of
+        from pipeline.report.unchanged_line import as_unchanged
 
         if event is None and is_clean and quote(task) in self._kept:
             line = as_unchanged(self._kept[quote(task)])

@@ -7,7 +7,6 @@ middle differs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from json.encoder import encode_basestring_ascii as quote
@@ -18,6 +17,7 @@ from pipeline.build.event import NOT_BUILT, RESTORED, UNCHANGED, NodeEvent
 from pipeline.disk.listing import take_stamp
 from pipeline.output import Output
 from pipeline.report.message import facts_of
+from pipeline.report.unchanged_line import DID_NOT_RUN
 from pipeline.state.node_record import BuildRecord
 from pipeline.state.state import NodeRow
 from pipeline.task_name import TaskName, stem_of
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 SHARED = "shared"  # restored from the shared cache
 UNMET = "a node that it needs failed"
-DID_NOT_RUN = '"seconds":0,"cpu_seconds":0,"peak_bytes":0,"worker":""'
-INPUTS, CODE = ',"inputs":[', '","code":"'
+CODE = '","code":"'
 File = tuple[str, int, str]  # path, size, SHA-256
 
 
@@ -177,29 +176,6 @@ def _reason(reason: Reason | None) -> str:
 def task_of(line: str) -> str:
     """Return the quoted task of a line, without parsing the line."""
     return line[len('{"task":') : line.index(',"target":')]
-
-
-def as_unchanged(line: str) -> str:
-    """Return the line of a node that was built as that of a run in which it is unchanged."""
-    # Quotes inside of texts are escaped, so these keys are found nowhere else.
-    head, _, rest = line.partition('"outcome":"')
-    return f'{head}"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{rest[rest.index(INPUTS) :]}'
-
-
-# What a node did, from the end of its target to the begin of its inputs, and the end of its line.
-# Quotes inside of texts are escaped, so these keys are found nowhere else.
-_DID = re.compile(rb'"outcome":"(?:built|restored|shared|unchanged)","reason":.*?,"inputs":\[')
-_DID_NOTHING = f'"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{INPUTS}'.encode()
-_ENDED_WELL = b'"error":null}'
-
-
-def all_unchanged(lines: bytes, count: int) -> bytes | None:
-    """Return the lines of so many nodes as those of a run in which all are unchanged.
-
-    None where one of them failed, was not built, or is missing.
-    """
-    found, replaced = _DID.subn(_DID_NOTHING, lines)
-    return found if replaced == count == lines.count(_ENDED_WELL) else None
 
 
 def code_of(line: str) -> str:
