@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -177,12 +177,13 @@ class Reporter:
         for line in summary.removed_lines(log) if log else ():
             self.stream.write(f"{line}\n")
         self._write_failures()
-        self._write_manifests(session)
+        sizes = session.project.state.output_bytes()
+        self._write_manifests(session, sizes)
         if session.shared is not None:
             self.stream.write(f"{session.shared.summary()}\n")
         seconds = time.perf_counter() - session.began
         said = f"{self._verdict(session)}{self._count(session)} ({seconds:.2f} s)"
-        whole = f", in all {summary.total(session)}" if session.statuses else ""
+        whole = f", in all {summary.total(session, sizes)}" if session.statuses else ""
         self.stream.write(f"{said}{whole}\n")
 
     def _write_warnings(self, session: Session) -> None:
@@ -266,7 +267,7 @@ class Reporter:
         first, newline, rest = text.partition("\n")
         return f"{RED}{first}{PLAIN}{newline}{rest}"
 
-    def _write_manifests(self, session: Session) -> None:
+    def _write_manifests(self, session: Session, sizes: Mapping[str, int]) -> None:
         from pipeline.report import summary
 
         build, log = session.build, session.log
@@ -275,9 +276,8 @@ class Reporter:
         state = session.project.state
         # By name: the order of statuses depends on which manifests took the fast path.
         for stem, status in sorted(session.statuses.items()):
-            # A run with nothing to do asks for nothing that it does not need.
-            record = state.manifest(stem) if build and build.log.has_work else None
-            where = (state.output_bytes(stem), record.output) if record else (0, "")
+            record = state.manifest(stem)
+            where = (sizes.get(stem, 0), record.output) if record else (0, "")
             self.stream.write(summary.manifest_line(status, log, outcomes, where) + "\n")
         if not session.project.manifests.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")

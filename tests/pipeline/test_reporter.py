@@ -449,7 +449,7 @@ def test_the_last_line_has_the_nodes_and_bytes_of_all_manifests(game):
     last = game.doit().out.splitlines()[-1]
     assert re.fullmatch(r"done \(\d+\.\d\d s\), in all 2 nodes, 9 B", last)
     last = game.doit().out.splitlines()[-1]
-    assert re.fullmatch(r"nothing to do \(\d+\.\d\d s\), in all 2 nodes", last)
+    assert re.fullmatch(r"nothing to do \(\d+\.\d\d s\), in all 2 nodes, 9 B", last)
 
 
 def test_a_log_of_many_nodes_names_few_failures_and_counts_them(game):
