@@ -80,11 +80,14 @@ class Search:
                 paths = [pattern] if self._is_there(pattern, entry) else []
             found.update(dict.fromkeys(paths))
         if not entry.sources:
-            self._warn_empty(f"{entry.key}.source names nothing")
+            self._warn_empty(entry, "names nothing")
         return list(found)
 
-    def _warn_empty(self, text: str) -> None:
-        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {text}"))
+    def _warn_empty(self, entry: Entry, said: str) -> None:
+        key = f"{entry.key}.source"
+        line = self.check.line_of(key)
+        where = f" (line {line})" if line else ""
+        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {key} {said}{where}"))
 
     def _matching(self, pattern: str, entry: Entry) -> list[str]:
         suffixes = _suffixes(self.target, entry)
@@ -94,7 +97,7 @@ class Search:
         if not paths:
             near = in_other_case(pattern, self.lister)
             hint = f'; did you mean "{near}"?' if near else ""
-            self._warn_empty(f'{entry.key}.source "{pattern}" matches nothing{hint}')
+            self._warn_empty(entry, f'"{pattern}" matches nothing{hint}')
         return paths
 
     def _is_there(self, path: str, entry: Entry) -> bool:
