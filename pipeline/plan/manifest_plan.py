@@ -72,9 +72,9 @@ class ManifestPlan:
     def make(self) -> None:
         """Find the assets, survey them and plan their nodes."""
         self._refuse_linked_output()
-        self._refuse_missing_root()
         given = self.manifest, self.target, self._list, self.check, self._outputs
         self.finding = find_assets(*given)
+        self._refuse_missing_root()
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
@@ -94,9 +94,11 @@ class ManifestPlan:
     def _refuse_missing_root(self) -> None:
         """Refuse a `source_root` that is written down and not there: names would be others."""
         root = self.manifest.source_root
-        is_given = "source_root" in self.project.manifests.parse(self.stem)
+        # Without assets there are no names, and a task of the project may be about to make both.
+        if not self.finding.assets or "source_root" not in self.project.manifests.parse(self.stem):
+            return
         # By the system and not by a listing, which would make the plan depend on that folder.
-        if is_given and root and not os.path.isdir(f"{self.project.root}/{root}"):
+        if root and not os.path.isdir(f"{self.project.root}/{root}"):
             near = in_other_case(root, self._list)
             hint = f'; did you mean "{near}"?' if near else ""
             self.check.add("source_root", f'found "{root}"; there is no such folder{hint}')

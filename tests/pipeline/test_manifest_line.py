@@ -194,6 +194,12 @@ def test_a_source_root_that_is_not_there_is_a_mistake_with_its_line(game):
     assert game.doit().code == 0
 
 
+def test_a_source_root_that_is_yet_to_be_made_with_all_sources_is_no_mistake(game):
+    text = 'target = "toy"\nsource_root = "gen"\n[[asset]]\nsource = "gen/*.txt"\n'
+    game.write("manifests/toy.toml", text)
+    assert game.doit("explain").code == 0
+
+
 def test_the_warning_of_a_glob_that_matches_nothing_names_its_line(game):
     game.write("assets/a.txt", "a")
     entries = '[[asset]]\nsource = "assets/*.txt"\n\n[[asset]]\nsource = "assets/no/*.txt"\n'
