@@ -5,6 +5,8 @@ need: the JSON of the run, the costs of its nodes, the clock and the memory of e
 order of equal results. The functions that do it are timed where a run calls them, by the same clock
 as the whole and in the same seconds, so a busy machine slows both alike. What workers do of it
 cannot be timed there: it counts as much for each node as in the driver, where it is tried.
+Runs with nothing to do are also made with these functions replaced by ones that do nothing, in
+turn with the others: the difference is what a user waits for.
 """
 
 from __future__ import annotations
@@ -55,8 +57,16 @@ def empty():
     pass
 
 
+def left_out(module, path):
+    owner = importlib.import_module(module)
+    *names, last = path.split(".")
+    for name in names:
+        owner = getattr(owner, name)
+    setattr(owner, last, lambda *args: bytes)
+
+
 for one in sys.argv[2].split():
-    timed(*one.split(":"))
+    (left_out if sys.argv[5] == "off" else timed)(*one.split(":"))
 timed("__main__", "empty")
 began = process_time()
 for _ in range(10_000):
@@ -85,11 +95,12 @@ os._exit(code)
 RECORDING = (
     "pipeline.doit_plugin.result_option:save_result",
     "pipeline.doit_plugin.result_option:LastBuild.begin",
-    "pipeline.build.cost:Costs.note",
     "pipeline.build.cost:Costs.save",
     "pipeline.build.event:BuildLog.order_equal_results",
 )
 STATES = ("from scratch", "first with nothing to do", "nothing to do")
+OFF = "nothing to do, not recorded"
+IN_TURN = (STATES[2], OFF) * 4
 Cost = tuple[float, float]  # CPU seconds of a run, and of its recording
 
 
@@ -103,10 +114,16 @@ def start_seconds() -> float:
     return (spent - before.children_user - before.children_system) / 5
 
 
-def run(folder: Path, start: float, nodes: int) -> Cost:
+def run(folder: Path, start: float, nodes: int, state: str) -> Cost:
     """Return the CPU seconds of a run that encodes so many nodes, and of its recording."""
     found = folder / "recording.json"
-    args = [str(found), " ".join(RECORDING), str(start), str(nodes)]
+    args = [
+        str(found),
+        " ".join(RECORDING),
+        str(start),
+        str(nodes),
+        "off" if state == OFF else "on",
+    ]
     command = [sys.executable, "-P", "-c", PROBE, *args]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -121,8 +138,8 @@ def rounds(tree: Tree, seconds: float) -> Iterator[tuple[str, Cost]]:
     while True:
         began = time.monotonic()
         tree.delete(("build", ".cartwright", "cache"))
-        for state in (*STATES, *STATES[2:] * 2):
-            yield state, run(tree.folder, start, tree.size if state == STATES[0] else 0)
+        for state in (*STATES[:2], *IN_TURN):
+            yield state, run(tree.folder, start, tree.size if state == STATES[0] else 0, state)
         if 2 * time.monotonic() - began > ends:  # another round would take too long
             return
 

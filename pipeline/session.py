@@ -54,10 +54,13 @@ class Session:
         self.share: Share | None = None  # what this job builds, where there are several
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
 
-    def seconds_left(self, workers: int) -> float | None:
-        """Return how long the nodes that are left will take, as far as earlier runs tell."""
+    def seconds_left(self, workers: int, running: Mapping[str, float]) -> float | None:
+        """Return how long the nodes that are left will take, as far as earlier runs tell.
+
+        `running` are nodes that have begun, with their seconds so far.
+        """
         schedule = self.build.schedule if self.build else None
-        return schedule.seconds_left(workers) if schedule else None
+        return None if schedule is None else schedule.seconds_left(workers, running)
 
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""

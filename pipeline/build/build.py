@@ -17,7 +17,6 @@ from encoders.kit.plan import Family, Node, Product, Source
 from encoders.kit.warning import grouped
 from pipeline.build.cost import Costs
 from pipeline.build.event import (
-    BUILT,
     FAILED,
     MISSING_INPUTS,
     NOT_BUILT,
@@ -268,8 +267,6 @@ class Build:
             fingerprint=result.fingerprint,
         )
         self.log.add(event)
-        if result.outcome == BUILT:
-            self._costs.note(task, result)
         if result.damaged:
             self.log.warnings += [
                 grouped("cache-damage", f"damaged in the cache, set aside: {one}")
@@ -430,7 +427,7 @@ class Build:
         is_on_disk = self._sync()
         now_ns = self._wait_for_clock()
         with state.transaction():
-            self._costs.save()
+            self._costs.save(self.log.nodes.values())
             for stem, stamps in self._stamps.items():
                 self._save_listings(stem, stamps, now_ns)
             # Otherwise files exist that only the ledger knows, or that may be lost.

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from encoders.kit.plan import Node, Product, Source
 from pipeline.build.estimate import UNKNOWN, Estimate, Estimator
-from pipeline.build.job import Result
+from pipeline.build.event import BUILT, NodeEvent
 from pipeline.project import Project
-from pipeline.state.cost_record import CostRecord
+from pipeline.state.cost_record import CostRecord, CostRow
 from pipeline.state.node_table import NodeTable
-from pipeline.task_name import TaskName, stem_of
+from pipeline.task_name import SEPARATOR, stem_of
 
 LOAD_ALL_FROM = 500  # from so many tasks on, one query for all costs is faster
 QUICK_SECONDS = 0.005
+MANY_QUICK = 500  # so many new quick nodes are kept together, which takes a tenth of the time
 
 
 class Costs:
-    """Reads the costs of earlier runs, and collects those of this one until it ends."""
+    """Reads the costs of earlier runs, and saves those of this one."""
 
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
         self._guessed: dict[str, tuple[str, int]] = {}  # encoder and input bytes of new nodes
-        self._new: dict[str, CostRecord] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
@@ -48,26 +48,32 @@ class Costs:
             self._guessed[task] = node.encoder, size
         return estimator.guess(node.encoder, size)
 
-    def note(self, task: str, result: Result) -> None:
-        """Keep what encoding a node took, until the end of the run."""
-        seconds, known = result.seconds, self._known.get(task)
-        is_quick = seconds <= QUICK_SECONDS
-        # A quick node that stays quick need not be written again.
-        if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
-            return
-        encoder, size = self._guessed.get(task) or self._encoder_and_bytes(task)
-        # The peak of a quick node is that of its neighbours in the process.
-        peak = 0 if is_quick else result.peak_bytes
-        self._new[task] = CostRecord(task, encoder, size, seconds, result.cpu_seconds, peak)
-
-    def save(self) -> None:
-        """Save the costs of this run, in the caller's transaction.
+    def save(self, events: Iterable[NodeEvent]) -> None:
+        """Save what encoding took, of the nodes of a run, in the caller's transaction.
 
         Once a run: a row for each node as it ends would cost more than a small node may. What a
         kill takes of it is measured again.
         """
-        self._project.state.set_costs(self._new.values())
-        self._new = {}
+        rows: list[CostRow] = []
+        quick: list[CostRow] = []  # those that were never known
+        guessed, earlier = self._guessed, self._known
+        for event in events:
+            if event.outcome != BUILT:
+                continue
+            task, seconds, known = event.task, event.seconds, earlier.get(event.task)
+            is_quick = seconds <= QUICK_SECONDS
+            # A quick node that stays quick need not be written again.
+            if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
+                continue
+            encoder, size = guessed.get(task) or self._encoder_and_bytes(task)
+            # The peak of a quick node is that of its neighbours in the process.
+            peak = 0 if is_quick else event.peak_bytes
+            chosen = quick if is_quick and known is None else rows
+            chosen.append((task, encoder, size, seconds, event.cpu_seconds, peak))
+        if len(quick) < MANY_QUICK:
+            rows, quick = rows + quick, []
+        self._project.state.set_costs(rows)
+        self._project.state.add_quick_costs(quick)
 
     def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
         planned = self._nodes.planned(task)
@@ -76,18 +82,18 @@ class Costs:
 
     def _input_bytes(self, task: str, node: Node) -> int:
         """Return the size of a node's inputs, as far as it is known."""
-        inputs = node.inputs.values()
+        stem = stem_of(task)
         return sum(
-            self._source_bytes(one) if isinstance(one, Source) else self._product_bytes(task, one)
-            for one in inputs
+            self._source_bytes(one) if isinstance(one, Source) else self._product_bytes(stem, one)
+            for one in node.inputs.values()
         )
 
     def _source_bytes(self, one: Source) -> int:
         stamp = self._project.snapshot.stamp(one.path)
         return max(stamp[2], 0) if stamp else 0
 
-    def _product_bytes(self, task: str, one: Product) -> int:
-        last = self._nodes.last_build(str(TaskName(stem_of(task), one.node)))
+    def _product_bytes(self, stem: str, one: Product) -> int:
+        last = self._nodes.last_build(f"{stem}{SEPARATOR}{one.node}")  # a TaskName takes longer
         if last is None:
             return 0
         output = last.output(one.role)

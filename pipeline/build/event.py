@@ -6,6 +6,7 @@ The terminal, and every other report, reads these events; none of them reads ano
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from pipeline.task_name import stem_of
@@ -86,12 +87,15 @@ class BuildLog:
     def add(self, event: NodeEvent) -> None:
         """Keep the event of a node.
 
-        A node whose outputs were lost is done twice in a run: what counts is that it was built.
+        A node whose outputs were lost is done twice in a run: what counts is that it was built,
+        and the time of both.
         """
         # The second time the result comes from the cache, where the first time has put it.
         known = self.nodes.get(event.task)
         if known is not None and known.outcome == BUILT and event.outcome == RESTORED:
             event.outcome = BUILT
+            event.seconds += known.seconds
+            event.cpu_seconds += known.cpu_seconds
         self.nodes[event.task] = event
 
     def order_equal_results(self) -> None:
@@ -119,6 +123,8 @@ class BuildLog:
     def warned(self) -> list[tuple[str, str]]:
         """Return all warnings, each with its task; "" for those that are about no single node."""
         of_nodes = [(event.task, line) for event in self.nodes.values() for line in event.warnings]
+        # The order in which nodes end depends on the workers.
+        of_nodes.sort(key=itemgetter(0))
         return [*of_nodes, *(("", line) for line in self.warnings)]
 
     def file_bytes(self, stem: str) -> int:

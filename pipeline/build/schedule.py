@@ -58,6 +58,7 @@ class Schedule:
         self._paths = path_seconds(needs, self._seconds)
         self._left = dict(self._seconds)  # of tasks that have not ended
         self._left_seconds = sum(self._left.values())
+        self._by_path: list[str] | None = None  # shortest first; made when it is asked for
         self._ready: list[tuple[bool, float, str, Any]] = []  # a heap
         self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
         self._used_bytes = 0
@@ -69,11 +70,30 @@ class Schedule:
         longest = max(self._paths.values(), default=0.0)
         return total - max(longest, total / max(workers, 1))
 
-    def seconds_left(self, workers: int) -> float | None:
-        """Return how long so many workers will take for what is left; None if nothing is known."""
+    def seconds_left(self, workers: int, running: Mapping[str, float] = {}) -> float | None:
+        """Return how long so many workers will take for what is left; None if nothing is known.
+
+        `running` are tasks that have begun, with their seconds so far.
+        """
         if not any(self._seconds.values()):
             return None
-        return max(self._left_seconds, 0.0) / max(workers, 1)
+        done = {task: min(so_far, self._left.get(task, 0.0)) for task, so_far in running.items()}
+        shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
+        return max(shared, self._longest_left(done), 0.0)
+
+    def _longest_left(self, done: Mapping[str, float]) -> float:
+        """Return the longest chain that is left: more workers do not make it shorter."""
+        if self._by_path is None:
+            self._by_path = sorted(self._left, key=lambda task: self._paths.get(task, 0.0))
+        while self._by_path and self._by_path[-1] not in self._left:
+            self._by_path.pop()
+        longest = 0.0
+        for task in reversed(self._by_path):
+            if task in self._left:
+                longest = max(longest, self._paths.get(task, 0.0) - done.get(task, 0.0))
+                if task not in done:
+                    break
+        return longest
 
     def expected_seconds(self, task: str) -> float:
         """Return how long a task is expected to take."""

@@ -23,6 +23,7 @@ from pipeline.plan.find_reader import Origin, find_readers
 
 SAME, DIFFERS, NOT_CACHED, FAILED = "same", "differs", "not in the cache", "failed"
 MISSING = object()
+REMARKS = "warnings"  # the key of what readers remark on a file
 
 
 class Difference(NamedTuple):
@@ -119,7 +120,9 @@ def _decode(reader: Reader, data: bytes, path: str, root: str) -> Mapping[str, A
 def first_difference(old: Any, new: Any, where: str = "") -> str:
     """Return the path of the first value that differs in two decoded files, from and to."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        pairs = [(f"{where}.{key}".lstrip("."), key) for key in {**old, **new}]
+        # A field that differs says more than what a reader remarks on it.
+        keys = sorted({**old, **new}, key=lambda key: key == REMARKS)
+        pairs = [(f"{where}.{key}".lstrip("."), key) for key in keys]
         inner = (
             first_difference(old.get(key, MISSING), new.get(key, MISSING), at) for at, key in pairs
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.session import Session
 
 LISTED_NODES = 200  # a log names each node of a build with no more than these
+FAILURES_NAMED = 10  # while a larger build runs: more would bury what else the log says
 RED, PLAIN = "\033[31m", "\033[0m"
 QUIET = ("", UNCHANGED)
 IGNORED = "ignored"
@@ -46,6 +47,7 @@ class Reporter:
         self.running: Running | None = None  # None: there is no progress to show
         self.progress: Bar | ProgressLog | None = None
         self.lists_nodes = True
+        self._named_failures = 0
 
     def initialize(self, tasks: dict[str, Any], selected_tasks: list[str]) -> None:  # noqa: ARG002 - doit's protocol
         """Show progress where there is something to do: a bar, or lines now and then."""
@@ -96,9 +98,13 @@ class Reporter:
     def _end(self, outcome: str, name: str) -> None:
         if self.running is not None and self.progress is not None:
             self.running.end(name)
+            self.running.failed += outcome == FAILED
             self.progress.end(name)
-        # A failure is named at once, however many nodes there are; its message comes at the end.
-        if self.lists_nodes or (outcome == FAILED and not self._is_terminal()):
+        # The first failures are named at once, however many nodes there are; the lines of progress
+        # count the others, and all messages come at the end.
+        is_named = outcome == FAILED and self._named_failures < FAILURES_NAMED
+        if self.lists_nodes or (is_named and not self._is_terminal()):
+            self._named_failures += outcome == FAILED
             self._line(outcome, name)
 
     def add_success(self, task: Any) -> None:
@@ -171,12 +177,13 @@ class Reporter:
         for line in summary.removed_lines(log) if log else ():
             self.stream.write(f"{line}\n")
         self._write_failures()
-        self._write_manifests(session)
+        sizes = session.project.state.output_bytes()
+        self._write_manifests(session, sizes)
         if session.shared is not None:
             self.stream.write(f"{session.shared.summary()}\n")
         seconds = time.perf_counter() - session.began
         said = f"{self._verdict(session)}{self._count(session)} ({seconds:.2f} s)"
-        whole = f", in all {summary.total(session)}" if session.statuses else ""
+        whole = f", in all {summary.total(session, sizes)}" if session.statuses else ""
         self.stream.write(f"{said}{whole}\n")
 
     def _write_warnings(self, session: Session) -> None:
@@ -213,7 +220,7 @@ class Reporter:
         for text in texts:
             self.stream.write(f"\n{self._in_red(text)}\n")
         # A text may be of several nodes, or of a manifest: its first line begins with the first.
-        names = [_name(one) for one in failed]
+        names = [_name(one) for one in [*failed, *strict]]
         self._annotate(
             [
                 ("error", text, next((n for n in names if text.startswith(f"{n} ")), ""))
@@ -228,7 +235,22 @@ class Reporter:
         from pipeline.report.github import annotation, is_github
 
         for level, text, task in found if is_github() else ():
-            self.stream.write(f"{annotation(level, text, file=self._source(task), title=task)}\n")
+            place = self._place(task)
+            self.stream.write(f"{annotation(level, text, **place, title=task)}\n")
+
+    def _place(self, task: str) -> dict[str, str]:
+        """Return the file, and the line where it is known, that a task's failure is about."""
+        from pipeline.report.message import facts_of
+
+        log, build = (self.session.log, self.session.build) if self.session else (None, None)
+        event = log.nodes.get(task) if log else None
+        planned = build.nodes.planned(task) if build else None
+        facts = facts_of(planned, event.error) if event and event.error else {}
+        line = facts.get("line", "")
+        # A file that is not there has no lines to show anything beside.
+        if os.path.isfile(facts.get("file", "")):
+            return {"file": facts["file"], "line": line if line.isdecimal() else ""}
+        return {"file": self._source(task)}
 
     def _source(self, task: str) -> str:
         build = self.session.build if self.session else None
@@ -245,7 +267,7 @@ class Reporter:
         first, newline, rest = text.partition("\n")
         return f"{RED}{first}{PLAIN}{newline}{rest}"
 
-    def _write_manifests(self, session: Session) -> None:
+    def _write_manifests(self, session: Session, sizes: Mapping[str, int]) -> None:
         from pipeline.report import summary
 
         build, log = session.build, session.log
@@ -254,9 +276,8 @@ class Reporter:
         state = session.project.state
         # By name: the order of statuses depends on which manifests took the fast path.
         for stem, status in sorted(session.statuses.items()):
-            # A run with nothing to do asks for nothing that it does not need.
-            record = state.manifest(stem) if build and build.log.has_work else None
-            where = (state.output_bytes(stem), record.output) if record else (0, "")
+            record = state.manifest(stem)
+            where = (sizes.get(stem, 0), record.output) if record else (0, "")
             self.stream.write(summary.manifest_line(status, log, outcomes, where) + "\n")
         if not session.project.manifests.stems():
             self.stream.write("There are no manifests yet: write manifests/<name>.toml.\n")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from encoders.kit.option import Option, Value
 from encoders.kit.plan import ANY, Asset, Target
 from encoders.kit.warning import grouped
-from pipeline.manifest.glob import Lister, expand, has_magic, matches, suffix_of
+from pipeline.manifest.glob import Lister, expand, has_magic, in_other_case, matches, suffix_of
 from pipeline.manifest.mistake import Check, nearest, show
 from pipeline.manifest.schema import Entry, Manifest, complete
 
@@ -80,11 +80,14 @@ class Search:
                 paths = [pattern] if self._is_there(pattern, entry) else []
             found.update(dict.fromkeys(paths))
         if not entry.sources:
-            self._warn_empty(f"{entry.key}.source names nothing")
+            self._warn_empty(entry, "names nothing")
         return list(found)
 
-    def _warn_empty(self, text: str) -> None:
-        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {text}"))
+    def _warn_empty(self, entry: Entry, said: str) -> None:
+        key = f"{entry.key}.source"
+        line = self.check.line_of(key)
+        where = f" (line {line})" if line else ""
+        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {key} {said}{where}"))
 
     def _matching(self, pattern: str, entry: Entry) -> list[str]:
         suffixes = _suffixes(self.target, entry)
@@ -92,7 +95,9 @@ class Search:
         found = [p for p in expand(pattern, self.lister) if takes_any or suffix_of(p) in suffixes]
         paths = [p for p in found if not any(matches(one, p) for one in entry.exclude)]
         if not paths:
-            self._warn_empty(f'{entry.key}.source "{pattern}" matches nothing')
+            near = in_other_case(pattern, self.lister)
+            hint = f'; did you mean "{near}"?' if near else ""
+            self._warn_empty(entry, f'"{pattern}" matches nothing{hint}')
         return paths
 
     def _is_there(self, path: str, entry: Entry) -> bool:
@@ -111,7 +116,8 @@ class Search:
         names = [one for one in self.lister(folder) or () if not one.endswith("/")]
         if name not in names:
             near = nearest(name, names)
-            hint = f'; did you mean "{posixpath.join(folder, near)}"?' if near else ""
+            near = posixpath.join(folder, near) if near else in_other_case(path, self.lister)
+            hint = f'; did you mean "{near}"?' if near else ""
             return f"there is no such file{hint}"
         if suffix_of(path) not in suffixes and ANY not in suffixes:
             return f"this target reads {', '.join(suffixes) or 'no files here'}"

@@ -126,6 +126,12 @@ class Manifests:
         data = b"" if stem is None else self._read(stem)
         return "" if isinstance(data, OSError) else data.decode("utf-8-sig", "replace")
 
+    def line_of_key(self, stem: str, key: str) -> int:
+        """Return the line of a key such as `asset[2].source`; 0 where it is not found."""
+        from pipeline.manifest.line import find_line
+
+        return find_line(self._text(stem), key)
+
     def line_of(self, stem: str, value: str) -> int:
         """Return the line in which a manifest has a value, such as a path; 0 where it has not."""
         from pipeline.manifest.line import find_mention

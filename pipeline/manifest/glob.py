@@ -94,3 +94,26 @@ def name_matches(pattern: str, name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(pattern))
+
+
+def in_other_case(pattern: str, lister: Lister) -> str:
+    """Return a pattern with its folders and names as they are written on the disk.
+
+    It is "" where they differ in more than upper and lower case, or not at all.
+    """
+    found: list[str] = []
+    for part in pattern.split("/"):
+        if has_magic(part):
+            return _if_other("/".join([*found, *pattern.split("/")[len(found) :]]), pattern)
+        names = [one.rstrip("/") for one in lister("/".join(found)) or ()]
+        same = [one for one in names if one == part] or [
+            one for one in names if one.lower() == part.lower()
+        ]
+        if not same:
+            return ""
+        found.append(same[0])
+    return _if_other("/".join(found), pattern)
+
+
+def _if_other(found: str, pattern: str) -> str:
+    return found if found != pattern else ""

@@ -7,6 +7,7 @@ enough. It runs only when there is a mistake to report.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]")
 KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
@@ -27,12 +28,19 @@ def find_line(text: str, key: str) -> int:
     lines = key_lines(text)
     if f"{key}[1]" in lines:  # a list of tables begins with its first one
         return lines[f"{key}[1]"]
+    if key not in lines and (below := _first_below(lines, key)):
+        return below
     while key:
         if key in lines:
             return lines[key]
         # An entry of a list is where the list is, and a missing key where its table begins.
         key = key.rpartition("[" if key.endswith("]") else ".")[0]
     return 0
+
+
+def _first_below(lines: Mapping[str, int], key: str) -> int:
+    """Return the line of the first key of a table that has no header of its own, or 0."""
+    return min((line for one, line in lines.items() if one.startswith(f"{key}.")), default=0)
 
 
 def find_mention(text: str, message: str) -> int:

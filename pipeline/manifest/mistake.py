@@ -54,6 +54,8 @@ class Check:
     mistakes: list[Mistake] = field(default_factory=list)
     # Names the targets that have a key, for one that this target does not have.
     targets_with: Callable[[str], Sequence[str]] = field(default=lambda _: ())
+    # Returns the line of a key for warnings; mistakes get theirs when they are reported.
+    line_of: Callable[[str], int] = field(default=lambda _: 0)
 
     def add(self, key: str, problem: str) -> None:
         """Add a mistake."""

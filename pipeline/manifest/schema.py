@@ -64,6 +64,10 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
     """Parse TOML, or report what is wrong with it."""
     try:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        check.add("TOML", f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
     except ValueError as error:
         check.add("TOML", str(error))
     except RecursionError:  # Python's parser calls itself for each level

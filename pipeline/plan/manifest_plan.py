@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Source, Target
@@ -17,7 +17,7 @@ from encoders.kit.warning import grouped
 from pipeline.content.code import Suffixes, target_module, target_names
 from pipeline.disk.listing import Listing, is_text, shown_name
 from pipeline.manifest.asset import Finding, find_assets
-from pipeline.manifest.glob import matches, suffix_of
+from pipeline.manifest.glob import in_other_case, matches, suffix_of
 from pipeline.manifest.mistake import Check, ManifestError
 from pipeline.manifest.schema import Manifest, read_manifest, target_of
 from pipeline.manifest.schema_file import write_schema
@@ -37,7 +37,8 @@ class ManifestPlan:
 
     def __init__(self, project: Project, stem: str, in_parallel: Mapper) -> None:
         self.project, self.stem = project, stem
-        self.check = Check(project.manifests.file(stem), targets_with=targets_with)
+        line_of = partial(project.manifests.line_of_key, stem)
+        self.check = Check(project.manifests.file(stem), targets_with=targets_with, line_of=line_of)
         self.surveyor = Surveyor(
             project.snapshot,
             project.sources,
@@ -73,6 +74,7 @@ class ManifestPlan:
         self._refuse_linked_output()
         given = self.manifest, self.target, self._list, self.check, self._outputs
         self.finding = find_assets(*given)
+        self._refuse_missing_root()
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
@@ -88,6 +90,18 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+
+    def _refuse_missing_root(self) -> None:
+        """Refuse a `source_root` that is written down and not there: names would be others."""
+        root = self.manifest.source_root
+        # Without assets there are no names, and a task of the project may be about to make both.
+        if not self.finding.assets or "source_root" not in self.project.manifests.parse(self.stem):
+            return
+        # By the system and not by a listing, which would make the plan depend on that folder.
+        if root and not os.path.isdir(f"{self.project.root}/{root}"):
+            near = in_other_case(root, self._list)
+            hint = f'; did you mean "{near}"?' if near else ""
+            self.check.add("source_root", f'found "{root}"; there is no such folder{hint}')
 
     def _surveyed(self, count: int) -> str:
         return f"{count:,} source{'' if count == 1 else 's'} of {self.stem}"

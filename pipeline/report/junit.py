@@ -23,6 +23,8 @@ def junit_xml(result: Mapping[str, Any]) -> bytes:
     for stem in result["manifests"]:
         nodes = [one for one in result["nodes"] if stem_of(one["task"]) == stem]
         root.append(_suite(stem, nodes, result["started"]))
+    for count in COUNTS:
+        root.set(count, str(sum(int(suite.get(count, 0)) for suite in root)))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text
@@ -46,6 +48,7 @@ def _suite(stem: str, nodes: Iterable[Mapping[str, Any]], started: str) -> ET.El
     return suite
 
 
+COUNTS = ("tests", "failures", "skipped", "errors")
 TAGS = {"failed": "failure", "not built": "skipped"}
 
 
@@ -58,7 +61,7 @@ def _case(node: Mapping[str, Any]) -> ET.Element:
     tag = TAGS.get(node["outcome"])
     if tag is not None:
         error = node["error"] or {"problem": node["outcome"], "facts": {}, "hint": ""}
-        ending = ET.SubElement(case, tag, message=_text(error["problem"]))
+        ending = ET.SubElement(case, tag, message=_text(error["problem"]), type=node["outcome"])
         lines = [f"{label}: {value}" for label, value in error["facts"].items()]
         ending.text = _text("\n".join([*lines, error["hint"]] if error["hint"] else lines))
     if node["warnings"]:

@@ -104,6 +104,28 @@ class LastBuild:
             return False
         return self._overwrite_run_line(run_line)
 
+    def save_unchanged(self, session: Session, run_line: bytes) -> bool:
+        """Save a run that did nothing after one that built all; False where that is not enough.
+
+        What the nodes did is the only difference, so the file is not taken apart.
+        """
+        key, kind = self._key()
+        if key != state_key(session) or session.standing is not None or kind != WORKED:
+            return False
+        data = read_file(self.path(LAST))
+        head, found, rest = data.partition(b'"nodes":[\n')
+        from pipeline.report.unchanged_line import all_unchanged
+
+        nodes = all_unchanged(rest, sum(one.node_count for one in session.statuses.values()))
+        place = head.find(b"\n") + 1
+        if nodes is None or not found or f'"schema":"{SCHEMA}"'.encode() not in head[:place]:
+            return False
+        start, end = head[:place] + run_line, head[place + RUN_LINE_BYTES :]
+        self._move(LAST, WORK)
+        write_parts(self.path(LAST), lambda: (start, end, found, nodes), self._project.scratch)
+        self._write(KEY, f"{key} {IDLE}".encode())
+        return True
+
     def _overwrite_run_line(self, run_line: bytes) -> bool:
         """Write the time of a run into the file, in one call: it is whole or not there."""
         with open(self.path(LAST), "r+b", buffering=0) as file:
@@ -167,7 +189,9 @@ def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[
     line = run_line(session, exit_code)
     # Where nothing may be written a run with nothing to do works all the same.
     with suppress(OSError):
-        if session.build is None and last.save_idle(session, line):
+        if session.build is None and (
+            last.save_idle(session, line) or last.save_unchanged(session, line)
+        ):
             return lambda: read_file(last.path(LAST))
     nodes = NodeRows(session, last)
 
@@ -215,6 +239,8 @@ class NodeRows:
 
         self._state, build = session.project.state, session.build
         self._nodes = build.nodes if build else NodeTable(self._state)
+        self._dirty = build.dirty if build else set()
+        self._count = sum(one.node_count for one in session.statuses.values())
         self._targets = {stem: one.target for stem, one in session.statuses.items()}
         self._keys = KeyTexts(session, self._nodes)
         self._writer = NodeLines(session.project, self._nodes, self._targets)
@@ -232,21 +258,33 @@ class NodeRows:
 
     def lines(self) -> Iterator[str]:
         """Return the lines, sorted by task."""
-        self._writer.add_outputs(self._events.values())
-        is_clean: dict[str, bool] = {}
-        for stem in self._targets:
-            tasks = self._state.tasks(stem)
-            if len(tasks) > len(self._kept) + len(self._events):
-                self._nodes.load_all(stem)
-            is_clean |= tasks
+        self._ran.add_outputs(self._events.values())
+        is_clean = self._ran_tasks() or self._tasks()
         of_ran = {stem: self._ran.writer(stem) for stem in self._targets}
         for task in sorted(is_clean):
             event = self._events.get(task)
             line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
             yield line or self._line(task, event, is_clean[task])
 
+    def _ran_tasks(self) -> dict[str, bool]:
+        """Return all tasks and whether each is up to date, where all of them ran; or nothing."""
+        # A budget that was exceeded is an event of the manifest, not of a node.
+        if len(self._events) != self._count or self._events.keys() & self._targets.keys():
+            return {}
+        return {task: task not in self._dirty for task in self._events}
+
+    def _tasks(self) -> dict[str, bool]:
+        found: dict[str, bool] = {}
+        for stem in self._targets:
+            tasks = self._state.tasks(stem)
+            if len(tasks) > len(self._kept) + len(self._events):
+                self._nodes.load_all(stem)
+            found |= tasks
+        return found
+
     def _line(self, task: str, event: NodeEvent | None, is_clean: bool) -> str:
-        from pipeline.report.node_json import as_unchanged, code_of
+        from pipeline.report.node_json import code_of
+        from pipeline.report.unchanged_line import as_unchanged
 
         if event is None and is_clean and quote(task) in self._kept:
             line = as_unchanged(self._kept[quote(task)])

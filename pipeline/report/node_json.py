@@ -17,6 +17,7 @@ from pipeline.build.event import NOT_BUILT, RESTORED, UNCHANGED, NodeEvent
 from pipeline.disk.listing import take_stamp
 from pipeline.output import Output
 from pipeline.report.message import facts_of
+from pipeline.report.unchanged_line import DID_NOT_RUN
 from pipeline.state.node_record import BuildRecord
 from pipeline.state.state import NodeRow
 from pipeline.task_name import TaskName, stem_of
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
 SHARED = "shared"  # restored from the shared cache
 UNMET = "a node that it needs failed"
-DID_NOT_RUN = '"seconds":0,"cpu_seconds":0,"peak_bytes":0,"worker":""'
-INPUTS, CODE = ',"inputs":[', '","code":"'
+CODE = '","code":"'
 File = tuple[str, int, str]  # path, size, SHA-256
 
 
@@ -42,18 +42,11 @@ class NodeLines:
         self._targets = {stem: quote(target) for stem, target in targets.items()}
         self._builds: dict[str, BuildRecord | None] = {}
         self._by_role: dict[str, dict[str, Output]] = {}
-        self._sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}  # of files that were read or written, by path
 
     def target(self, stem: str) -> str:
         """Return the target of a manifest, quoted."""
         return self._targets[stem]
-
-    def add_outputs(self, events: Iterable[NodeEvent]) -> None:
-        """Take note of the sizes of files that nodes of this run wrote."""
-        for event in events:
-            for one in event.outputs:
-                if one.path is not None:
-                    self._sizes[one.path] = one.size
 
     def of(self, row: NodeRow, event: NodeEvent | None, standing: Iterable[str], key: str) -> str:
         """Return the line of a node; `standing` are the warnings of its last build.
@@ -137,12 +130,12 @@ class NodeLines:
 
     def size(self, path: str) -> int:
         """Return the size of a file that a node read or wrote."""
-        found = self._sizes.get(path)
+        found = self.sizes.get(path)
         if found is None:
             stamp = self._project.snapshot.stamp(path)
             # A file that came while the build ran is not in the listing of its folder.
             size = stamp[2] if stamp else take_stamp(f"{self._project.root}/{path}")[2]
-            found = self._sizes[path] = max(size, 0)
+            found = self.sizes[path] = max(size, 0)
         return found
 
 
@@ -183,13 +176,6 @@ def _reason(reason: Reason | None) -> str:
 def task_of(line: str) -> str:
     """Return the quoted task of a line, without parsing the line."""
     return line[len('{"task":') : line.index(',"target":')]
-
-
-def as_unchanged(line: str) -> str:
-    """Return the line of a node that was built as that of a run in which it is unchanged."""
-    # Quotes inside of texts are escaped, so these keys are found nowhere else.
-    head, _, rest = line.partition('"outcome":"')
-    return f'{head}"outcome":"{UNCHANGED}","reason":[],{DID_NOT_RUN}{rest[rest.index(INPUTS) :]}'
 
 
 def code_of(line: str) -> str:

@@ -1,4 +1,4 @@
-"""A progress bar: done, rate, time left and what is running. Imported only for a terminal."""
+"""A progress bar: done, failed, rate, time left, what is running. Imported only for a terminal."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Bar:
 
     def __init__(self, stream: Any, total: int, running: Running) -> None:
         """Show a bar on a stream."""
+        self._running = running
         self._progress = RunningProgress(
             running,
             MofNCompleteColumn(),
@@ -45,7 +46,10 @@ class Bar:
     def end(self, name: str) -> None:  # noqa: ARG002 - the same protocol as `ProgressLog`
         """Count a task as done."""
         speed = self._progress.tasks[0].finished_speed or self._progress.tasks[0].speed
-        self._progress.update(self._task, advance=1, rate=f"{speed:.0f}/s" if speed else "")
+        rate = f"{speed:.0f}/s" if speed else ""
+        failed = self._running.failed
+        shown = f"{rate} [red]{failed:,} failed[/red]" if failed else rate
+        self._progress.update(self._task, advance=1, rate=shown)
 
     def close(self) -> None:
         """Remove the bar from the terminal."""
@@ -77,5 +81,5 @@ class LeftColumn(TimeRemainingColumn):
 
     def render(self, task: Task) -> Text:
         """Return the text."""
-        seconds = self._running.expected_seconds()
+        seconds = self._running.seconds_left()
         return super().render(task) if seconds is None else Text(format_seconds(seconds))

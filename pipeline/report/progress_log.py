@@ -66,8 +66,11 @@ class ProgressLog:
     def _line(self) -> None:
         self._last = self._clock()
         seconds = max(self._last - self._began, 1e-6)
+        failed = f", {self._running.failed:,} failed" if self._running.failed else ""
         left = self._running.time_left(self._total - self._done)
-        shown = f"{self._done:,} of {self._total:,} done, {self._done / seconds:.0f}/s{left}"
+        shown = (
+            f"{self._done:,} of {self._total:,} done{failed}, {self._done / seconds:.0f}/s{left}"
+        )
         names = self._running.describe()
         self._write(f"{shown}{f', {names}' if names else ''}\n")
 

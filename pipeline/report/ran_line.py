@@ -7,22 +7,23 @@ the loop calls little. `NodeLines` and `KeyParts` give the same line, for nodes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING
 
 from pipeline.build.event import BUILT, RESTORED, NodeEvent
 from pipeline.change.key_parts import DIGITS, KeyParts, input_name
+from pipeline.change.reason import Reason
 from pipeline.report.node_json import NodeLines, outcome_text, texts
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.job import Input
-    from pipeline.change.reason import Reason
     from pipeline.output import Output
     from pipeline.state.node_table import NodeTable
 
 RAN = (BUILT, RESTORED)
+NO_REASON = Reason("")
 
 
 class RanLines:
@@ -31,7 +32,7 @@ class RanLines:
     def __init__(self, nodes: NodeTable, lines: NodeLines, keys: KeyParts) -> None:
         self._nodes, self._lines, self._keys = nodes, lines, keys
         self._files: dict[str, tuple[str, str]] = {}  # digest and JSON, by path
-        self._outcomes: dict[tuple[str, bool, Reason | None], str] = {}
+        self._outcomes: dict[tuple[str, bool, str, str], str] = {}
         self._key_heads: dict[str, str] = {}  # by the fixed part of a fingerprint
 
     def writer(self, stem: str) -> Callable[[NodeEvent], str | None]:
@@ -40,56 +41,68 @@ class RanLines:
         It returns None where the event says too little.
         """
         target, key_heads, outcomes = self._lines.target(stem), self._key_heads, self._outcomes
+        files_of = self._files_and_key_rows
 
         def line(event: NodeEvent) -> str | None:
-            job, task, why = event.job, event.task, event.reason
+            job, task, why = event.job, event.task, event.reason or NO_REASON
             if job is None or event.error is not None or event.outcome not in RAN:
                 return None
-            outcome = outcomes.get((event.outcome, event.is_shared, why)) or self._outcome(event)
+            outcome = outcomes.get((event.outcome, event.is_shared, why.word, why.detail))
             head = key_heads.get(job.fixed) or self._key_head(task, job.fixed)
-            inputs, key_rows = self._inputs(task, job.inputs)
+            inputs, outputs, key_rows = files_of(task, job.inputs, event.outputs)
             return (
-                f'{{"task":{quote(task)},"target":{target},"outcome":"{outcome},'
+                f'{{"task":{quote(task)},"target":{target},'
+                f'"outcome":"{outcome or self._outcome(event)},'
                 f'"seconds":{event.seconds:.6f},"cpu_seconds":{event.cpu_seconds:.6f},'
                 f'"peak_bytes":{event.peak_bytes},"worker":{quote(event.worker)},'
-                f'"inputs":[{inputs}],"outputs":[{self._outputs(event.outputs)}],'
-                f'"key":{head}{key_rows}}}}},"warnings":{texts(event.warnings)},"error":null}}'
+                f'"inputs":[{inputs}],"outputs":[{outputs}],'
+                f'"key":{head}{key_rows}}}}},"warnings":'
+                f'{texts(event.warnings) if event.warnings else "[]"},"error":null}}'
             )
 
         return line
 
+    def _files_and_key_rows(
+        self, task: str, inputs: Mapping[str, Input], outputs: tuple[Output, ...]
+    ) -> tuple[str, str, str]:
+        """Return the rows of the files that a node read and wrote, and of the inputs in its key."""
+        files = self._files
+        if len(inputs) == 1 == len(outputs):  # as most nodes have
+            ((path, sha, maker, _),) = inputs.values()
+            made = files.get(outputs[0].path or "")
+            if maker is None and path and sha and made:
+                label = quote(path)
+                return self._file(path, sha), made[1], f'{label}:"{sha[:DIGITS]}"'
+        rows, key_rows = self._inputs(task, inputs)
+        made_files = [files[one.path][1] for one in outputs if one.path]
+        return rows, ",".join(made_files), key_rows
+
+    def add_outputs(self, events: Iterable[NodeEvent]) -> None:
+        """Take the files that nodes of this run wrote: those that read them have the same text."""
+        files, sizes = self._files, self._lines.sizes
+        for event in events:
+            for _, size, sha, path in event.outputs:
+                if path:
+                    sizes[path] = size
+                    text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
+                    files[path] = sha, text
+
     def _outcome(self, event: NodeEvent) -> str:
-        found = self._outcomes[event.outcome, event.is_shared, event.reason] = outcome_text(event)
+        why = event.reason or NO_REASON
+        found = outcome_text(event)
+        self._outcomes[event.outcome, event.is_shared, why.word, why.detail] = found
         return found
 
-    def _outputs(self, outputs: tuple[Output, ...]) -> str:
-        if len(outputs) != 1:
-            return ",".join(
-                [self._file(one.path, one.sha, one.size) for one in outputs if one.path]
-            )
-        ((_, size, sha, path),) = outputs
-        return f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}' if path else ""
-
-    def _file(self, path: str, sha: str, size: int | None = None) -> str:
-        """Return a file as JSON; many nodes read the same."""
+    def _file(self, path: str, sha: str) -> str:
+        """Return a file that was read as JSON."""
         found = self._files.get(path)
         if found is None or found[0] != sha:
-            size = self._lines.size(path) if size is None else size
-            text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
+            text = f'{{"path":{quote(path)},"bytes":{self._lines.size(path)},"sha256":"{sha}"}}'
             found = self._files[path] = sha, text
         return found[1]
 
     def _inputs(self, task: str, inputs: Mapping[str, Input]) -> tuple[str, str]:
         """Return a node's inputs as the rows of its files and the rows of its key."""
-        if len(inputs) == 1:
-            ((path, sha, maker, _),) = inputs.values()
-            if maker is None and path is not None and sha is not None:
-                label, size = quote(path), self._lines.size(path)
-                file = f'{{"path":{label},"bytes":{size},"sha256":"{sha}"}}'
-                return file, f'{label}:"{sha[:DIGITS]}"'
-        return self._many_inputs(task, inputs)
-
-    def _many_inputs(self, task: str, inputs: Mapping[str, Input]) -> tuple[str, str]:
         planned = self._nodes.planned(task)
         assert planned is not None
         node = planned.node

@@ -6,7 +6,7 @@ which they were submitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from time import monotonic
 
@@ -23,7 +23,9 @@ class Running:
         self._workers, self._clock = workers, clock
         self._began: dict[str, float] = {}  # a dict, because it keeps the order
         # How long the tasks that are left will take, where earlier runs tell: set by the driver.
-        self.expected_seconds: Callable[[], float | None] = lambda: None
+        # It is given the seconds so far of those that run.
+        self.expected_seconds: Callable[[Mapping[str, float]], float | None] = lambda _: None
+        self.failed = 0
         self._first_began: float | None = None
         self._expected_total: float | None = None
 
@@ -31,7 +33,7 @@ class Running:
         """Note that a task was submitted."""
         now = self._clock()
         if self._first_began is None:
-            self._first_began, self._expected_total = now, self.expected_seconds()
+            self._first_began, self._expected_total = now, self.expected_seconds({})
         self._began[name] = now
 
     def end(self, name: str) -> None:
@@ -65,8 +67,14 @@ class Running:
 
     def time_left(self, left: int) -> str:
         """Return the time that is left as earlier runs tell, or nothing."""
-        seconds = self.expected_seconds() if left else None
-        return "" if seconds is None else f", {format_seconds(seconds * self._pace(seconds))} left"
+        seconds = self.seconds_left() if left else None
+        return "" if seconds is None else f", {format_seconds(seconds)} left"
+
+    def seconds_left(self) -> float | None:
+        """Return the time that is left as earlier runs and the pace of this one tell, or None."""
+        now = self._clock()
+        seconds = self.expected_seconds({name: now - began for name, began in self._oldest()})
+        return None if seconds is None else seconds * self._pace(seconds)
 
     def _pace(self, seconds_left: float) -> float:
         """Return how many times longer the run has taken so far than was expected of it."""

@@ -159,13 +159,10 @@ def manifest_line(
     return f"{status.stem}: {', '.join(shown)}"
 
 
-def total(session: Session) -> str:
-    """Return what all manifests of a run have together: nodes, and bytes where it did something."""
+def total(session: Session, sizes: Mapping[str, int]) -> str:
+    """Return the nodes and the bytes that all manifests of a run have together."""
     count = count_of(sum(one.node_count for one in session.statuses.values()), "node")
-    if session.build is None or not session.build.log.has_work:
-        return count
-    state = session.project.state
-    size = sum(state.output_bytes(stem) for stem in session.statuses)
+    size = sum(sizes.get(stem, 0) for stem in session.statuses)
     return f"{count}, {format_bytes(size)}"
 
 

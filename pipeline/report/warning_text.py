@@ -43,6 +43,7 @@ def _group_lines(shape: str, found: list[Warned]) -> list[str]:
     if len(found) == 1:
         return [str(found[0])]
     text = found[0].text if len({one.text for one in found}) == 1 else shape
+    text = text.removeprefix(f"{GAP}: ")  # the file, which the names of assets stand for
     count = f"{len(tasks):,} assets" if len(tasks) > 1 else f"{len(found):,} times"
     such = ", such as " if len(tasks) > NAMES_SHOWN else ": " if len(tasks) > 1 else " in "
     return [f"{text}: {count}{such}{', '.join(tasks[:NAMES_SHOWN])}"]

@@ -29,7 +29,7 @@ CREATE TABLE cost (task TEXT PRIMARY KEY, encoder TEXT, input_bytes INTEGER, sec
                    cpu_seconds REAL, peak_bytes INTEGER) WITHOUT ROWID;
 CREATE INDEX node_by_stem ON node (stem, clean);
 CREATE INDEX output_by_task ON output (task);
-CREATE INDEX output_by_stem ON output (stem);
+CREATE INDEX output_by_stem ON output (stem, size);
 """
 BATCH_SECONDS = 0.1  # how long a batch of transactions may stay uncommitted
 BUSY_SECONDS = 60.0  # how long to wait for another process's transaction

@@ -7,13 +7,20 @@ not match raises StateDamagedError. Callers write inside a transaction or a batc
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
 
 from pipeline.disk.listing import Listing, digest_listing, is_text, pack_listing, unpack_listing
-from pipeline.state.cost_record import COLUMNS, SOUND, CostRecord
+from pipeline.state.cost_record import (
+    COLUMNS,
+    SOUND,
+    CostRecord,
+    CostRow,
+    gather_quick,
+    spread_quick,
+)
 from pipeline.state.database import Database, StateDamagedError
 from pipeline.state.manifest_record import ManifestRecord
 from pipeline.state.serial import freeze, thaw
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 BUILDING = "building"
 GONE = "gone"  # manifests that are gone though a strict run left their outputs
 FAILURE = "failure"  # the kind of fact that keeps why a node failed, until it is built
+QUICK_COSTS = "quick costs"  # the kind of fact that keeps what quick nodes cost, by encoder
 WARNED = "warned"  # the kind of fact that keeps the warnings of a node's last build
 BUCKETS = 64  # the graph's parts: looking up one input reads one of them
 VALUES_PER_QUERY = 500
@@ -334,10 +342,10 @@ class State(Database):
         query = "SELECT 1 FROM output WHERE stem=? LIMIT 1"
         return self.db.execute(query, (stem,)).fetchone() is not None
 
-    def output_bytes(self, stem: str) -> int:
-        """Return the size of all files of a manifest."""
-        query = "SELECT sum(size) FROM output WHERE stem=?"
-        return self.db.execute(query, (stem,)).fetchone()[0] or 0
+    def output_bytes(self) -> dict[str, int]:
+        """Return the size of all files of each manifest that has any."""
+        # Answered by the index alone: every run asks, one with nothing to do as well.
+        return dict(self.db.execute("SELECT stem, sum(size) FROM output GROUP BY stem"))
 
     def output_stems(self) -> list[str]:
         """Return the manifests that own files, vanished ones too."""
@@ -367,7 +375,7 @@ class State(Database):
 
     # Costs: what nodes took when they were last encoded.
 
-    def costs(self, tasks: Iterable[str] | None = None) -> dict[str, CostRecord]:
+    def costs(self, tasks: Collection[str] | None = None) -> dict[str, CostRecord]:
         """Return the costs of tasks, or of all."""
         query = f"SELECT {COLUMNS} FROM cost WHERE {SOUND}"
         rows: Iterable[tuple[Any, ...]] = (
@@ -375,9 +383,30 @@ class State(Database):
             if tasks is None
             else self._in_chunks(query + " AND task IN ({})", (), tasks)
         )
-        return {row[0]: CostRecord._make(row) for row in rows}
+        found = {row[0]: CostRecord._make(row) for row in rows}
+        missing = None if tasks is None else set(tasks) - found.keys()
+        if missing is None or missing:
+            quick = spread_quick(self.facts(QUICK_COSTS))
+            chosen = (one for one in quick if missing is None or one.task in missing)
+            found = {one.task: one for one in chosen} | found
+        return found
 
-    def set_costs(self, costs: Iterable[CostRecord]) -> None:
+    def add_quick_costs(self, costs: Iterable[CostRow]) -> None:
+        """Keep what many quick nodes cost of which nothing was known."""
+        new = gather_quick(costs)
+        known = {one: self.fact(QUICK_COSTS, one) for one in new}
+        for encoder, earlier in known.items():
+            if earlier is not None:
+                kept = self._costs_of_nodes(spread_quick({encoder: earlier}))
+                new = gather_quick([*kept, *spread_quick(new)])
+        self.set_facts(QUICK_COSTS, new)
+
+    def _costs_of_nodes(self, costs: Iterable[CostRecord]) -> list[CostRecord]:
+        """Return the costs of nodes that still exist."""
+        nodes = {task for (task,) in self.db.execute("SELECT task FROM node")}
+        return [one for one in costs if one.task in nodes]
+
+    def set_costs(self, costs: Iterable[CostRow]) -> None:
         """Keep what nodes cost, in place of what is known of them."""
         self.db.executemany("INSERT OR REPLACE INTO cost VALUES (?,?,?,?,?,?)", costs)
 

@@ -80,6 +80,34 @@ def test_a_run_with_nothing_to_do_has_every_node_unchanged(toy):
             assert (node["seconds"], node["worker"], node["reason"]) == (0, "", [])
 
 
+def test_the_first_run_with_nothing_to_do_writes_what_a_look_at_every_node_gives(toy, monkeypatch):
+    toy.doit()
+    toy.doit()
+    quick = toy.read(LAST)
+    toy.write("assets/a.txt", "again")
+    toy.doit()
+    toy.write("assets/a.txt", "ref b.inc\nlossy")
+    toy.doit()
+    monkeypatch.setattr(last_build.LastBuild, "save_unchanged", lambda *_: False)
+    toy.doit()
+
+    def without_run_line(data: bytes) -> list[bytes]:
+        lines = data.splitlines()
+        return [lines[0], *lines[2:]]
+
+    assert without_run_line(toy.read(LAST)) == without_run_line(quick)
+
+
+def test_a_result_that_lost_lines_is_written_anew(toy):
+    toy.doit()
+    whole = toy.read(LAST)
+    lines = whole.splitlines(keepends=True)
+    toy.write(LAST, b"".join(lines[:4] + lines[5:]).decode())
+    toy.doit()
+    assert set(outcomes(load(toy)).values()) == {"unchanged"}
+    assert len(load(toy)["nodes"]) == len(json.loads(whole)["nodes"])
+
+
 def test_a_second_run_with_nothing_to_do_writes_the_time_alone(toy, monkeypatch):
     toy.rest()
     toy.doit()

@@ -88,7 +88,8 @@ def test_forget_without_a_name_forgets_default_tasks(built):
 )
 def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, slip, hint):
     ran = built.doit(command, slip)
-    expected = f'ERROR: "{slip}" is no task, manifest or target; {hint}\n'
+    more = ", target, source or output" if command == "explain" else " or target"
+    expected = f'ERROR: "{slip}" is no task, manifest{more}; {hint}\n'
     assert (ran.code, ran.out, ran.err) == (3, "", expected)
 
 

@@ -7,6 +7,7 @@ before it appears, and what a run found out is written down when it ends.
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_a_build_that_has_ended_is_written_down_before_it_is_told_of(game):
     kill(game, AFTER_THE_END)
     ran = game.doit()
     assert (ran.built, ran.restored) == ([], [])
-    assert ran.out.startswith("toy: 4 unchanged\nnothing to do")
+    assert re.match(r"toy: 4 unchanged, \d+ B in build/toy\nnothing to do", ran.out)
 
 
 def test_a_state_that_is_closed_keeps_what_was_not_committed_yet(tmp_path, monkeypatch):
@@ -273,7 +274,7 @@ def test_the_second_of_two_builds_finds_what_the_first_has_built(game, monkeypat
     ran = game.doit()
     assert waited
     assert (ran.code, ran.built, ran.restored) == (0, [], [])
-    assert ran.out.startswith("toy: 4 unchanged\nnothing to do")
+    assert re.match(r"toy: 4 unchanged, \d+ B in build/toy\nnothing to do", ran.out)
     assert game.outputs() == Naive(game).build("upper")[0]
 
 
@@ -291,7 +292,7 @@ def test_a_build_that_waited_builds_from_what_is_there_after_the_wait(game, monk
     assert waited
     assert ran.code == 0, ran.err
     assert game.outputs() == Naive(game).build("upper")[0]
-    assert game.doit().out.startswith("toy: 4 unchanged\nnothing to do")
+    assert re.match(r"toy: 4 unchanged, \d+ B in build/toy\nnothing to do", game.doit().out)
 
 
 def test_a_build_that_waited_keeps_no_stamp_from_before_the_wait(game, monkeypatch):
@@ -308,4 +309,4 @@ def test_a_build_that_waited_keeps_no_stamp_from_before_the_wait(game, monkeypat
     game.doit()
     monkeypatch.undo()
     assert game.read("build/toy/a.out") == b"HALLO"
-    assert game.doit().out.startswith("toy: 4 unchanged\nnothing to do")
+    assert re.match(r"toy: 4 unchanged, \d+ B in build/toy\nnothing to do", game.doit().out)

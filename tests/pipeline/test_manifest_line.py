@@ -157,3 +157,52 @@ def test_an_option_that_has_no_effect_with_the_others_is_a_warning(
     Image.new("RGB", (4, 4)).save(game.path("a/x.png"))
     said = 'asset[1].quality has no effect with format = "rgba4444"; take it out, or set format ='
     assert (said in game.doit("rp2350").out) is is_told
+
+
+def test_an_unknown_table_without_a_header_of_its_own_has_the_line_of_its_first_key(game):
+    game.write("manifests/toy.toml", 'target = "toy"\n\n[defalts.text]\ntimes = 2\n')
+    said = game.doit().err
+    assert 'defalts  unknown key; did you mean "defaults"? (line 3)\n' in said
+
+
+def test_a_manifest_that_is_no_utf8_is_told_with_the_line(game):
+    with open(game.path("manifests/toy.toml"), "wb") as file:
+        file.write(b'target = "toy"\n# caf\xe9\n')
+    said = game.doit().err
+    assert "byte 0xe9 is no UTF-8; save the file as UTF-8 (at line 2)" in said
+
+
+def test_a_folder_that_differs_in_case_alone_is_named_in_the_right_case(game):
+    game.write("assets/Sub/a.txt", "a")
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/sub/*.txt"\n')
+    assert 'matches nothing; did you mean "assets/Sub/*.txt"? (line 3)' in game.doit().out
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "Assets/sub/a.txt"\n')
+    assert 'did you mean "assets/Sub/a.txt"? (line 3)' in game.doit().err
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]]\nsource = "assets/no/*.txt"\n')
+    assert "matches nothing (line 3) [" in game.doit().out
+
+
+def test_a_source_root_that_is_not_there_is_a_mistake_with_its_line(game):
+    game.write("assets/a.txt", "a")
+    entry = '[[asset]]\nsource = "assets/*.txt"\n'
+    game.write("manifests/toy.toml", f'target = "toy"\nsource_root = "Assets/"\n{entry}')
+    ran = game.doit()
+    assert ran.code != 0
+    told = 'source_root  found "Assets"; there is no such folder; did you mean "assets"? (line 2)\n'
+    assert told in ran.err
+    game.write("manifests/toy.toml", f'target = "toy"\nsource_root = "assets"\n{entry}')
+    assert game.doit().code == 0
+
+
+def test_a_source_root_that_is_yet_to_be_made_with_all_sources_is_no_mistake(game):
+    text = 'target = "toy"\nsource_root = "gen"\n[[asset]]\nsource = "gen/*.txt"\n'
+    game.write("manifests/toy.toml", text)
+    assert game.doit("explain").code == 0
+
+
+def test_the_warning_of_a_glob_that_matches_nothing_names_its_line(game):
+    game.write("assets/a.txt", "a")
+    entries = '[[asset]]\nsource = "assets/*.txt"\n\n[[asset]]\nsource = "assets/no/*.txt"\n'
+    game.write("manifests/toy.toml", f'target = "toy"\n{entries}')
+    said = 'toy.toml: asset[2].source "assets/no/*.txt" matches nothing (line 6)'
+    assert said in game.doit().out

@@ -10,6 +10,7 @@ import pytest
 from doit.exceptions import TaskFailed
 from doit.task import Task
 
+from pipeline.build.event import BuildLog, NodeEvent
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.report.phase_line import CLEAR_LINE, PhaseLine
 from pipeline.report.progress_bar import Bar
@@ -240,7 +241,7 @@ def test_a_log_has_a_line_for_each_tenth_and_names_a_slow_node_once():
 def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
     running = Running(2)
     assert running.time_left(5) == ""
-    running.expected_seconds = lambda: 200.0
+    running.expected_seconds = lambda _: 200.0
     assert running.time_left(5) == ", 3 min left"
     assert running.time_left(0) == ""
     assert [format_seconds(one) for one in (4.4, 59, 3700)] == ["4 s", "59 s", "1 h 2 min"]
@@ -249,7 +250,7 @@ def test_the_time_left_is_that_of_recorded_durations_where_there_are_any():
 def test_the_time_left_follows_the_pace_of_the_run_where_nodes_take_longer_than_was_expected():
     now, left = 0.0, 10.0
     running = Running(2, lambda: now)
-    running.expected_seconds = lambda: left
+    running.expected_seconds = lambda _: left
     running.begin("toy:a")
     assert running.time_left(9) == ", 10 s left"
     now, left = 50.0, 5.0  # what was expected to take five seconds took fifty
@@ -308,7 +309,7 @@ def test_warnings_that_differ_in_numbers_alone_are_one_line():
 def test_warnings_that_differ_in_the_file_alone_are_one_line():
     texts = ["assets/a/x.wav: 2 bytes were ignored", "assets/b-1/y.wav: 30 bytes were ignored"]
     warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
-    assert group_warnings(warnings) == ["…: … bytes were ignored: 2 assets: toy:0, toy:1"]
+    assert group_warnings(warnings) == ["… bytes were ignored: 2 assets: toy:0, toy:1"]
 
 
 def test_failures_come_after_warnings_and_what_was_not_built(game):
@@ -390,7 +391,16 @@ def test_github_gets_an_annotation_for_warnings_that_are_failures(game, monkeypa
     game.write("assets/b.txt", "lossy")
     errors = [one for one in game.doit("--strict").out.splitlines() if one.startswith("::error")]
     assert len(errors) == 1
+    assert errors[0].startswith("::error file=assets/b.txt,title=toy%3Ab::")
     assert "something was lost" in errors[0]
+
+
+def test_github_gets_the_line_of_a_source_that_an_error_names(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    target, plain = game.read("encoders/toy.py").decode(), '"it went boom", {"file": "source"'
+    game.write("encoders/toy.py", target.replace(plain, f'{plain}, "line": "7"'))
+    game.write("assets/a.txt", "boom")
+    assert "\n::error file=assets/a.txt,line=7,title=toy%3Aa::toy:a  it went" in game.doit().out
 
 
 def test_failures_are_sorted_by_task(game):
@@ -439,4 +449,36 @@ def test_the_last_line_has_the_nodes_and_bytes_of_all_manifests(game):
     last = game.doit().out.splitlines()[-1]
     assert re.fullmatch(r"done \(\d+\.\d\d s\), in all 2 nodes, 9 B", last)
     last = game.doit().out.splitlines()[-1]
-    assert re.fullmatch(r"nothing to do \(\d+\.\d\d s\), in all 2 nodes", last)
+    assert re.fullmatch(r"nothing to do \(\d+\.\d\d s\), in all 2 nodes, 9 B", last)
+
+
+def test_a_log_of_many_nodes_names_few_failures_and_counts_them(game):
+    for number in range(210):
+        game.write(f"assets/{number:03}.txt", f"boom {number}")
+    ran = game.doit()
+    assert ran.out.count("failed    toy:") == 10
+    assert re.search(r"^\d+ of 211 done, \d+ failed, ", ran.out, re.MULTILINE)
+    assert "210 failed, 1 not built" in ran.out
+
+
+def test_warnings_are_told_in_the_order_of_tasks_whichever_node_ends_first():
+    log = BuildLog()
+    for task in ("toy:b", "toy:c", "toy:a"):
+        log.add(NodeEvent(task, "built", warnings=("second", "first")))
+    assert [task for task, _ in log.warned()] == [f"toy:{name}" for name in "aabbcc"]
+    assert log.warned()[0][1] == "second"
+
+
+def test_the_bar_counts_failures_and_has_the_time_left_of_the_log():
+    stream, clock = Terminal(), Clock()
+    running = Running(1, clock)
+    running.expected_seconds = lambda _: 10.0
+    bar = Bar(stream, 5, running)
+    bar.start()
+    running.begin("toy:a")
+    clock.now = 90  # nothing is done yet of what was to take ten seconds: the pace counts
+    running.failed = 3
+    bar.end("toy:a")
+    bar.close()
+    assert "3 failed" in stream.getvalue()
+    assert "15 min" in stream.getvalue()

@@ -34,8 +34,10 @@ def test_junit_has_a_suite_for_each_manifest_and_a_case_for_each_node(mixed):
     toy = suites["toy"]
     counts = [toy.get(key) for key in ("tests", "failures", "skipped")]
     assert counts == ["3", "1", "1"]
+    assert [root.get(key) for key in ("tests", "failures", "skipped", "errors")] == list("5110")
     failure = toy.find("testcase[@name='a']/failure")
     assert failure is not None
+    assert failure.get("type") == "failed"
     assert failure.get("message") == "it went boom"
     assert failure.text == "file: assets/a.txt\nTake the boom out."
     assert toy.find("testcase[@name='pack']/skipped") is not None

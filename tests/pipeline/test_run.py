@@ -123,7 +123,7 @@ def test_the_summary_counts_what_was_done(game):
     game.write("assets/a.txt", "a")
     game.write("assets/l.lst", "l\n")
     assert "toy: 3 built, 0 unchanged, 6 B" in game.doit().out
-    assert "toy: 3 unchanged\nnothing to do" in game.doit().out
+    assert "toy: 3 unchanged, 6 B in build/toy\nnothing to do" in game.doit().out
 
 
 def test_the_summary_does_not_call_unchanged_what_nobody_asked_for(game):
@@ -138,7 +138,7 @@ def test_the_summary_tells_what_is_ignored(game):
     game.doit()
     game.doit("ignore", "toy:001")
     game.write("assets/001.txt", "changed")
-    assert "toy: 3 unchanged, 2 ignored\nnothing done (" in game.doit().out
+    assert "toy: 3 unchanged, 2 ignored, 304 B in build/toy\nnothing done (" in game.doit().out
     game.write("assets/000.txt", "changed")
     assert "toy: 1 built, 2 unchanged, 2 ignored, 171 B in build/toy\ndone (" in game.doit().out
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from heapq import heapreplace
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline.build.estimate import FIRST_BYTES_PER_SECOND, Estimate, Estimator
 from pipeline.build.schedule import MAX_OVERTAKING, Schedule, path_seconds
 from pipeline.process.pool import Pool, Worker
+from pipeline.session import Session
 from pipeline.state.cost_record import CostRecord
 from pipeline.state.state import State
 
@@ -270,9 +272,54 @@ def test_auto_and_a_memory_limit_build_the_same(game):
 
 
 def test_the_time_left_shrinks_as_nodes_end_and_is_shared_among_workers():
-    estimates = {name: Estimate(4.0, 0) for name in "abc"}
-    schedule = Schedule(estimates, {"a": (), "b": (), "c": ("a",)})
-    assert schedule.seconds_left(2) == 6.0
+    estimates = {name: Estimate(4.0, 0) for name in "abcd"}
+    schedule = Schedule(estimates, dict.fromkeys("abcd", ()))
+    assert schedule.seconds_left(2) == 8.0
+    assert schedule.seconds_left(2, {"a": 1.0, "b": 3.0}) == 6.0
     schedule.release("a")
-    assert schedule.seconds_left(2) == 4.0
+    assert schedule.seconds_left(2) == 6.0
     assert Schedule({}, {"a": ()}).seconds_left(2) is None
+
+
+def test_the_time_left_is_no_shorter_than_the_longest_chain():
+    estimates = {"a": Estimate(9.0), "b": Estimate(1.0), "c": Estimate(2.0)}
+    schedule = Schedule(estimates, {"a": (), "b": (), "c": ("a",)})
+    assert schedule.seconds_left(4) == 11.0
+    assert schedule.seconds_left(4, {"a": 5.0, "b": 0.5}) == 6.0
+    assert schedule.seconds_left(4, {"a": 50.0, "b": 0.5}) == 2.0  # it takes longer than expected
+    schedule.release("a")
+    assert schedule.seconds_left(4) == 2.0
+
+
+def test_the_time_left_is_known_while_all_nodes_that_are_ready_run():
+    session, build = Session.__new__(Session), SimpleNamespace()
+    session.build = build
+    build.schedule = Schedule({"a": Estimate(3.0)}, {"a": ()})
+    assert len(build.schedule) == 0
+    assert session.seconds_left(1, {"a": 1.0}) == 2.0
+
+
+def test_costs_of_many_quick_nodes_are_read_as_they_were_written(tmp_path):
+    state = State(str(tmp_path / "state.db"), is_owner=True)
+    quick = [cost(0.001 * n, task=f"t:{n}") for n in range(4)]
+    state.add_quick_costs(quick[:3])
+    assert state.costs() == {one.task: one for one in quick[:3]}
+    state.set_costs([cost(7.0, task="t:1")])  # it became slow: a row is newer
+    assert state.costs(["t:1", "t:2"]) == {"t:1": cost(7.0, task="t:1"), "t:2": quick[2]}
+    state.add_quick_costs(quick[3:])  # costs of nodes that are gone are dropped
+    assert set(state.costs()) == {"t:1", "t:3"}
+
+
+def test_what_many_quick_nodes_cost_is_known_to_the_next_run(game, monkeypatch):
+    monkeypatch.setattr("pipeline.build.cost.MANY_QUICK", 2)
+    for name in "abc":
+        game.write(f"assets/{name}.txt", name)
+    game.doit()
+    state = State(game.path(".cartwright/state.db"), is_owner=False)
+    known = state.costs()
+    assert set(known) == {"toy:a", "toy:b", "toy:c", "toy:pack"}
+    assert known["toy:a"].input_bytes == 1
+    assert {one.encoder for one in known.values()} == {
+        "encoders.toy:encode_text",
+        "encoders.toy:encode_pack",
+    }

@@ -85,6 +85,8 @@ def test_without_a_shared_cache_there_is_nothing_to_compare_with(built, monkeypa
         ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}, "a.b[1] 2 -> 3"),
         ({"a": 1}, {"a": 1, "c": 2}, "c none -> 2"),
         ([{"x": 1}], [], "[0] {'x': 1} -> none"),
+        # What a reader remarks on a file comes after the field that it is about.
+        ({"warnings": ["bad"], "a": 2}, {"warnings": [], "a": 1}, "a 2 -> 1"),
         ({"a": 1}, json.loads('{"a": 1}'), ""),
     ],
 )

@@ -117,4 +117,4 @@ def _unknown_task(session: Session, name: str) -> InvalidCommand:
     # New nodes are in no state yet: only explaining everything names them.
     new = Inquiry(session).explain((), survey_in_parallel(session.project.root))
     known = {*targets, *targets.values(), *session.all_tasks(), *(one.task for one in new)}
-    return unknown_name(name, "is no task, manifest or target", known)
+    return unknown_name(name, "is no task, manifest, target, source or output", known)
