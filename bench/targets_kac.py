@@ -23,7 +23,8 @@ from encoders.kit.source.obj.survey import survey_obj
 
 SIDE = 142  # 40,328 triangles
 GOAL_SECONDS = 1.0
-# 130,050 triangles in several files, the encoder alone; a compiled converter took 0.19 s.
+# 130,050 triangles, the encoder alone; a compiled converter took 0.19 s. All arrays are as long as
+# one file holds, 65,536 entries; one row and column more make several files.
 LARGE_SIDE, LARGE_GOAL_SECONDS = 255, 0.17
 ROUNDS = 5
 MTL = b"newmtl sheet\nmap_Kd sheet.png\n"
@@ -94,10 +95,15 @@ def grow() -> None:
 
 
 def encode_large() -> None:
-    inputs, count = make_inputs(LARGE_SIDE, 64), 2 * LARGE_SIDE**2
-    seconds = measure(lambda: encode_mesh(inputs, {**PARAMS, "overflow": "split"}))
-    verdict = "reached" if seconds <= LARGE_GOAL_SECONDS else "missed"
-    print(f"\n{count:,} triangles: {seconds:.2f} s; goal {LARGE_GOAL_SECONDS} s: {verdict}")
+    params = {**PARAMS, "overflow": "split"}
+    print()
+    for side in (LARGE_SIDE, LARGE_SIDE + 1):
+        inputs, count = make_inputs(side, 64), 2 * side**2
+        files = sum(name.startswith("kac") for name in encode_mesh(inputs, params))
+        seconds = measure(lambda inputs=inputs: encode_mesh(inputs, params))
+        verdict = "reached" if seconds <= LARGE_GOAL_SECONDS else "missed"
+        row = f"{count:,} triangles, files: {files}; {seconds:.2f} s"
+        print(f"{row}; goal {LARGE_GOAL_SECONDS} s: {verdict}")
 
 
 if __name__ == "__main__":

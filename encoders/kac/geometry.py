@@ -146,20 +146,21 @@ def _uv(
         if placement.uv_set >= len(mesh.uv):
             continue
         source = mesh.uv[placement.uv_set]
-        chosen = np.flatnonzero(kind == number)
+        chosen = np.flatnonzero(kind == number) if len(numbers) > 1 else slice(None)
         rows = source.corner[chosen]
-        has_uv = rows >= 0
-        is_used = np.zeros(len(source.values), bool)
-        is_used[rows[has_uv]] = True
+        # The additional last entry is found by -1, a corner without a UV.
+        is_used = np.zeros(len(source.values) + 1, np.bool_)
+        is_used[rows] = True
+        is_used[-1] = False
         used = np.flatnonzero(is_used)
-        position = np.cumsum(is_used, dtype=rows.dtype) + (start - 1)
-        rows[has_uv], rows[~has_uv] = position[rows[has_uv]], 0
-        corner[chosen] = rows
+        place = np.cumsum(is_used, dtype=rows.dtype) + (start - 1)
+        place[-1] = 0
+        corner[chosen] = place[rows]
         with np.errstate(over="ignore", invalid="ignore"):  # the writer refuses what overflows
             values.append(transform_uv(placement, source.values[used]))
         start += len(used)
     has_texture = np.array([texture_slot(one) is not None for one in materials])
-    lacks = np.flatnonzero(np.bincount(material[(corner == 0).any(axis=1)]))
+    lacks = np.flatnonzero(np.bincount(material[np.flatnonzero(corner == 0) // 3]))
     return Attribute(np.concatenate(values), corner), lacks[has_texture[lacks]].tolist()
 
 

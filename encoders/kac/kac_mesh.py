@@ -26,7 +26,10 @@ Numbers = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class KacMesh:
-    """Triangles and their arrays; `material` has each triangle's row of `materials`' columns."""
+    """Triangles and their arrays; `material` has each triangle's row of `materials`' columns.
+
+    Arrays hold only what triangles use, in order of first use.
+    """
 
     position: Array
     normal: Array
@@ -95,10 +98,13 @@ def _material_columns(
 
 def select_file(mesh: KacMesh, triangles: Numbers) -> KacFile:
     """Return the file that holds these triangles and what they use, in order of first use."""
-    position, normal, uv = (
-        prune(Attribute(array.values, array.corner[triangles]))
-        for array in (mesh.position, mesh.normal, mesh.uv)
-    )
+    position, normal, uv = mesh.position, mesh.normal, mesh.uv
+    # All triangles use all that the arrays hold.
+    if len(triangles) < len(mesh.material):
+        position, normal, uv = (
+            prune(Attribute(array.values, array.corner[triangles]))
+            for array in (position, normal, uv)
+        )
     used, material = np.unique(mesh.material[triangles], return_inverse=True)
     materials = {name: column[used] for name, column in mesh.materials.items()}
     # Textures of the file are renumbered; materials without one keep index 0.

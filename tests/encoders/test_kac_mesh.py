@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kac.geometry import build_geometry
+from encoders.kac.kac_mesh import build_mesh
 from encoders.kac.view import decode_kac, export_obj
 from encoders.kit.error import EncodeError
+from encoders.kit.mesh.mesh import prune
 from encoders.kit.source.model import open_model
 from tests.encoders.kac_model import (
     BARREL_MTL,
@@ -537,3 +539,17 @@ def test_wild_number_in_a_material_gives_a_good_file_or_a_plain_refusal(key, num
     except EncodeError:
         return
     read(outputs["kac"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(obj_files(), st.sampled_from(["auto", "flat", "smooth"]))
+def test_arrays_hold_only_what_triangles_use_in_order_of_first_use(data: bytes, shading: str):
+    params = {"shading": shading, "mirror": True, "filter": None, "wrap": None}
+    try:
+        mesh, _ = build_mesh(open_model({"a.obj": data}, "a.obj"), params)
+    except EncodeError:
+        return
+    for array in (mesh.position, mesh.normal, mesh.uv):
+        pruned = prune(array)
+        assert np.array_equal(pruned.corner, array.corner)
+        assert np.array_equal(pruned.values, array.values)

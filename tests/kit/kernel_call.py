@@ -23,7 +23,7 @@ from encoders.kit.mesh import patch, strip, vertex_cache
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel, row_number
-from encoders.kit.source.obj import digits
+from encoders.kit.source.obj import block
 from encoders.kit.source.png import unfilter
 
 Array = NDArray[Any]
@@ -96,17 +96,40 @@ def bc1_encode(random: np.random.Generator) -> Call:
     return Call("bc1_encode", bc1.encode_blocks, arguments, ("blocks",))
 
 
-def decode_digits(random: np.random.Generator) -> Call:
-    count = int(random.integers(1, 40))
-    numbers = random.integers(1, 10 ** random.integers(1, 9, count))
-    words = [str(one) if random.integers(0, 5) else "" for one in numbers]
-    separators = random.choice([" ", "/", "\n"], count)
-    text = "".join(map("".join, zip(words, separators, strict=True)))[:-1]
+def face_word(random: np.random.Generator) -> str:
+    indices = random.integers(1, 10 ** random.integers(1, 9, 3)) * random.choice([1, 1, -1], 3)
+    form = random.choice(["{}", "{}/{}", "{}//{}", "{}/{}/{}", "{}/{}/"])
+    return str(form).format(*indices)
+
+
+def decode_faces(random: np.random.Generator) -> Call:
+    sizes = random.integers(1, 6, int(random.integers(1, 12)))
+    lines = [" ".join(["f", *(face_word(random) for _ in range(size))]) for size in sizes]
     arguments = {
-        "text": np.frombuffer(text.encode(), np.uint8).copy(),
-        "values": np.zeros(count, np.int32),
+        "text": np.frombuffer("".join(line + "\n" for line in lines).encode(), np.uint8).copy(),
+        "sizes": np.zeros(len(sizes), np.int32),
+        "indices": np.zeros((3, int(sizes.sum())), np.int32),
     }
-    return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
+    return Call("decode_faces", block.decode_faces_reference, arguments, ("sizes", "indices"))
+
+
+def number_word(random: np.random.Generator) -> str:
+    value = float(random.standard_normal() * 10.0 ** random.integers(-6, 7))
+    form = random.choice(["{:.6f}", "{:.3f}", "{:.0f}", "{:+.4f}", "{:.5e}", "{:.7g}"])
+    return str(form).format(value)
+
+
+def decode_vectors(random: np.random.Generator) -> Call:
+    keyword = str(random.choice(["v", "vt", "vn"]))
+    counts = random.integers(1, 6, int(random.integers(1, 12)))
+    lines = [" ".join([keyword, *(number_word(random) for _ in range(count))]) for count in counts]
+    arguments = {
+        "text": np.frombuffer("".join(line + "\n" for line in lines).encode(), np.uint8).copy(),
+        "keyword": np.frombuffer(keyword.encode(), np.uint8).copy(),
+        "table": np.zeros((len(counts), int(random.integers(1, 5))), np.float32),
+        "counts": np.zeros(len(counts), np.int32),
+    }
+    return Call("decode_vectors", block.decode_vectors_reference, arguments, ("table", "counts"))
 
 
 def unfilter_rows(random: np.random.Generator) -> Call:
@@ -309,7 +332,8 @@ def weld_rows(random: np.random.Generator) -> Call:
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
-    "decode_digits": decode_digits,
+    "decode_faces": decode_faces,
+    "decode_vectors": decode_vectors,
     "unfilter_rows": unfilter_rows,
     "bc7_encode": bc7_encode,
     "dither": dither_picture,

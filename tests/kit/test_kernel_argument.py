@@ -22,7 +22,7 @@ FREE_AXES = {
     ("dither", "palette", 0),
     ("add_columns", "owners", 1),
     ("add_columns", "sums", 0),
-    ("decode_digits", "text", 0),  # a number may have more digits, or fewer
+    ("decode_vectors", "table", 1),  # numbers past the last column are left out
     ("nearest_blocks", "centers", 0),
     ("color_points", "roots", 0),
     ("color_round", "centers", 0),
@@ -34,8 +34,18 @@ FREE_AXES = {
     ("simplify", "losses", 0),
     ("weld_rows", "rows", 1),
 }
-OTHER_TYPE = {np.uint8: np.int16, np.int32: np.int64, np.float64: np.float32}
-SAME_SIZE = {np.uint8: np.int8, np.int32: np.float32, np.float64: np.int64}
+OTHER_TYPE = {
+    np.uint8: np.int16,
+    np.int32: np.int64,
+    np.float32: np.float64,
+    np.float64: np.float32,
+}
+SAME_SIZE = {
+    np.uint8: np.int8,
+    np.int32: np.float32,
+    np.float32: np.int32,
+    np.float64: np.int64,
+}
 
 
 def a_call(name: str, seed: int = 3) -> Call:

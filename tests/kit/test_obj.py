@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import NOT_TOLD, Attribute, Part
+from encoders.kit.native.kernel import has_native, use_native
 from encoders.kit.source.material import Material
 from encoders.kit.source.obj import block as obj_block
 from encoders.kit.source.obj.block import sort_lines
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
 from encoders.kit.source.shared.wavefront import normalise
+from tests.kit.kernel_call import native
 from tests.kit.obj_maker import damaged, make_grid, obj_files
 
 SQUARE = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n"
@@ -55,6 +57,17 @@ def test_corner_that_names_no_uv_has_none_though_others_do() -> None:
     assert mesh.uv[0].corner.tolist() == [[-1, 0, -1], [0, -1, -1]]
     assert mesh.normal is not None
     assert mesh.normal.corner.tolist() == [[-1, -1, 0], [0, -1, -1]]
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_negative_indices_may_leave_out_what_is_behind_a_slash(is_native: bool) -> None:
+    before = use_native(is_native)
+    try:
+        mesh = decode_obj(SQUARE + b"vt 1 1\nf -4/ -3/-1/ -2//\n", "a.obj").mesh
+    finally:
+        use_native(before)
+    assert mesh.position.corner.tolist() == [[0, 1, 2]]
+    assert mesh.uv[0].corner.tolist() == [[-1, 0, -1]]
 
 
 def test_file_without_uvs_and_normals_has_no_such_attribute() -> None:
@@ -273,6 +286,40 @@ def test_number_next_to_a_middle_is_the_nearest_float32(value: float, step: int)
 
 
 @QUICK
+@given(st.integers(0, 2**53), st.integers(-22, 22), st.sampled_from(["", "-", "+"]))
+@example(2**53, -22, "")
+@example(2**53, 22, "-")
+@example(0, 0, "-")
+def test_plain_number_is_the_float32_that_decimal_arithmetic_finds(
+    whole: int, power: int, sign: str
+) -> None:
+    block = obj_block.Block("a.obj", b"v", f"v {sign}{whole}e{power}\n".encode(), np.array([1]))
+    table, _ = obj_block.decode_vectors(block, 1, 1)
+    found, exact = table[0, 0], Fraction(whole) * Fraction(10) ** power
+    assert np.signbit(found) == (sign == "-")
+    for other in (np.nextafter(abs(found), np.float32(0)), np.nextafter(found, np.float32(np.inf))):
+        distance = abs(Fraction(float(abs(found))) - exact)
+        assert distance <= abs(Fraction(float(abs(other))) - exact)
+
+
+@pytest.mark.skipif(not has_native("decode_vectors"), reason="the extension is not built")
+@pytest.mark.parametrize(
+    "word", ["9007199254740993", "16777217", "1e23", "1e-23", "0.00000000000000000001", "1e39", "."]
+)
+def test_number_that_one_exact_operation_does_not_give_is_left_to_other_decoders(word: str) -> None:
+    block = obj_block.Block("a.obj", b"v", f"v {word}\n".encode(), np.array([1]))
+    text, keyword = np.frombuffer(block.text, np.uint8), np.frombuffer(b"v", np.uint8)
+    table, counts = np.zeros((1, 1), np.float32), np.zeros(1, np.int32)
+    with pytest.raises(ValueError, match="expected 1 plain lines"):
+        native("decode_vectors")(text, keyword, table, counts)
+    if word in ("1e39", "."):
+        with pytest.raises(EncodeError):
+            obj_block.decode_vectors(block, 1, 1)
+    else:
+        assert obj_block.decode_vectors(block, 1, 1)[0][0, 0] == np.float32(word)
+
+
+@QUICK
 @given(obj_files())
 def test_bulk_and_careful_paths_give_the_same_arrays(data: bytes) -> None:
     blocks, _ = sort_lines(normalise(data, "a.obj"), "a.obj")
@@ -297,9 +344,13 @@ def test_regular_file_is_decoded_in_bulk(blank: bytes) -> None:
         values, counts = obj_block.decode_numbers_bulk(blocks[keyword].tidy())
         assert counts.tolist() == [width] * 25
         assert np.array_equal(values, obj_block.decode_numbers_careful(blocks[keyword])[0])
+        table, _ = obj_block.decode_plain_vectors(blocks[keyword], width)
+        assert np.array_equal(table.reshape(-1), values.astype(np.float32))
+    plain = obj_block.decode_plain_faces(blocks[b"f"].tidy())
     faces = obj_block.decode_faces_bulk(blocks[b"f"].tidy())
     assert faces.sizes.tolist() == [3] * 32
     assert np.array_equal(faces.indices, obj_block.decode_faces_careful(blocks[b"f"]).indices)
+    assert np.array_equal(faces.indices, plain.indices)
 
 
 @QUICK

@@ -14,12 +14,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from encoders.kit.native.row_number import number_rows
 from encoders.kit.source.material import Material
 
 Floats = npt.NDArray[np.float32]
 Corners = npt.NDArray[np.int32]
-# Keys of rows are products of ranges; below this they cannot overflow 64 bits.
-KEY_LIMIT = 2**62
 # The smoothing of triangles about which the source says nothing.
 NOT_TOLD = -1
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -127,28 +126,30 @@ def compact(attribute: Attribute[np.float32]) -> Attribute[np.float32]:
     """Drop unused values and merge those with equal bits (-0 is 0), in order of first use."""
     pruned = prune(attribute)
     # Adding zero turns -0 into 0 and changes no other value.
-    values = pruned.values + np.float32(0)
-    first, ids = first_use(list(values.view(np.int32).T))
-    return Attribute(values[first], _renumbered(ids, pruned.corner))
+    values = np.ascontiguousarray(pruned.values + np.float32(0))
+    number, first = number_rows(values.view(np.uint8))
+    if len(first) == len(values):
+        return Attribute(values, pruned.corner)
+    return Attribute(values[first], _renumbered(number, pruned.corner))
 
 
 def prune(attribute: Attribute[Scalar]) -> Attribute[Scalar]:
     """Drop unused values, in order of first use; equal ones are not merged."""
     flat = attribute.corner.reshape(-1)
     used = flat[flat >= 0]
-    first = np.full(len(attribute.values), len(used))
-    # The first corner that uses each value; unused values keep len(used).
-    np.minimum.at(first, used, np.arange(len(used)))
-    kept = np.argsort(first)[: np.count_nonzero(first < len(used))]
-    number = np.empty(len(first), np.intp)
-    number[kept] = np.arange(len(kept))
+    # The first corner that uses each value: written from the last corner on, so that it stays.
+    first = np.zeros(len(attribute.values), np.int32)
+    first[used[::-1]] = np.arange(len(used) - 1, -1, -1, dtype=np.int32)
+    kept = used[first[used] == np.arange(len(used), dtype=np.int32)]
+    number = np.empty(len(first), np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
     return Attribute(attribute.values[kept], _renumbered(number, attribute.corner))
 
 
-def _renumbered(numbers: npt.NDArray[np.intp], corner: Corners) -> Corners:
+def _renumbered(numbers: npt.NDArray[np.int32], corner: Corners) -> Corners:
     """Replace the row of each corner; -1 stays -1."""
     # Index -1 finds the appended -1.
-    return np.append(numbers, -1).astype(np.int32)[corner]
+    return np.append(numbers, np.int32(-1))[corner]
 
 
 def select(mesh: Mesh, triangles: npt.NDArray[Any]) -> Mesh:
@@ -190,32 +191,9 @@ def first_use(
 
     Return the first row of each number, and the number of each row.
     """
-    _, first, ids = np.unique(_row_keys(columns), return_index=True, return_inverse=True)
-    # unique numbers by sorted key; this renumbers by first occurrence.
-    order = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    return first[order], number[ids]
-
-
-def _row_keys(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-    """Combine the columns into one integer per row, equal exactly where the rows are equal.
-
-    Where the product of the ranges would overflow, values are replaced by their ranks first.
-    """
-    keys, span = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        low, high = int(column.min(initial=0)), int(column.max(initial=0))
-        # Ranks of the keys first: they are few where rows repeat. Then those of the column.
-        if span * (high - low + 1) > KEY_LIMIT:
-            keys, span = _rank(keys), len(keys)
-        if span * (high - low + 1) > KEY_LIMIT:
-            column, low, high = _rank(column), 0, len(column) - 1  # noqa: PLW2901 - same rows
-        keys = keys * (high - low + 1) + (column.astype(np.int64) - low)
-        span *= high - low + 1
-    return keys
-
-
-def _rank(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Replace each value by its rank among the distinct values."""
-    return np.unique(column, return_inverse=True)[1].astype(np.int64)
+    is_small = all(column.dtype == np.int32 for column in columns)
+    rows = np.empty((len(columns[0]), len(columns)), np.int32 if is_small else np.int64)
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    number, first = number_rows(rows.view(np.uint8))
+    return first.astype(np.intp), number.astype(np.intp)

@@ -23,7 +23,7 @@ from encoders.kit.mesh.mesh import (
     first_use,
     select,
 )
-from encoders.kit.mesh.polygon import area_vectors
+from encoders.kit.mesh.polygon import area_vectors, cross
 from encoders.kit.mesh.triangle import edges_of, join_along_edges, paired_edges
 
 Doubles = npt.NDArray[np.float64]
@@ -73,10 +73,11 @@ def _areas(mesh: Mesh) -> Doubles:
 
 def _lacks_normal(mesh: Mesh) -> npt.NDArray[np.bool_]:
     """Tell for each flat corner whether its normal is missing or zero."""
-    corners = np.arange(mesh.triangle_count * 3)
     if mesh.normal is None:
-        return np.ones(len(corners), np.bool_)
-    lacks: npt.NDArray[np.bool_] = np.all(mesh.normal.at(corners) == 0, axis=1)
+        return np.ones(mesh.triangle_count * 3, np.bool_)
+    is_zero = np.all(mesh.normal.values == 0, axis=1)
+    # Index -1, a corner without a normal, finds the appended entry.
+    lacks: npt.NDArray[np.bool_] = np.append(is_zero, True)[mesh.normal.corner.reshape(-1)]
     return lacks
 
 
@@ -161,11 +162,14 @@ def transform_normals(normals: Floats, matrix: Sequence[Sequence[float]]) -> Flo
 def find_degenerate(mesh: Mesh) -> npt.NDArray[np.bool_]:
     """Tell for each triangle whether it has no area."""
     degenerate = np.empty(mesh.triangle_count, np.bool_)
+    # By x, y and z, each of them in one piece.
+    points = np.ascontiguousarray(mesh.position.values.T, np.float64)
     # In chunks: the corners of all triangles in float64 would be the largest arrays of an encoder.
     for start in range(0, mesh.triangle_count, CHUNK):
         rows = slice(start, start + CHUNK)
-        corners = mesh.position.values[mesh.position.corner[rows]].astype(np.float64)
-        degenerate[rows] = np.all(area_vectors(corners) == 0, axis=1)
+        first, second, third = (points.take(one, axis=1) for one in mesh.position.corner[rows].T)
+        x, y, z = cross(second - first, third - first)
+        degenerate[rows] = (x == 0) & (y == 0) & (z == 0)
     return degenerate
 
 

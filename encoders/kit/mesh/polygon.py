@@ -82,13 +82,20 @@ def fan(sizes: Integers) -> tuple[Integers, Integers]:
 
 
 def area_vectors(points: Doubles) -> Doubles:
-    """Return twice the area of triangles (triangles, corner, xyz) as vectors along their normals.
+    """Return the normals of triangles (triangles, corner, xyz), as long as twice their areas."""
+    one, two = points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]
+    return np.stack(cross(one.T, two.T), axis=1)
+
+
+def cross(one: Doubles, two: Doubles) -> list[Doubles]:
+    """Return x, y and z of the cross products of vectors that are given by x, y and z.
 
     Each operation is an array operation of its own, so that no compiler can fuse them.
     """
-    one, two = points[:, 1] - points[:, 0], points[:, 2] - points[:, 0]
-    forward, backward = [1, 2, 0], [2, 0, 1]
-    return one[:, forward] * two[:, backward] - one[:, backward] * two[:, forward]
+    return [
+        one[forward] * two[backward] - one[backward] * two[forward]
+        for forward, backward in ((1, 2), (2, 0), (0, 1))
+    ]
 
 
 def find_folded(areas: Doubles, polygon: Integers) -> tuple[Integers, Doubles]:

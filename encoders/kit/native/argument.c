@@ -5,10 +5,10 @@
 
 enum { SHOWN_BYTES = 128, SYMBOLS = 8, UNKNOWN = -1 };
 
-static const char *const ITEM_NAMES[] = {"uint8", "bool or uint8", "int32", "float64"};
-static const Py_ssize_t ITEM_BYTES[] = {1, 1, 4, 8};
+static const char *const ITEM_NAMES[] = {"uint8", "bool or uint8", "int32", "float32", "float64"};
+static const Py_ssize_t ITEM_BYTES[] = {1, 1, 4, 4, 8};
 /* Codes of the struct module; int32 is `l` where C's long has 32 bits. */
-static const char *const ITEM_CODES[] = {"B", "?B", "il", "d"};
+static const char *const ITEM_CODES[] = {"B", "?B", "il", "f", "d"};
 
 static int has_items(const Py_buffer *buffer, const kernel_array *wanted)
 {

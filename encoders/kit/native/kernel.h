@@ -32,7 +32,8 @@
     KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
     KERNEL(color_search, "Search centres of weighted colours that give little squared error.")    \
     KERNEL(color_split, "Divide weighted colours into boxes, the widest first.")                  \
-    KERNEL(decode_digits, "Decode numbers of up to eight digits that separators part.")           \
+    KERNEL(decode_faces, "Decode lines of corners, each of up to three indices.")                 \
+    KERNEL(decode_vectors, "Decode lines of decimal numbers to the nearest float32.")             \
     KERNEL(bc7_encode, "Encode blocks of 16 RGBA texels as BC7.")                                  \
     KERNEL(dither, "Choose palette entries for a picture, spreading the errors.")                 \
     KERNEL(cluster_patches, "Give every triangle a patch of few vertices; return their number.")  \
@@ -52,7 +53,13 @@ KERNELS
 
 enum { KERNEL_MOST_AXES = 4, KERNEL_MOST_TRIANGLES = INT32_MAX / 6 };
 
-typedef enum { KERNEL_BYTE, KERNEL_TRUTH, KERNEL_INT32, KERNEL_FLOAT64 } kernel_item;
+typedef enum {
+    KERNEL_BYTE,
+    KERNEL_TRUTH,
+    KERNEL_INT32,
+    KERNEL_FLOAT32,
+    KERNEL_FLOAT64
+} kernel_item;
 typedef enum { KERNEL_INPUT, KERNEL_OUTPUT } kernel_use;
 
 /* An array argument. A negative number in the shape stands for any length; where a kernel's arrays

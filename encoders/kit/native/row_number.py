@@ -25,10 +25,9 @@ def weld_rows(rows: Rows, number: Ints, first: Ints) -> int:
     keys = (
         rows.view(f"V{rows.shape[1]}").reshape(-1).tolist() if rows.shape[1] else [b""] * len(rows)
     )
-    numbers: dict[bytes, int] = {}
+    numbers = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    number[:] = list(map(numbers.__getitem__, keys))
     first[:] = 0
-    for row, key in enumerate(keys):
-        if key not in numbers:
-            first[len(numbers)] = row
-        number[row] = numbers.setdefault(key, len(numbers))
+    # From the last row on, so that the first of each number stays.
+    first[number[::-1]] = np.arange(len(rows) - 1, -1, -1)
     return len(numbers)

@@ -1,9 +1,9 @@
 """The numeric lines of an OBJ file: all `v`, `vt`, `vn` and `f`, sorted into blocks and decoded.
 
 The rule: a block keeps file order and the line number of each of its lines, so that whatever is
-wrong is refused with its line. A regular block is decoded in bulk; only one that is not is tidied,
-and only one that is still not is decoded word by word, with the same result. Each number is the
-float32 nearest to its decimal text.
+wrong is refused with its line. A regular block is decoded in bulk, by a kernel where that is built;
+only one that is not is tidied, and only one that is still not is decoded word by word, with the
+same result. Each number is the float32 nearest to its decimal text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ import numpy.typing as npt
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.mesh import Corners
+from encoders.kit.native.kernel import choose
 from encoders.kit.source.obj.digits import decode_digits
 from encoders.kit.source.shared.wavefront import CORRECT_LINE, Statement, quote, statement
 
 Integers = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
+Small = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
 
 KEYWORDS = (b"v", b"vt", b"vn", b"f")
 # Without letters but e: "nan" and "inf" make a block irregular, and are refused later.
@@ -34,6 +37,8 @@ BLANK_TO_COMMA = bytes.maketrans(b" ", b",")
 SEPARATOR_TO_COMMA = bytes.maketrans(b" /", b",,")
 # At most 18 digits, so that an index fits 64 bits.
 INDEX = re.compile(rb"[+-]?[0-9]{1,18}")
+# Indices of up to eight digits are decoded as 32 bits.
+INDEX_LIMIT = 10**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +123,8 @@ def _classify(text: bytes) -> tuple[Integers, npt.NDArray[np.uint8]]:
 
 
 def _bytes_at(text: bytes, offsets: Integers) -> npt.NDArray[np.uint8]:
-    """Take single bytes; past the end there are line ends."""
-    buffer = np.frombuffer(text, np.uint8)
-    return np.where(offsets < len(buffer), buffer[offsets.clip(max=len(buffer) - 1)], 10)
+    """Take single bytes; past the end there are line ends, as at the end."""
+    return np.frombuffer(text, np.uint8).take(offsets, mode="clip")
 
 
 def _gather(text: bytes, bounds: Integers, rows: Integers) -> bytes:
@@ -138,7 +142,16 @@ def decode_vectors(block: Block, least: int, most: int) -> tuple[Floats, Integer
 
     Numbers past `most` are ignored, missing ones are 0.
     """
+    with suppress(ValueError):
+        table, counts = decode_plain_vectors(block, most)
+        _check_counts(block, counts, least)
+        return table, counts
     values, counts = decode_numbers(block)
+    _check_counts(block, counts, least)
+    return _round_to_float32(block, _table(values, counts, most)), counts
+
+
+def _check_counts(block: Block, counts: Integers, least: int) -> None:
     if (counts < least).any():
         row = int(np.argmax(counts < least))
         raise block.error(
@@ -146,7 +159,37 @@ def decode_vectors(block: Block, least: int, most: int) -> tuple[Floats, Integer
             "too few numbers",
             {"statement": block.keyword.decode(), "found": counts[row], "needed": least},
         )
-    return _round_to_float32(block, _table(values, counts, most)), counts
+
+
+def decode_plain_vectors(block: Block, width: int) -> tuple[Floats, Integers]:
+    """Decode a block of short decimal numbers, tidied where it has to be, or raise ValueError."""
+    with suppress(ValueError):
+        return _decode_plain(block, width)
+    tidied = block.tidy()
+    if tidied.text == block.text:
+        raise ValueError("numbers that are not plain")
+    return _decode_plain(tidied, width)
+
+
+def _decode_plain(block: Block, width: int) -> tuple[Floats, Integers]:
+    table = np.empty((len(block.lines), width), np.float32)
+    counts = np.empty(len(block.lines), np.int32)
+    text, keyword = np.frombuffer(block.text, np.uint8), np.frombuffer(block.keyword, np.uint8)
+    choose("decode_vectors", decode_vectors_reference)(text, keyword, table, counts)
+    return table, counts.astype(np.int64)
+
+
+def decode_vectors_reference(text: Bytes, keyword: Bytes, table: Floats, counts: Small) -> None:
+    """Decode lines with one blank before each number: the reference of the native kernel."""
+    block = Block("", keyword.tobytes(), text.tobytes(), np.arange(len(counts)))
+    values, found = decode_numbers_bulk(block)
+    if len(found) != len(counts):
+        raise ValueError("more lines, or fewer")
+    try:
+        table[:] = _round_to_float32(block, _table(values, found, table.shape[1]))
+    except EncodeError as error:
+        raise ValueError("not a finite number") from error
+    counts[:] = found
 
 
 def decode_numbers(block: Block) -> tuple[Doubles, Integers]:
@@ -243,16 +286,36 @@ class Faces:
     """
 
     sizes: Integers
-    indices: Integers
+    indices: Integers | Small
 
 
 def decode_faces(block: Block) -> Faces:
     """Decode `f` lines of any number of corners, in any mix of the four forms of a corner."""
     with suppress(ValueError):
-        return decode_faces_bulk(block)
+        return decode_plain_faces(block)
     with suppress(ValueError):
-        return decode_faces_bulk(block.tidy())
+        return decode_plain_faces(block.tidy())
     return decode_faces_careful(block)
+
+
+def decode_plain_faces(block: Block) -> Faces:
+    """Decode a regular block, or raise ValueError."""
+    text = np.frombuffer(block.text, np.uint8)
+    sizes = np.empty(len(block.lines), np.int32)
+    # A blank before each corner. By columns, because these are used one by one.
+    indices = np.empty((3, np.count_nonzero(text == ord(" "))), np.int32)
+    choose("decode_faces", decode_faces_reference)(text, sizes, indices)
+    return Faces(sizes.astype(np.int64), indices.T)
+
+
+def decode_faces_reference(text: Bytes, sizes: Small, indices: Small) -> None:
+    """Decode lines with one blank before each corner: the reference of the native kernel."""
+    faces = decode_faces_bulk(Block("", b"f", text.tobytes(), np.arange(len(sizes))))
+    if (len(faces.sizes), len(faces.indices)) != (len(sizes), indices.shape[1]):
+        raise ValueError("more lines or corners, or fewer")
+    if np.abs(faces.indices).max(initial=0) >= INDEX_LIMIT:
+        raise ValueError("an index of more than eight digits")
+    sizes[:], indices[:] = faces.sizes, faces.indices.T
 
 
 def decode_faces_bulk(block: Block) -> Faces:
@@ -294,7 +357,8 @@ def _decode_signed(text: bytes) -> Integers:
     if b"/0" in text or b"-0" in text:
         raise ValueError("an index of 0")
     # 0 marks the index that is missing between two slashes; written zeros were refused above.
-    words = text.replace(b"//", b"/0/").translate(SEPARATOR_TO_COMMA)
+    words = (text + b" ").replace(b"//", b"/0/").replace(b"/ ", b"/0 ")
+    words = words[:-1].translate(SEPARATOR_TO_COMMA)
     try:
         return np.array(msgspec.json.decode(b"[" + words + b"]", type=list[int]), np.int64)
     except (msgspec.MsgspecError, OverflowError) as error:
@@ -332,8 +396,12 @@ def _zero(block: Block, row: int) -> Exception:
 def resolve(block: Block, faces: Faces, column: int, vectors: Block) -> Corners:
     """Turn the indices of one column into rows of `vectors`, -1 for no index."""
     index = faces.indices[:, column]
-    face_lines = np.repeat(block.lines, faces.sizes)
     rows = index - 1
+    least = 1 if column == 0 else 0
+    # Usual files need no more: no index is missing where it must not be, relative or too large.
+    if index.min(initial=1) >= least and index.max(initial=0) <= len(vectors.lines):
+        return rows.astype(np.int32, copy=False)
+    face_lines = np.repeat(block.lines, faces.sizes)
     if index.min(initial=0) < 0:
         is_relative = index < 0
         # -1 is the last vector above the face, wherever in the file later ones follow.

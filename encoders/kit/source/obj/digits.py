@@ -9,9 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.native.kernel import choose
-
-Bytes = npt.NDArray[np.uint8]
 Indices = npt.NDArray[np.int32]
 
 # Eight decimal digits in a 64-bit word: neighbours are joined to pairs, fours, then all eight.
@@ -23,20 +20,12 @@ DIGIT_STEPS = (
 
 
 def decode_digits(text: bytes) -> Indices:
-    """Decode numbers with one separator between each two, or raise ValueError."""
-    characters = np.frombuffer(text, np.uint8)
-    values = np.zeros(np.count_nonzero(characters < ord("0")) + 1, np.int32)
-    choose("decode_digits", decode_digits_reference)(characters, values)
-    return values
-
-
-def decode_digits_reference(text: Bytes, values: Indices) -> None:
-    """Decode the numbers: the reference of the native kernel.
+    """Decode numbers with one separator between each two, or raise ValueError.
 
     Every number is the end of the eight bytes before its separator, so all are read as 64-bit
     words at odd addresses and turned into integers in three steps, without a Python object each.
     """
-    padded = b" " * 8 + text.tobytes() + b" "
+    padded = b" " * 8 + text + b" "
     # The first eight separators are the padding.
     ends = np.flatnonzero(np.frombuffer(padded, np.uint8) < ord("0"))[8:]
     lengths = np.diff(ends, prepend=7) - 1
@@ -50,4 +39,4 @@ def decode_digits_reference(text: Bytes, values: Indices) -> None:
         words = ((words & np.uint64(mask)) * np.uint64(factor)) >> np.uint64(shift)
     if ((words == 0) & (lengths > 0)).any():
         raise ValueError("an index of 0")
-    values[:] = words.astype(np.int32)
+    return words.astype(np.int32)
