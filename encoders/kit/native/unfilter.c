@@ -6,7 +6,7 @@
 #include "kernel.h"
 
 enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
-enum { MOST_PIXEL_BYTES = 8 };
+enum { MOST_PIXEL_BYTES = 4 };
 
 /* Return the first row whose filter does not exist, or -1. */
 static Py_ssize_t find_wrong(const uint8_t *rows, Py_ssize_t height, Py_ssize_t stride)
@@ -64,16 +64,16 @@ static const kernel_array WANTED[ARRAYS] = {
 };
 
 /* Check what shapes alone do not show; set an exception and return 0 where it is wrong. */
-static int is_sound(const Py_buffer *rows, const Py_buffer *pixels, int pixel_bytes)
+static int is_sound(const Py_buffer *rows, const Py_buffer *pixels, Py_ssize_t pixel_bytes)
 {
     if (rows->shape[1] != pixels->shape[1] + 1) {
         PyErr_Format(PyExc_ValueError, "rows: %zd bytes each, expected %zd", rows->shape[1],
                      pixels->shape[1] + 1);
         return 0;
     }
-    if (pixel_bytes < 1 || pixel_bytes > MOST_PIXEL_BYTES) {
-        PyErr_Format(PyExc_ValueError, "pixel_bytes: %d, expected 1 to %d", pixel_bytes,
-                     MOST_PIXEL_BYTES);
+    if (pixels->shape[1] % pixel_bytes) {
+        PyErr_Format(PyExc_ValueError, "pixels: rows of %zd bytes, expected a multiple of %zd",
+                     pixels->shape[1], pixel_bytes);
         return 0;
     }
     Py_ssize_t wrong = find_wrong(rows->buf, rows->shape[0], rows->shape[1]);
@@ -84,12 +84,13 @@ static int is_sound(const Py_buffer *rows, const Py_buffer *pixels, int pixel_by
 
 PyObject *kernel_unfilter_rows(PyObject *module, PyObject *arguments)
 {
-    PyObject *objects[ARRAYS];
+    PyObject *objects[ARRAYS], *number;
     Py_buffer buffers[ARRAYS];
-    int pixel_bytes;
+    Py_ssize_t pixel_bytes;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOi:unfilter_rows", &objects[ROWS], &objects[PIXELS],
-                          &pixel_bytes) ||
+    if (!PyArg_ParseTuple(arguments, "OOO:unfilter_rows", &objects[ROWS], &objects[PIXELS],
+                          &number) ||
+        !kernel_number(number, "pixel_bytes", 1, MOST_PIXEL_BYTES, &pixel_bytes) ||
         !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
     const Py_buffer *rows = &buffers[ROWS], *pixels = &buffers[PIXELS];
