@@ -30,8 +30,12 @@ from encoders.untold.mesh.tile_mesh import (
 )
 
 # A dropped component counts as a surface that is wrong by this part of the component's size.
-DROP_ERROR = 1.0 / 6.0
-# No vertex may be wrong by more than its component's size over this, or than this part of its
+DROP_ERROR = 0.08
+# No vertex may be wrong by more than this part of a tile's side over the root of the share that a
+# level keeps; the distance from which the level is seen grows alike. Where a tile has little but
+# its borders, it rather keeps more triangles than asked for.
+ERROR_RATIO = 0.003
+# Nor may it by more than its component's size over this, or than this part of its
 # thickness: a component is either recognisable or dropped.
 SIZE_TO_ERROR, THICKNESS_TO_ERROR = 4.0, 0.4
 # Normals count as at the share of this level, in which edges are seen from near.
@@ -108,7 +112,7 @@ class _Run:
         largest = largest_dropped_size(share, self.size.longer)
         step = self.progress.reduce(
             math.ceil(self.tile.full_count * share),
-            self._errors(DROP_ERROR * largest),
+            self._errors(ERROR_RATIO * self.size.longer / math.sqrt(share)),
             self._losses(largest),
         )
         return replace(self.tile, meshes=self._meshes(step))

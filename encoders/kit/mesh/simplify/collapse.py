@@ -211,8 +211,14 @@ class Simplifier:
     @cached_property
     def places(self) -> Float64:
         """A row for each place; the allowed error is added by `_collapse`."""
+        return self.place_rows(holds_seams=True)
+
+    def place_rows(self, *, holds_seams: bool) -> Float64:
+        """Return a row for each place; seams that are not held count by their attributes alone."""
         points = self.points
-        places = _places(points.unit, self._corners, self.triangles, points.weld.number)
+        places = _places(
+            points.unit, self._corners, self.triangles, points.weld.number, holds_seams=holds_seams
+        )
         _lock_rims(places, points.anchored)
         places[points.locked, 3] = LOCKED
         return places
@@ -323,7 +329,12 @@ def _doubled_area(corners: Float64) -> float:
 
 
 def _places(
-    points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
+    points: Float64,
+    corners: Float64,
+    triangles: Indices,
+    place: NDArray[np.int32],
+    *,
+    holds_seams: bool,
 ) -> Float64:
     """Return a row for each place: position, freedom to move, allowed error, quadric."""
     edges = edges_of(triangles)
@@ -334,7 +345,7 @@ def _places(
     is_open = _is_alone(ends)
     rows[:, 3] = _freedom(ends, is_open, len(rows))
     # Open edges and seams get upright planes, which keep their outline.
-    seam = np.concatenate([seam, irregular[is_open]])
+    seam = np.concatenate([seam[: len(seam) if holds_seams else 0], irregular[is_open]])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)
     add_columns(edge_quadrics(corners[:, :, seam // 3], seam % 3), place[edges[seam]], quadrics)

@@ -67,6 +67,17 @@ class CollapsingMesh:
         g, (x, y, z) = self.slopes[wedge][4 * n : 4 * n + 4], point
         return g[0] * x + g[1] * y + g[2] * z + g[3]
 
+    def put(self, one: int, point: list[float]) -> None:
+        """Move a place to a point, with the attributes of its wedges."""
+        way = [there - here for there, here in zip(point, self.points[one], strict=True)]
+        for wedge in self.wedges(one):
+            weight = self.value_quadrics[wedge][SIZE - 1]
+            for n in range(len(self.values[wedge]) if weight > 0.0 else 0):
+                g = self.slopes[wedge][4 * n : 4 * n + 3]
+                step = (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight
+                self.values[wedge][n] += step
+        self.points[one] = point
+
     def stays_up(self, triangle: int, one: int, point: list[float]) -> bool:
         """Tell whether a triangle stays the right way up where a place moves to a point."""
         places = [self.place[vertex] for vertex in self.corners[triangle]]
