@@ -29,8 +29,8 @@ from encoders.untold.mesh.tile_mesh import (
 
 # A level is seen from about a tile's side, and from further away the less it keeps: the area that
 # one triangle has to show grows as the share falls. It may drop components up to DROP_RATIO of the
-# side over the root of its share, and never more than MAX_DROP_RATIO of the side. With tiles of
-# 25 m a person stays until half of the triangles are left, and a tree at every level.
+# side over the root of its share, and never more than MAX_DROP_RATIO of the side: with tiles of
+# 25 m a tree of more than 4 m stays at every level.
 DROP_RATIO, MAX_DROP_RATIO = 0.05, 0.16
 # A component across a border is dropped whether its tiles are above their shares or not. It must
 # therefore be smaller, by this ratio, and too coarse to show with the triangles it would keep.
