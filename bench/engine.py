@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_goal import goal_lines
-from engine_growth import floor_lines, grow, growth_lines
+from engine_growth import floor_lines, grow, growth_goal_lines, growth_lines, loop_line
 from engine_parallel import Speedup, measure_speedups, speedup_lines
 from engine_peer import Cost, Tool, measure, median, present, version_of
 from engine_table import AFTER, CHANGED, DELETED, NOTHING, SCRATCH, TOUCHED, Figures, table_lines
@@ -156,8 +156,9 @@ def main() -> None:
     options, chosen = read_options()
     with tempfile.TemporaryDirectory(prefix="engine-", dir=chosen) as folder:
         if options.growth:
-            print("\n".join(floor_lines()), end="\n\n")
-            print("\n".join(growth_lines(list(grow(Path(folder), options.growth)))))
+            print("\n".join([*floor_lines(), loop_line(Path(folder))]), end="\n\n")
+            grown = list(grow(Path(folder), options.growth))
+            print("\n".join([*growth_lines(grown), "", *growth_goal_lines(grown)]))
             return
         run_all(options, Path(folder))
 

@@ -51,9 +51,9 @@ def peer(size: int, state: str, tool: str) -> Key:
 
 IDLE, LARGE_IDLE = ours(10_000, NOTHING), ours(50_000, NOTHING)
 GOALS = (
-    Goal("nothing to do, 10,000, to ninja", IDLE, peer(10_000, NOTHING, "ninja"), 4),
+    Goal("nothing to do, 10,000, to ninja", IDLE, peer(10_000, NOTHING, "ninja"), 2),
     Goal("nothing to do, 10,000, to doit", IDLE, peer(10_000, NOTHING, "doit"), 0.2),
-    Goal("nothing to do, 50,000, to ninja", LARGE_IDLE, peer(50_000, NOTHING, "ninja"), 3),
+    Goal("nothing to do, 50,000, to ninja", LARGE_IDLE, peer(50_000, NOTHING, "ninja"), 1),
     Goal("nothing to do, 50,000, to 10,000", LARGE_IDLE, IDLE, 5.5),
     Goal("one changed, 10,000, to nothing to do", ours(10_000, CHANGED), IDLE, 1.5),
     Goal("all touched, 10,000, to nothing to do", ours(10_000, TOUCHED), IDLE, 3),

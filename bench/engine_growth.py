@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,15 @@ class Grown:
         ]
 
 
+# A state, a size, what is compared, the limit, and how it is read.
+GOALS: tuple[tuple[str, int, str, float, Callable[[Grown], float]], ...] = (
+    (DELETED, 10_000, "ms CPU a node", 0.25, lambda one: one.ms_each),
+    (SCRATCH, 200_000, "CPU s", 100, lambda one: one.cost.cpu),
+    (SCRATCH, 200_000, "peak MB", 600, lambda one: one.cost.peak_mb),
+    (NOTHING, 200_000, "CPU s", 1.2, lambda one: one.cost.cpu),
+)
+
+
 def grow(folder: Path, sizes: Sequence[int], states: Sequence[str] = STATES) -> Iterator[Grown]:
     """Measure each size from scratch, with nothing to do, and with all outputs deleted."""
     tool = next(one for one in TOOLS if one.name == "cartwright")
@@ -78,6 +88,37 @@ def grow(folder: Path, sizes: Sequence[int], states: Sequence[str] = STATES) -> 
             print(progress, file=sys.stderr)
             yield Grown(nodes, state, cost)
         tree.delete(("",))
+
+
+def write_in_a_loop(source: Path, target: Path) -> None:
+    """Write every source again, as the plainest program that restores files would."""
+    for path in sorted(source.rglob("*.src")):
+        (target / path.name).write_bytes(path.read_bytes())
+
+
+def loop_line(folder: Path, count: int = 10_000) -> str:
+    """Say what a plain loop takes to write as many small files."""
+    tree = Tree(folder / "loop", count)
+    tree.write_sources()
+    target = tree.folder / "written"
+    target.mkdir()
+    began = time.process_time()
+    write_in_a_loop(tree.folder, target)
+    seconds = time.process_time() - began
+    tree.delete(("",))
+    return f"A plain loop that writes {count:,} such files: {seconds / count * 1e3:.3f} ms CPU each"
+
+
+def growth_goal_lines(found: Sequence[Grown]) -> Iterator[str]:
+    """Say which goals are reached: absolute ones, of the sizes that they are set for."""
+    rows = [["goal", "limit", "found", "verdict"]]
+    for state, nodes, text, limit, figure in GOALS:
+        for one in found:
+            if one.state == state and nodes <= one.nodes < 1.1 * nodes:
+                value = figure(one)
+                verdict = "reached" if value <= limit else "MISSED"
+                rows.append([f"{state}, {nodes:,}: {text}", f"{limit:g}", f"{value:.2f}", verdict])
+    return columns(rows) if len(rows) > 1 else iter(())
 
 
 def growth_lines(found: Sequence[Grown]) -> Iterator[str]:

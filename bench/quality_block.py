@@ -51,14 +51,15 @@ UNSEEN = {
 TEXTURES = ("building", "nature", "prop", "ground_ne", "flora", "hero")
 
 
-class Row(NamedTuple):
-    """One encoder on one picture."""
+class Result(NamedTuple):
+    """What an encoder makes of a picture, and its time."""
 
-    form: str
-    picture: str
-    encoder: str
     decibels: float
     milliseconds: float
+
+    def cell(self) -> str:
+        """Return both as text."""
+        return f"{self.decibels:.2f} ({self.milliseconds:.1f})"
 
 
 def photo(name: str, corner: tuple[int, int] | None = None) -> Bytes:
@@ -154,7 +155,7 @@ def bc7_encoders() -> dict[str, Encode]:
     return encoders
 
 
-def measure(form: str, name: str, picture: Bytes, encoder: str, encode: Encode) -> Row:
+def measure(form: str, name: str, picture: Bytes, encode: Encode) -> Result:
     """Encode a few times, take the least CPU time, and decode."""
     height, width = picture.shape[:2]
     least = float("inf")
@@ -168,27 +169,25 @@ def measure(form: str, name: str, picture: Bytes, encoder: str, encode: Encode) 
         shown = decode_bc7(data, width, height, name)
     channels = 3 if (picture[..., 3] == 255).all() else 4
     quality = decibels(picture[..., :channels], shown[..., :channels])
-    return Row(form, name, encoder, quality, least * 1e3 * TIMED_TEXELS / (height * width))
+    return Result(quality, least * 1e3 * TIMED_TEXELS / (height * width))
 
 
-def rows() -> Iterator[Row]:
-    """Measure every encoder on every picture. BC1 has no alpha to speak of: opaque ones only."""
-    for name, picture in pictures():
-        if (picture[..., 3] == 255).all():
-            for encoder, encode in bc1_encoders().items():
-                yield measure("BC1", name, picture, encoder, encode)
-        for encoder, encode in bc7_encoders().items():
-            yield measure("BC7", name, picture, encoder, encode)
+def rows() -> Iterator[tuple[str, ...]]:
+    """Return the tables: dB and, in brackets, ms for 65,536 texels; * chose no constant.
 
-
-def main() -> None:
-    print("times for 65,536 texels; * never used to choose a constant")
-    for row in rows():
-        print(
-            f"{row.form} {row.picture:<22}{row.encoder:<14}{row.decibels:7.2f} dB"
-            f"{row.milliseconds:9.1f} ms"
-        )
+    BC1 has no alpha to speak of: opaque pictures only.
+    """
+    for form, encoders in (("BC1", bc1_encoders()), ("BC7", bc7_encoders())):
+        yield (f"{form}: dB (ms)", *encoders, "first")
+        for name, picture in pictures():
+            if form == "BC1" and not (picture[..., 3] == 255).all():
+                continue
+            found = {way: measure(form, name, picture, encode) for way, encode in encoders.items()}
+            first = max(found, key=lambda way: found[way].decibels)
+            yield (name, *(one.cell() for one in found.values()), first)
 
 
 if __name__ == "__main__":
-    main()
+    from quality import show
+
+    show(rows())

@@ -1,8 +1,9 @@
 """Dithering with 16 colours beside libimagequant's, which is pngquant's.
 
-The local error is the RMS difference of means over 5 x 5 texels, which the eye sees from afar; the
-noise is the RMS difference of single texels. Both are of 255, and less is better. Each method has
-the palette that it chose, rounded to 5-5-5.
+At each strength, and at the one at which our local error is the peer's at its full strength: what
+counts is who is noisier then. The local error is the RMS difference of means over 5 x 5 texels,
+which the eye sees from afar; the noise is the RMS difference of single texels. Both are of 255, and
+less is better. Each method has the palette that it chose, rounded to 5-5-5.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from encoders.kit.image.pixel import expand_bits
 COLORS = 16
 WINDOW = 5
 STRENGTHS = (0.5, 0.75, 1.0)
+# Halvings of the range in which the equal strength is looked for.
+HALVINGS = 7
 
 
 def ours(picture: Bytes, strength: float) -> Bytes:
@@ -50,21 +53,24 @@ def errors(picture: Bytes, shown: Bytes) -> tuple[float, float]:
 def rows() -> Iterator[tuple[str, ...]]:
     """Return the table: local error and noise of both at three strengths."""
     names = [f"{name} {one}" for one in STRENGTHS for name in ("ours", "pngquant")]
-    yield ("picture: local error / noise", *names, "less noise and error")
+    yield ("picture: local error / noise", *names, "noise at the peer's local error", "gain")
     for name, picture in pictures().items():
         found = [errors(picture, way(picture, s)) for s in STRENGTHS for way in (ours, pngquant)]
         peers = found[1::2]
-        # A strength of ours that is no worse in both than the peer's full strength.
-        wins = [
-            s for s, one in zip(STRENGTHS, found[::2], strict=True) if dominates(one, peers[-1])
-        ]
+        local, noise = peers[-1]
+        strength, own = at_local_error(picture, local)
         cells = [f"{local:.2f} / {noise:.2f}" for local, noise in found]
-        yield (name, *cells, f"at {wins[0]}" if wins else "at none")
+        yield (name, *cells, f"{own:.2f} (at {strength:.2f})", f"{noise - own:+.2f}")
 
 
-def dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Tell whether both errors are no larger."""
-    return one[0] <= other[0] and one[1] <= other[1]
+def at_local_error(picture: Bytes, wanted: float) -> tuple[float, float]:
+    """Return the least strength whose local error is no larger than wanted, and the noise."""
+    low, high = 0.0, STRENGTHS[-1]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_enough = errors(picture, ours(picture, middle))[0] <= wanted
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high, errors(picture, ours(picture, high))[1]
 
 
 if __name__ == "__main__":

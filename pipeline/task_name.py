@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 SEPARATOR = ":"
@@ -21,7 +22,8 @@ class TaskName(NamedTuple):
         return cls(stem, node)
 
     def __str__(self) -> str:
-        return f"{self.stem}{SEPARATOR}{self.node}"
+        # A run has the name of each node in a dozen tables: one text for all of them.
+        return sys.intern(f"{self.stem}{SEPARATOR}{self.node}")
 
 
 def stem_of(task: str) -> str:

@@ -28,6 +28,10 @@ settings.load_profile("same")
 # No power is cut here, and waiting for the disk after each build would take most of the time.
 os.environ.setdefault("CARTWRIGHT_DURABLE", "0")
 
+# Nothing above imports numpy, whose threads would only wait for processors that other tests use.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def user_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

@@ -20,7 +20,8 @@ from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_55
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
-from encoders.kit.warning import grouped
+from encoders.kit.warning import Warn, grouped
+from encoders.splashpack.shared_palette import decode_shared
 from encoders.splashpack.vram.texture_size import TextureSize
 
 # The sides of a texture page, and the largest value of a texel coordinate plus one.
@@ -36,7 +37,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode a texture as `size` (what the layout needs), `words` and `palette`."""
     name = str(params["color"] or params["alpha"])
     warnings: list[str] = []
-    pixels = _decode(inputs, params, warnings)
+    pixels = decode_texture(inputs, params, warnings.append)
     height, width = pixels.shape[:2]
     if max(width, height) > SIDE_LIMIT:
         facts = {"file": name, "size": f"{width} x {height}", "allowed": "256 x 256"}
@@ -46,29 +47,36 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     shown = pixels[..., 3] >= threshold
     levels = levels_555(pixels)
     # After the reduction to 15 bits, because colours that differ before may be equal then.
-    colors = _count(levels, shown)
-    bits = _bits(params["bpp"], colors)
+    colors = count_colors(levels, shown)
+    shared = decode_shared(inputs["shared"]) if "shared" in inputs else None
+    bits = shared[1] if shared else choose_bits(params["bpp"], colors)
+    is_exact = True
     if bits == DIRECT_BITS:
         words = _direct(pixels, shown, strength)
         palette = np.zeros(0, np.uint16)
     else:
-        indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
+        if shared:
+            indexed = shared[0].apply(pixels, shown)
+        else:
+            indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
         palette = _palette(indexed)
+        is_exact = np.array_equal(indexed.palette[indexed.indices][shown], levels[shown])
         # A palette that holds every colour loses none that could be mixed.
-        strength = strength if colors > 1 << bits else 0.0
+        strength = 0.0 if is_exact else strength
         words = pack_indices(_indices(pixels, indexed, shown, strength), bits)
     size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
     outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
-    if bits < DIRECT_BITS and colors > 1 << bits:
-        lost = f"{name}: {colors:,} colours were reduced to {1 << bits}"
+    if not is_exact:
+        group = f' that the palette "{params["palette"]}" shares' if shared else ""
+        lost = f"{name}: {colors:,} colours were reduced to {1 << bits}{group}"
         warnings.append(grouped("color", lost))
     return outputs | ({WARNINGS: "\n".join(warnings).encode()} if warnings else {})
 
 
-def _decode(inputs: Inputs, params: Params, warnings: list[str]) -> Rgba8:
+def decode_texture(inputs: Inputs, params: Params, warn: Warn) -> Rgba8:
     """Decode the images of a texture, combine colour and alpha, and scale the result."""
     color, alpha = (
-        open_image(inputs[role], str(params[role]), warnings.append) if role in inputs else None
+        open_image(inputs[role], str(params[role]), warn) if role in inputs else None
         for role in ("color", "alpha")
     )
     picture = join_alpha(color, alpha)
@@ -86,13 +94,14 @@ def _strength(dither: object) -> float:
     return float(str(dither))
 
 
-def _count(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:
+def count_colors(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:
     """Return the number of colours that the console would show; a hole is one of them."""
     words = levels[shown].astype(np.int64) @ np.array([1, 32, 1024])
     return len(np.unique(words)) + int(not shown.all())
 
 
-def _bits(bpp: object, colors: int) -> int:
+def choose_bits(bpp: object, colors: int) -> int:
+    """Return the bits of a texel: those asked for, or what so many colours need."""
     if bpp == "auto":
         return 4 if colors <= 16 else 8
     return int(str(bpp))

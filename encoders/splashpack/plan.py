@@ -29,6 +29,8 @@ from encoders.splashpack.scene.texture_request import (
 # The maps of a material that a texture is made from.
 SLOTS = ("base_color", "alpha")
 DEFAULT = {"bpp": 8, "dither": False}
+# Options of a texture that say nothing of the picture whose colours a palette has to show.
+UNLIKE_PICTURE = ("bpp", "dither", "palette")
 IMPORT_DEFAULT = {key: option.default for key, option in IMAGE_IMPORT.items()}
 # The same for every target, but said of sources: a scene may have several.
 SCENE_IMPORT = {
@@ -93,11 +95,12 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
         _add_source(scene, source, asset, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)
-    textures = _texture_nodes(asset, scene, existing, images, settings)
+    textures, palettes = _texture_nodes(asset, scene, existing, images, settings)
     version = settings.options.get("version", 1)
     meshes = [*_mesh_nodes(asset, scene, {} if version == 1 else {"far": FAR_V20})]
     yield from scene.conversions
     yield from images.values()
+    yield from palettes
     yield from textures.values()
     yield from meshes
     inputs, layout = _layout_node(asset, textures, meshes, settings)
@@ -192,9 +195,11 @@ def _texture_nodes(
     requests: Sequence[TextureRequest],
     images: Mapping[str, Node],
     settings: Settings,
-) -> dict[str, Node]:
+) -> tuple[dict[str, Node], list[Node]]:
+    """Plan a node for each texture, by its key, and one for each palette that textures share."""
     names = _distinct(f"{asset.name}/texture/{_label(one, scene)}" for one in requests)
-    nodes = {}
+    nodes: dict[str, Node] = {}
+    groups: dict[str, list[Node]] = {}
     for one, name in zip(requests, names, strict=True):
         inputs = {
             slot: _image_input(image, scene, images)
@@ -203,14 +208,51 @@ def _texture_nodes(
         }
         params: dict[str, Value] = {"color": one.color, "alpha": one.alpha}
         params["threshold"] = one.threshold
-        nodes[one.key] = Node(
+        params |= _options(one, scene, settings.tables["texture"])
+        node = Node(
             name,
             "encoders.splashpack.node_texture:encode_texture",
             inputs,
-            {**params, **_options(one, scene, settings.tables["texture"])},
+            params,
             {"size": None, "words": None, "palette": None},
         )
-    return nodes
+        if group := str(params.get("palette", "")):
+            groups.setdefault(group, []).append(node)
+            shared = Product(_palette_name(asset, group), "shared")
+            node = replace(node, inputs={**inputs, "shared": shared})
+        nodes[one.key] = node
+    return nodes, [_palette_node(asset, name, group) for name, group in sorted(groups.items())]
+
+
+def _palette_name(asset: Asset, name: str) -> str:
+    return f"{asset.name}/palette/{name}"
+
+
+def _palette_node(asset: Asset, name: str, members: Sequence[Node]) -> Node:
+    """Plan the palette that textures share; it reads what they read."""
+    depths = {one.params["bpp"] for one in members}
+    if len(depths) > 1 or 16 in depths:
+        found = ", ".join(f"{one.name} {one.params['bpp']}" for one in members)
+        facts = {"scene": asset.id, "palette": name, "bpp": found}
+        hint = "Give all of them the same `bpp`, 4, 8 or `auto`, or other palettes."
+        raise EncodeError("textures of these depths cannot share a palette", facts, hint)
+    inputs = {
+        f"{slot}/{number:05}": image
+        for number, one in enumerate(members)
+        for slot, image in one.inputs.items()
+    }
+    # How a texture is dithered is no matter of its palette.
+    pictures: list[Value] = [
+        {key: value for key, value in one.params.items() if key not in UNLIKE_PICTURE}
+        for one in members
+    ]
+    return Node(
+        _palette_name(asset, name),
+        "encoders.splashpack.node_palette:encode_palette",
+        inputs,
+        {"bpp": depths.pop(), "members": pictures},
+        {"shared": None},
+    )
 
 
 def _image_input(image: str, scene: SceneInputs, images: Mapping[str, Node]) -> Input:
@@ -224,7 +266,7 @@ def _options(
     request: TextureRequest, scene: SceneInputs, rows: Sequence[Params]
 ) -> dict[str, Value]:
     """Return what `[[texture]]` says of a texture; of the rows that match, later ones win."""
-    options: dict[str, Value] = {**DEFAULT, **IMPORT_DEFAULT}
+    options: dict[str, Value] = {**DEFAULT, **IMPORT_DEFAULT, "palette": None}
     for name in (request.alpha, request.color):
         # `match` may name the path, the file or its stem; the alpha map comes first, so that a row
         # for the colour image wins.
@@ -234,7 +276,8 @@ def _options(
         for row in rows:
             if any(fnmatchcase(one, str(row["match"])) for one in known):
                 options |= {key: row[key] for key in options if row[key] is not None}
-    return {key: options[key] for key in DEFAULT} | chosen(options, IMAGE_IMPORT)
+    shared = {"palette": options["palette"]} if options["palette"] else {}
+    return {key: options[key] for key in DEFAULT} | shared | chosen(options, IMAGE_IMPORT)
 
 
 def _mesh_nodes(asset: Asset, scene: SceneInputs, more: Params) -> Iterator[Node]:

@@ -105,6 +105,13 @@ TEXTURE = Table(
             "how much of lost colours is mixed from neighbours: 0 to 1, true is 0.75 (false, if "
             "not given)",
         ),
+        "palette": Option(
+            Text(r"[\w+-][\w.+-]*", "letters, digits, _ . + -"),
+            None,
+            "the palette that the texture shares with others of the same name in its scene; all of "
+            "them need the same `bpp`",
+            example="props",
+        ),
         # None where a row says nothing, so that it leaves what an earlier row says.
         **{key: replace(option, default=None) for key, option in IMAGE_IMPORT.items()},
         # A page of the VRAM holds no larger ones.

@@ -177,7 +177,8 @@ class Build:
         task = str(TaskName(stem, one.node))
         last = self.nodes.last_build(task)
         assert last is not None
-        return Input(last.paths.get(one.role + name[len(base) :]), sha, task, last.fingerprint)
+        output = last.output(one.role + name[len(base) :])
+        return Input(output.path if output else None, sha, task, last.fingerprint)
 
     @cached_property
     def _owners(self) -> set[str] | None:

@@ -90,7 +90,8 @@ class Costs:
         last = self._nodes.last_build(str(TaskName(stem_of(task), one.node)))
         if last is None:
             return 0
-        if one.role in last.sizes:
-            return last.sizes[one.role]
+        output = last.output(one.role)
+        if output is not None:
+            return output.size
         member = f"{one.role}/"  # the role is a family
-        return sum(size for role, size in last.sizes.items() if role.startswith(member))
+        return sum(output.size for output in last.outputs if output.role.startswith(member))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any, Protocol
 
+from pipeline.process.capacity import work_seconds
 from pipeline.process.pool import SLOW_SECONDS, Pool
 
-# Starting workers costs about a tenth of a second. It pays when jobs have kept this process busy
-# for that long, and those that are left would for this much longer.
-BUSY_SECONDS, LEFT_SECONDS = 0.1, 0.5
+# Each worker imports what the encoders need, numpy above all, in up to half a second of CPU. It
+# pays when jobs have kept this process busy, and those that are left would for much longer.
+BUSY_SECONDS, LEFT_SECONDS = 0.1, 1.5
 # The first job imports the encoder and its libraries, in about this time on a slow machine.
 IMPORT_SECONDS = 0.5
 START_AT_ONCE_FROM = 1000  # so many jobs take long enough, however quick they are
@@ -96,26 +97,28 @@ class InProcess:
         if self._workers is not None:
             self._workers.submit(key, function, job)
             return
-        began = monotonic()
+        began, cpu_began = monotonic(), process_time()
         self._answers.append((key, function(job)))
-        seconds = monotonic() - began
+        seconds = work_seconds(monotonic() - began, process_time() - cpu_began)
         self._done += 1
         self._seconds += seconds
         self._longest = max(self._longest, seconds)
         self._consider_workers()
 
-    def _seconds_each(self) -> float:
-        """Estimate what a job takes from those that were done: nodes of one build are often alike.
+    def _busy_seconds(self) -> float:
+        """Return how long jobs have taken that tell what those to come will take.
 
         The longest one is left out, because it may have been long for what it imported.
         """
         if self._done == 1:
             return max(0.0, self._seconds - IMPORT_SECONDS)
-        return (self._seconds - self._longest) / (self._done - 1)
+        return self._seconds - self._longest
 
     def _consider_workers(self) -> None:
-        if self._make_pool and self._starting is None and self._seconds > BUSY_SECONDS:
-            each = self._seconds_each()
+        busy = self._busy_seconds()
+        if self._make_pool and self._starting is None and busy > BUSY_SECONDS:
+            # Nodes of one build are often alike.
+            each = busy / max(1, self._done - 1)
             # Less one: the job that was just done is recorded only when its answer is taken.
             if each * (self._count_left() - 1) > LEFT_SECONDS:
                 self._start_workers(self._make_pool, each)

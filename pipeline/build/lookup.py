@@ -4,15 +4,16 @@ With workers, many look-ups are under way at once while the workers do what is r
 go in batches: threads that read answers and a driver that encodes would contend for the
 interpreter's lock, which costs more than either. A node that was found is in the local cache then
 and is restored from there; any other is encoded. A node that is quicker to encode than to look up
-is not looked up, and one whose look-up takes longer than its encoding did is encoded meanwhile.
-When the breaker trips, nodes stop waiting for the server at once.
+is not looked up. One whose look-up takes longer than its encoding did is encoded meanwhile, and the
+first of both wins: a worker that still encodes it is not waited for. When the breaker trips, nodes
+stop waiting for the server at once.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
@@ -40,6 +41,10 @@ class Waitable(Executor, Protocol):
         """Wait for an answer; None where `wake` has something to read first."""
         ...
 
+    def abandon(self) -> None:
+        """End without waiting for calls that are under way."""
+        ...
+
 
 class LookUps:
     """Stands before a pool, or before this process, and has the interface of a pool."""
@@ -59,6 +64,10 @@ class LookUps:
         self._wakeup = Wakeup() if pool is not None else None
         self._deadlines: dict[int, float] = {}  # when nodes are encoded instead of waiting
         self._is_watched, self._over = False, threading.Event()
+        self._overdue: dict[int, tuple[Any, Any]] = {}  # released, and not answered yet
+        self._with_pool: dict[Any, int] = {}  # tickets of what the pool has, by key
+        self._won: list[tuple[Any, Any]] = []  # found while a worker encodes them
+        self._lost: set[Any] = set()  # keys of calls whose answers are no longer needed
         shared.breaker.when_tripped(lambda: self._answer(TRIPPED))
 
     @property
@@ -69,7 +78,7 @@ class LookUps:
     @property
     def is_busy(self) -> bool:
         """Tell whether an answer is still to come."""
-        return bool(self._pending or self._ready) or (self._pool is not None and self._pool.is_busy)
+        return bool(self._pending or self._ready or self._won or self._with_pool)
 
     def submit(self, key: Any, function: Callable[..., Any], job: Job) -> None:
         """Queue a node: for a look-up where the local cache does not have it, else for the pool."""
@@ -127,7 +136,7 @@ class LookUps:
                 wakeup.set()
 
     def _release_overdue(self) -> None:
-        """Encode nodes whose look-ups take longer than that; an answer that comes is not used."""
+        """Encode nodes whose look-ups take longer than that, unless an answer comes before."""
         if not self._deadlines:
             return
         now = monotonic()
@@ -136,6 +145,7 @@ class LookUps:
             del self._deadlines[ticket]
             call = self._pending.pop(ticket, None)
             if call is not None:
+                self._overdue[ticket] = call
                 heappush(self._ready, (ticket, *call))
 
     def _look_up(self) -> None:
@@ -162,9 +172,11 @@ class LookUps:
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for the result of a node; do one here where there are no workers."""
         if self._pool is None or self._wakeup is None:
+            self._take_answers()
             while not self._ready:
                 self._await_batch()
-            _, key, (function, job) = heappop(self._ready)
+            ticket, key, (function, job) = heappop(self._ready)
+            self._overdue.pop(ticket, None)
             return key, function(job)
         answer = None
         while answer is None:
@@ -172,12 +184,30 @@ class LookUps:
             self._wakeup.clear()
             self._take_answers()
             self._release_overdue()
+            if self._won:
+                return self._take_won()
             self._hand_on(self._pool)
             if self._pool.is_busy:
-                answer = self._pool.answer_or_wake(self._wakeup.reader)
+                answer = self._answer_of_pool(self._pool, self._wakeup)
             else:
                 wait([self._wakeup.reader])
         return answer
+
+    def _answer_of_pool(self, pool: Waitable, wakeup: Wakeup) -> tuple[Any, Any] | None:
+        """Wait for an answer; None where the driver has something else to do first."""
+        answer = pool.answer_or_wake(wakeup.reader)
+        if answer is None or answer[0] in self._lost:
+            self._lost.discard(answer[0] if answer else None)
+            return None
+        self._overdue.pop(self._with_pool.pop(answer[0]), None)
+        return answer
+
+    def _take_won(self) -> tuple[Any, Any]:
+        """Restore a node that was found while a worker encodes it; its answer is dropped."""
+        key, (function, job) = self._won.pop()
+        del self._with_pool[key]
+        self._lost.add(key)
+        return key, function(job)
 
     def _await_batch(self) -> None:
         """Look a batch up, and wait until all of it is answered, or none for a while."""
@@ -204,6 +234,9 @@ class LookUps:
 
     def _release(self, ticket: int, fetched: bool) -> None:
         """Release the job; if the server was dropped, release all pending jobs."""
+        late = self._overdue.pop(ticket, None)
+        if late is not None and fetched:
+            self._use_late_answer(ticket, late)
         # None for the ticket TRIPPED, and for a late answer about a job that was released before.
         call = self._pending.pop(ticket, None)
         self._deadlines.pop(ticket, None)
@@ -215,15 +248,29 @@ class LookUps:
                 heappush(self._ready, (waiting, *one))
             self._pending.clear()
 
+    def _use_late_answer(self, ticket: int, call: tuple[Any, Any]) -> None:
+        """Let a node that was found be restored, although it was released to be encoded."""
+        key, (function, job) = call
+        found = function, job._replace(is_fetched=True)
+        if key in self._with_pool:
+            self._won.append((key, found))
+            return
+        others = [one for one in self._ready if one[0] != ticket]
+        self._ready = [*others, (ticket, key, found)]
+        heapify(self._ready)
+
     def _hand_on(self, pool: Waitable) -> None:
         while self._ready and pool.has_room:
-            _, key, (function, job) = heappop(self._ready)
+            ticket, key, (function, job) = heappop(self._ready)
+            self._with_pool[key] = ticket
             pool.submit(key, function, job)
 
     def close(self) -> None:
-        """Let the workers finish, and stop them."""
+        """Let the workers finish what is still needed, and stop them."""
         self._stop_threads()
-        if self._pool is not None:
+        if self._pool is not None and self._lost:
+            self._pool.abandon()
+        elif self._pool is not None:
             self._pool.close()
 
     def kill(self) -> None:

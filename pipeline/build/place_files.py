@@ -59,14 +59,14 @@ def place_files(
     in_the_way: list[str] = []
     for path, one in files.items():
         if is_there(f"{root}/{path}"):
-            if _has_bytes(f"{root}/{path}", one.sha):
+            if has_bytes(f"{root}/{path}", one.sha):
                 continue
             in_the_way.append(path)
         data = load(one)
         if data is None:
             return None
         lacking[path] = data
-    displaced = _make_room(tools, in_the_way, set(known)) if in_the_way else ()
+    displaced = make_room(tools, in_the_way, set(known)) if in_the_way else ()
     # Before they appear, so that a kill leaves no file that nobody knows.
     tools.ledger.note({path: one.sha for path, one in files.items()})
     for path, data in lacking.items():
@@ -74,12 +74,13 @@ def place_files(
     return Placement({path: take_stamp(f"{root}/{path}") for path in files}, displaced)
 
 
-def _has_bytes(path: str, sha: str) -> bool:
+def has_bytes(path: str, sha: str) -> bool:
+    """Tell whether a file is there and has a digest."""
     data = read_if_there(path)
     return data is not None and hashlib.sha256(data).hexdigest() == sha
 
 
-def _make_room(tools: Tools, paths: Iterable[str], known: set[str]) -> tuple[str, ...]:
+def make_room(tools: Tools, paths: Iterable[str], known: set[str]) -> tuple[str, ...]:
     """Move files that are in the way and that we never wrote; return where they are now."""
     root = tools.config.root
     unknown = [p for p in paths if p not in known and not os.path.isdir(f"{root}/{p}")]
@@ -90,7 +91,7 @@ def _make_room(tools: Tools, paths: Iterable[str], known: set[str]) -> tuple[str
     others = [
         path
         for path in unknown
-        if not any(_has_bytes(f"{root}/{path}", sha) for sha in noted.get(path, ()))
+        if not any(has_bytes(f"{root}/{path}", sha) for sha in noted.get(path, ()))
     ]
     return tuple(_displace(root, private, path) for path in others)
 

@@ -347,7 +347,11 @@ class Bundles:
 
     def add(self, fingerprint: str, receipt: bytes) -> None:
         """Append a receipt, whole or not at all."""
-        data = pack_record(fingerprint, receipt)
+        self.add_all({fingerprint: receipt})
+
+    def add_all(self, receipts: Mapping[str, bytes]) -> None:
+        """Append receipts by fingerprint with one write: all of them, or none."""
+        data = b"".join([pack_record(*one) for one in receipts.items()])
         with self._lock:
             handle, start = self._open()
             try:
@@ -356,7 +360,10 @@ class Bundles:
             except OSError:
                 os.ftruncate(handle, start)
                 raise
-            self._note_record(fingerprint, Record(self._own_path, start, len(receipt)))
+            for fingerprint, receipt in receipts.items():
+                record = Record(self._own_path, start, len(receipt))
+                self._note_record(fingerprint, record)
+                start = record.end
 
     def _open(self) -> tuple[int, int]:
         """Give this process's bundle and its end; begin another where a trim has removed it."""

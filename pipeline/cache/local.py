@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -35,6 +35,14 @@ class _ReadResult(NamedTuple):
     fingerprint: str
     receipt: Receipt
     made: Mapping[str, Output]
+
+
+class StoredResult(NamedTuple):
+    """A result to be stored: its key, its receipt, and all of its outputs by role."""
+
+    fingerprint: str
+    receipt: Receipt
+    outputs: Mapping[str, bytes]
 
 
 class Cache:
@@ -148,12 +156,25 @@ class Cache:
         self, fingerprint: str, receipt: Receipt, outputs: Mapping[str, bytes]
     ) -> None:
         """Store the outputs of a node, then the receipt that names them."""
+        self._store_outputs(receipt, outputs)
+        self.store_receipt(fingerprint, receipt)
+
+    def store_results(self, results: Sequence[StoredResult]) -> None:
+        """Store many results; their receipts go into the bundle with one write."""
+        for one in results:
+            self._store_outputs(one.receipt, one.outputs)
+        if self._single + len(results) <= FEW:
+            for one in results:
+                self.store_receipt(one.fingerprint, one.receipt)
+        else:
+            self.bundles.add_all({one.fingerprint: pack_receipt(one.receipt) for one in results})
+
+    def _store_outputs(self, receipt: Receipt, outputs: Mapping[str, bytes]) -> None:
         for one in receipt.made:
             if one.role not in receipt.inline:
                 self.store_object(one.sha, outputs[one.role])
             if self._held is not None:
                 self._held[one.sha] = outputs[one.role]
-        self.store_receipt(fingerprint, receipt)
 
     @contextmanager
     def holding(self) -> Iterator[None]:

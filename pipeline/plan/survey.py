@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -24,6 +25,7 @@ from pipeline.content.target_error import target_error
 from pipeline.disk.file import problem_of_link
 from pipeline.disk.listing import Snapshot, is_broken_link, is_text, shown_name
 from pipeline.manifest.glob import suffix_of
+from pipeline.process.capacity import work_seconds
 from pipeline.process.isolate import call
 from pipeline.process.worker import prepare_encoders
 from pipeline.state.serial import canonical, plain
@@ -33,10 +35,15 @@ if TYPE_CHECKING:
     from pipeline.plan.survey_exchange import SurveyExchange
 
 UNUSED_KEPT = 5000  # how many surveys of old content are remembered
-PARALLEL_FROM = 256  # from so many new sources on, starting worker processes pays
+PARALLEL_FROM = 256  # from so many new sources on, worker processes may pay
+# They do where surveys have kept this process busy for so long, and those that are left would for
+# this much longer: most surveys read a header, and a worker imports numpy before its first one.
+BUSY_SECONDS, LEFT_SECONDS = 0.1, 1.0
 MISTAKEN = "This is a mistake in the survey, not in your files."
 
 CONTENT = "content"  # what the survey of a composed source calls the digest of its own bytes
+
+Job = tuple[Any, ...]  # the arguments of `survey_file`
 
 NOTHING_SEEN = xxhash.xxh3_128_hexdigest(canonical({}))
 
@@ -97,6 +104,23 @@ class SurveyResults(Mapping[str, Survey]):
             return NOTHING_SEEN
         seen = error_fields(survey) if isinstance(survey, EncodeError) else survey
         return xxhash.xxh3_128_hexdigest(canonical(seen))
+
+
+def _survey_here(jobs: list[Job]) -> list[SurveyRecord]:
+    """Survey in this process: all sources, or the first of many whose surveys prove long."""
+    results: list[SurveyRecord] = []
+    seconds, longest = 0.0, 0.0
+    for job in jobs:
+        began, cpu_began = monotonic(), process_time()
+        results.append(survey_file(*job))
+        took = work_seconds(monotonic() - began, process_time() - cpu_began)
+        seconds, longest = seconds + took, max(longest, took)
+        # The longest is left out, because it may have been long for what it imported.
+        each = (seconds - longest) / max(1, len(results) - 1)
+        left = each * (len(jobs) - len(results))
+        if len(jobs) >= PARALLEL_FROM and seconds > BUSY_SECONDS and left > LEFT_SECONDS:
+            break
+    return results
 
 
 def error_fields(error: EncodeError) -> dict[str, Any]:
@@ -203,7 +227,6 @@ def _composed_content(content: str, layers: Mapping[str, str]) -> str:
     return xxhash.xxh3_128_hexdigest(canonical([content, sorted(layers.items())]))
 
 
-Job = tuple[Any, ...]  # the arguments of `survey_file`
 Mapper = Callable[[Callable[..., Any], list[Job]], Iterable[Any]]
 
 
@@ -320,13 +343,12 @@ class Surveyor:
 
     def _survey_new(self, missing: Mapping[str, Job]) -> dict[str, Survey | EncodeError]:
         jobs = list(missing.values())
-        if len(jobs) >= PARALLEL_FROM:
-            results: Iterable[SurveyRecord] = self._in_parallel(survey_file, jobs)
-        else:
-            if jobs:
-                # As workers do; the build that follows gives the warnings.
-                prepare_encoders(self._snapshot.root)
-            results = (survey_file(*job) for job in jobs)
+        if jobs:
+            # As workers do; the build that follows gives the warnings.
+            prepare_encoders(self._snapshot.root)
+        results = _survey_here(jobs)
+        if len(results) < len(jobs):
+            results += self._in_parallel(survey_file, jobs[len(results) :])
         found: dict[str, Survey | EncodeError] = {}
         for path, record in zip(missing, results, strict=True):
             # An error names its file, and another file of the same content is another file.

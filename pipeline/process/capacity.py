@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
+WAITING_RATIO = 8  # a call that takes so many times its CPU time has waited for another process
+
 CGROUP = "/sys/fs/cgroup"
 STATUS, RESET, MEMINFO = "/proc/self/status", "/proc/self/clear_refs", "/proc/meminfo"
 RESET_HIGH_WATER_MARK = b"5"  # proc(5), clear_refs
@@ -122,3 +124,12 @@ def peak_since_start() -> int:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def work_seconds(wall: float, cpu: float) -> float:
+    """Return how long a call would have taken on an idle machine.
+
+    A call that mostly waits does so for a decoder process, and counts by the clock. Others count
+    by the CPU: a machine that is busy already gains nothing from more processes.
+    """
+    return wall if wall > WAITING_RATIO * cpu else cpu

@@ -319,6 +319,10 @@ class Pool:
             worker.process.join()
         self._workers = []
 
+    def abandon(self) -> None:
+        """End without waiting for calls that are under way."""
+        self.kill()
+
     def kill(self) -> None:
         """Stop all workers at once."""
         for worker in self._workers:

@@ -9,23 +9,28 @@ from pipeline.state.node_record import BuildRecord, PlannedNode
 from pipeline.state.state import NodeRow, State
 from pipeline.task_name import TaskName
 
+FEW_OUTPUTS = 8  # so many are searched one by one
 RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 
 
 class LastBuild:
-    """What other nodes need of a node's last build: fingerprint; digest, file and size by role."""
+    """What other nodes need of a node's last build: its fingerprint and its outputs by role."""
 
-    __slots__ = ("digests", "fingerprint", "paths", "sizes")
+    __slots__ = ("_by_role", "digests", "fingerprint", "outputs")
 
-    def __init__(self, fingerprint: str, outputs: Iterable[Output]) -> None:
-        self.fingerprint = fingerprint
-        self.digests: dict[str, str] = {}
-        self.paths: dict[str, str | None] = {}
-        self.sizes: dict[str, int] = {}
-        for role, size, sha, path in outputs:
-            self.digests[role] = sha
-            self.paths[role] = path
-            self.sizes[role] = size
+    def __init__(self, fingerprint: str, outputs: tuple[Output, ...]) -> None:
+        self.fingerprint, self.outputs = fingerprint, outputs
+        self.digests: dict[str, str] = {one.role: one.sha for one in outputs}
+        self._by_role: dict[str, Output] | None = None
+
+    def output(self, role: str) -> Output | None:
+        """Return the output of a role."""
+        if self._by_role is None:
+            # Most nodes have a few: a second dict for each would be most of what a node takes.
+            if len(self.outputs) <= FEW_OUTPUTS:
+                return next((one for one in self.outputs if one.role == role), None)
+            self._by_role = {one.role: one for one in self.outputs}
+        return self._by_role.get(role)
 
 
 class NodeTable:

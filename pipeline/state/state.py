@@ -6,6 +6,7 @@ not match raises StateDamagedError. Callers write inside a transaction or a batc
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -397,4 +398,4 @@ def _node_row(values: tuple[Any, ...]) -> NodeRow:
     task, stem, plan, built, clean, crc = values
     if not isinstance(plan, bytes) or _row_crc(task, stem, plan, built, clean) != crc:
         raise StateDamagedError("a node does not match its checksum")
-    return NodeRow(task, stem, plan, built, clean == 1)
+    return NodeRow(sys.intern(task), sys.intern(stem), plan, built, clean == 1)

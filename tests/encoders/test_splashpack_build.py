@@ -262,3 +262,16 @@ def test_other_process_and_hash_seed_give_the_same_bytes(game):
     game.remove("cache")
     assert game.process("-n", "2", PYTHONHASHSEED="7").code == 0
     assert game.outputs() == first
+
+
+def test_textures_of_one_palette_are_built_with_one_clut(game):
+    rows = '\n[[texture]]\nmatch = "*"\nbpp = 4\npalette = "all"\n'
+    game.write("manifests/splashpack.toml", MANIFEST + rows)
+    game.write("assets/hall/sign.glb", embedded(png(noise(8, 8, 5)), translation=[0, 0, 9]))
+    assert "splashpack:hall/palette/all" in game.doit().built
+    assert len(read((game.root / "build/splashpack/hall.splashpack").read_bytes())["cluts"]) == 1
+    game.write("assets/brick.png", png(noise(16, 16, 6)))
+    built = game.doit().built
+    # The palette depends on all of its pictures, and so do the textures.
+    assert {"splashpack:hall/palette/all", "splashpack:hall/texture/my_sign"} <= {*built}
+    assert "splashpack:yard/palette/all" not in built

@@ -24,6 +24,7 @@ from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel, row_number
 from encoders.kit.source.obj import digits
+from encoders.kit.source.png import unfilter
 
 Array = NDArray[Any]
 MAX_INT = 2**31 - 1
@@ -106,6 +107,15 @@ def decode_digits(random: np.random.Generator) -> Call:
         "values": np.zeros(count, np.int32),
     }
     return Call("decode_digits", digits.decode_digits_reference, arguments, ("values",))
+
+
+def unfilter_rows(random: np.random.Generator) -> Call:
+    height, width, pixel_bytes = (int(n) for n in random.integers(1, (7, 9, 5)))
+    rows = random.integers(0, 256, (height, 1 + width * pixel_bytes)).astype(np.uint8)
+    rows[:, 0] %= 5
+    pixels = np.zeros((height, width * pixel_bytes), np.uint8)
+    arguments = {"rows": rows, "pixels": pixels, "pixel_bytes": pixel_bytes}
+    return Call("unfilter_rows", unfilter.unfilter_rows_reference, arguments, ("pixels",))
 
 
 def bc7_encode(random: np.random.Generator) -> Call:
@@ -249,7 +259,7 @@ def nearest_blocks(random: np.random.Generator) -> Call:
 
 def search_codebook(random: np.random.Generator) -> Call:
     # Few levels leave entries without a block, many blocks make entries move.
-    count = int(random.integers(1, 700))
+    count = int(random.integers(1, 400))
     levels = int(random.integers(1, 257))
     arguments = {
         "blocks": random.integers(0, levels, (count, 16)).astype(np.uint8),
@@ -300,6 +310,7 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
     "decode_digits": decode_digits,
+    "unfilter_rows": unfilter_rows,
     "bc7_encode": bc7_encode,
     "dither": dither_picture,
     "cluster_patches": cluster,

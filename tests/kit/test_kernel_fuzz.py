@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 Random = np.random.Generator
-ROUNDS = 300
+ROUNDS = 150
 TOO_LARGE = -1
 WHOLE = [-(2**31), -1, 0, 1, 2, 3, 16, 17, 63, 64, 65, 256, 257, MAX_INT, 2**31, 2**64]
 REAL = [np.nan, np.inf, -np.inf, -1.0, -0.0, 0.0, 1.0, 2.0, 5e-324, 1e-200, 1e200, 1.7e308]

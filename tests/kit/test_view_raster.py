@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.view.camera import SIDES, Camera, choose_camera, look
+from encoders.kit.view.camera import FILLED, SIDES, Camera, choose_camera, look
 from encoders.kit.view.draw import BACKGROUND, draw_view, render_png, shrink
 from encoders.kit.view.model_view import view_model
 from encoders.kit.view.raster import NOTHING, find_visible, project
@@ -28,6 +28,7 @@ from encoders.kit.view.soup import make_soup
 RED, GREEN, BLUE, WHITE = (255, 0, 0, 255), (0, 255, 0, 255), (0, 0, 255, 255), (255,) * 4
 CORNERS = np.array([[RED, GREEN], [BLUE, WHITE]], np.uint8)
 SMALL = (40, 30)
+SINE_OF_ISO = SIDES["iso"][1] / np.linalg.norm(SIDES["iso"])
 
 
 def square(z=0.0, material=0, size=1.0) -> ViewMesh:
@@ -156,6 +157,36 @@ def test_every_camera_has_the_whole_scene_in_view(camera, stretch):
     assert not edge.any()
     rows, columns = np.nonzero(drawn)
     assert max(np.ptp(rows) / 60, np.ptp(columns) / 80) > 0.5
+
+
+@pytest.mark.parametrize("focal", [0.5, 1.5])
+@pytest.mark.parametrize("flat", [(1, 0.1, 1), (1, 1, 1), (0.2, 3, 0.1)])
+def test_a_fitted_scene_fills_the_picture_and_stands_in_its_middle(focal, flat):
+    corners = np.random.default_rng(7).uniform(-1, 1, (50, 3, 3)) * flat + (30, -5, 2)
+    # A wide lens is turned, and reaches the middle only nearly.
+    slack = 0.01 if focal > 1 else 0.03
+    for name in SIDES:
+        camera = choose_camera(ViewRequest(camera=name), corners, (320, 240), focal)
+        right, up, depth = camera.see(corners.reshape(-1, 3)).T
+        shown = np.array([right / depth * focal / (320 / 240), up / depth * focal])
+        assert np.abs(shown).max() == pytest.approx(FILLED / 2, rel=1e-3)
+        assert np.abs(shown.min(axis=1) + shown.max(axis=1)).max() < slack
+
+
+def test_a_wide_lens_looks_down_on_a_plain_instead_of_along_it():
+    plain = square(size=9.0).position[:, [0, 2, 1]][np.array([(0, 2, 1), (0, 3, 2)])]
+    camera = choose_camera(ViewRequest(), plain, (320, 240), focal=0.5)
+    # The sine of the angle at which the middle of the plain is seen.
+    toward = camera.eye - plain.mean(axis=(0, 1))
+    assert toward[1] / np.linalg.norm(toward) == pytest.approx(SINE_OF_ISO, abs=0.06)
+
+
+@pytest.mark.parametrize("end", [(0, 0, 0), (0, 0, 5), (3, 0, 0)])
+def test_a_point_and_a_line_along_the_view_have_a_camera_before_them(end):
+    corners = np.linspace((1, 2, 3), np.array((1, 2, 3)) + end, 3)[None]
+    for name in SIDES:
+        camera = choose_camera(ViewRequest(camera=name), corners, SMALL)
+        assert (camera.see(corners)[..., 2] > 0).all()
 
 
 def test_the_default_camera_goes_where_fronts_are_seen():

@@ -14,7 +14,8 @@ import pytest
 
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt
-from pipeline.cache.shared.address import find_address
+from pipeline.cache.shared import breaker
+from pipeline.cache.shared.address import Address, find_address
 from pipeline.cache.shared.breaker import Breaker
 from pipeline.cache.shared.bucket import reader
 from pipeline.cache.shared.bucket.client import BucketClient
@@ -26,6 +27,7 @@ from pipeline.cache.shared.bucket.pack import (
     split_packs,
     unpack_index,
 )
+from pipeline.cache.shared.bucket.store import open_store
 from pipeline.cache.shared.client import RemoteError
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
@@ -324,6 +326,22 @@ def test_whatever_the_bucket_does_the_build_is_right_and_no_secret_is_told(
     assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
 
 
+def test_a_build_goes_on_without_a_bucket_that_is_always_late(
+    s3: BucketServer, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "first")
+    assert game.doit().code == 0
+    monkeypatch.setattr(breaker, "QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(breaker, "DEBT_SECONDS", 0.1)
+    other = clone(game, tmp_path / "second")
+    with between(s3.port, harm.delaying) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        ran = other.doit()
+    assert (ran.code, other.outputs()) == (0, game.outputs())
+    assert "left out from there on: it is too slow" in remote_warnings(ran)[0]
+    assert ran.built
+
+
 def busy_once(proxy: Proxy) -> Harm:
     """Be too busy for the first request."""
     answers = iter([BUSY])
@@ -409,6 +427,30 @@ def test_a_wrong_address_is_refused_without_quoting_it(
     with pytest.raises(SettingError) as caught:
         find_address(".")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "value"),
+    [
+        ("s3", "AWS_ENDPOINT_URL", "no address s3cr3t"),
+        ("s3", "AWS_ENDPOINT_URL", "http://user:s3cr3t@127.0.0.1:9"),
+        ("s3", "AWS_ENDPOINT_URL_S3", "http://127.0.0.1:s3cr3t"),
+        ("s3", "AWS_SESSION_TOKEN", "s3cr3t\n"),
+        ("s3", "AWS_ACCESS_KEY_ID", "s3cr3t\r\nx-amz-acl: public-read"),
+        ("gs", "GOOGLE_BASE_URL", "s3cr3t"),
+        ("gs", "GOOGLE_BEARER_TOKEN", "s3cr3t\n"),
+        ("az", "AZURE_STORAGE_ENDPOINT", "https://127.0.0.1/account?sig=s3cr3t"),
+        ("az", "AZURE_STORAGE_ACCOUNT_KEY", "s3cr3t\n"),
+    ],
+)
+def test_a_setting_that_no_request_can_have_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingError) as caught:
+        open_store(Address(scheme, "content", 0, "/x"), 1.0)
+    assert str(caught.value).startswith(f"{name}: ")
+    assert "s3cr3t" not in str(caught.value)
 
 
 def test_without_the_extra_the_message_says_what_to_install(

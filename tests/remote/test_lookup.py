@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -141,6 +142,114 @@ def test_a_node_is_encoded_when_its_look_up_takes_longer_than_it_did(
         look_ups.submit(name, name_of, job_of(name)._replace(known_seconds=0.05))
     assert answers(look_ups, 2) == ["a", "b"]
     assert not silent.ended
+    look_ups.close()
+
+
+class Late(Silent):
+    """A shared cache that finds a node, but late."""
+
+    def fetch(self, *words: Any) -> bool:
+        super().fetch(*words)
+        return True
+
+
+def restored_or_encoded(job: Job) -> str:
+    """Restore at once, or encode until somebody writes to a pipe, as a slow encoder would."""
+    if job.is_fetched:
+        return f"{job.task} restored"
+    folder = Path(job.config.root)
+    (folder / "encoding").write_text("begun")  # which waits for a reader
+    (folder / "end").read_text()
+    return f"{job.task} encoded"
+
+
+def test_an_answer_that_comes_while_a_worker_encodes_the_node_wins(tmp_path: Path) -> None:
+    for name in ("encoding", "end"):
+        os.mkfifo(tmp_path / name)
+    shared = Late()
+    look_ups = LookUps(shared, Cache(str(tmp_path)), Pool(1, str(tmp_path)))
+    config = RunConfig(str(tmp_path), "", "", "")
+    job = job_of("a")._replace(known_seconds=0.01, config=config)
+    look_ups.submit("a", restored_or_encoded, job)
+    threading.Thread(target=answer_when_begun, args=(tmp_path / "encoding", shared)).start()
+    assert look_ups.next_answer() == ("a", "a restored")
+    assert not look_ups.is_busy
+    look_ups.close()  # the worker would go on for ever
+
+
+def answer_when_begun(pipe: Path, shared: Late) -> None:
+    assert pipe.read_text() == "begun"
+    shared.go_on.set()
+
+
+class ManualPool:
+    """Workers that answer what the test lets them."""
+
+    has_room, is_busy = True, True
+
+    def __init__(self, shared: Late) -> None:
+        self.shared, self.answers = shared, list[tuple[str, str]]()
+        self.submitted: list[str] = []
+        self.is_abandoned = False
+
+    def submit(self, key: str, function: Any, job: Job) -> None:
+        self.submitted.append(key)
+        self.shared.go_on.set()  # now that it is being encoded, it is found
+        if len(self.submitted) == 2:  # the first is answered first
+            self.answers = [(one, f"{one} done") for one in reversed(self.submitted)]
+
+    def answer_or_wake(self, wake: Any) -> tuple[str, str] | None:
+        if not self.answers:
+            assert wake.poll(30)
+            return None
+        return self.answers.pop()
+
+    def abandon(self) -> None:
+        self.is_abandoned = True
+
+    def close(self) -> None:
+        """End as soon as all workers have ended."""
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_the_answer_of_a_worker_that_lost_is_dropped(tmp_path: Path, is_answered: bool) -> None:
+    shared = Late()
+    pool = ManualPool(shared)
+    look_ups = LookUps(shared, Cache(str(tmp_path)), cast(Any, pool))
+    look_ups.submit("a", restored_or_encoded, job_of("a")._replace(known_seconds=0.01))
+    assert look_ups.next_answer() == ("a", "a restored")
+    assert not look_ups.is_busy
+    if is_answered:
+        look_ups.submit("b", restored_or_encoded, job_of("b"))
+        assert look_ups.next_answer() == ("b", "b done")
+    assert pool.submitted == ["a", "b"][: 1 + is_answered]
+    look_ups.close()
+    assert pool.is_abandoned != is_answered
+
+
+def test_an_answer_that_comes_before_an_overdue_node_is_begun_is_used(tmp_path: Path) -> None:
+    shared, answered = Late(), threading.Semaphore(0)
+    look_ups = LookUps(shared, Cache(str(tmp_path)), None)
+    hand_over = look_ups._answer
+
+    def note(*words: Any) -> None:
+        hand_over(*words)
+        answered.release()
+
+    look_ups._answer = note  # type: ignore[method-assign]
+
+    def do(job: Job) -> str:
+        if job.is_fetched:
+            return f"{job.task} restored"
+        shared.go_on.set()  # while the first is encoded, both are found
+        assert answered.acquire(timeout=30)
+        assert answered.acquire(timeout=30)
+        return f"{job.task} encoded"
+
+    for name in "ab":
+        look_ups.submit(name, do, job_of(name)._replace(known_seconds=0.01))
+    assert look_ups.next_answer() == ("a", "a encoded")
+    assert look_ups.next_answer() == ("b", "b restored")
     look_ups.close()
 
 

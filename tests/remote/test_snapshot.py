@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 
 from pipeline.build.snapshot import known_durations
+from pipeline.cache.shared import snapshot_contents
 from pipeline.cache.shared.address import find_address
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.snapshot import (
@@ -25,6 +28,7 @@ from pipeline.cache.shared.snapshot import (
     put_named,
     unpack_snapshot,
 )
+from pipeline.cache.shared.snapshot_contents import SnapshotContents
 from tests.pipeline.game import Game
 from tests.remote.fake import Fake, fake_server
 from tests.remote.test_build import clone, new_game, share
@@ -92,6 +96,21 @@ def test_doit_goes_on_from_a_snapshot_without_encoding(
     assert other.outputs() == published.outputs()
     assert stamps
     assert stamps == {one: one.stat().st_mtime_ns for one in stamps}
+
+
+def test_doit_goes_on_where_files_are_there_and_the_cache_is_lost(
+    published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = clone(published, tmp_path / "second")
+    assert other.doit("snapshot", "fetch").code == 0
+    other.remove("cache")
+    files = sorted(one for one in (other.root / "build").rglob("*") if one.is_file())
+    files[0].unlink()
+    ran = other.doit("snapshot", "fetch")
+    assert ": 1 written" in ran.out, ran.out
+    share(monkeypatch, "off")
+    ran = other.doit()
+    assert (ran.code, ran.built) == (0, []), ran.out
 
 
 def test_what_a_newer_snapshot_lacks_is_removed_unless_somebody_changed_it(
@@ -221,6 +240,21 @@ def test_an_output_that_somebody_edited_is_kept_and_said(published: Game, tmp_pa
     assert game.outputs() == published.outputs()
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_cannot_be_replaced_is_named_and_nothing_of_it_is_lost(
+    published: Game, tmp_path: Path, is_folder: bool
+) -> None:
+    game = empty_game(tmp_path / "second")
+    first = min(published.outputs())
+    mine = game.root / (f"{first}/mine.txt" if is_folder else Path(first).parts[0])
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("my own work")
+    ran = game.doit("snapshot", "fetch")
+    assert (ran.code, mine.read_text()) == (3, "my own work"), ran.out + ran.err
+    assert f"{first}: " in ran.err
+    assert "Traceback" not in ran.out + ran.err
+
+
 def test_every_cut_of_a_snapshot_is_refused() -> None:
     node = SnapshotNode("toy:x", "f" * 64, [SnapshotFile("r", 1, "a" * 64, "build/x")], ["w"], [])
     data = pack_snapshot(Snapshot({"toy": "toy"}, [node], []))
@@ -241,6 +275,58 @@ def test_a_changed_file_leaves_most_bundles_as_they_were() -> None:
     after = {one.sha for one, _ in make_bundles(changed, lambda one: one.sha.encode())}
     assert len(before) > 8
     assert len(after - before) <= 2
+
+
+class CountingCache:
+    """Bytes by digest that take a while to come; it notes what is asked for."""
+
+    problem = ""
+
+    def __init__(self, blobs: dict[str, bytes]) -> None:
+        self.blobs, self.asked = blobs, list[str]()
+
+    def blob(self, sha: str, size: int) -> bytes | None:
+        self.asked.append(sha)
+        return self.blobs.get(sha)
+
+
+def snapshot_file(number: int, size: int) -> tuple[SnapshotFile, bytes]:
+    data = number.to_bytes(4, "big") * (size // 4)
+    return SnapshotFile("r", size, hashlib.sha256(data).hexdigest(), f"b/{number:05}"), data
+
+
+@pytest.mark.parametrize("kept_bytes", [1 << 26, 1])
+def test_every_piece_of_a_snapshot_is_fetched_once_and_in_order(
+    kept_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_contents, "KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(snapshot_contents, "AHEAD_BYTES", 1 << 20)
+    made = [snapshot_file(n, 1 << 17 if n % 500 == 7 else 4096) for n in range(3000)]
+    blobs = {one.sha: data for one, data in made}
+    bundles = list(make_bundles([one for one, _ in made], lambda one: blobs[one.sha]))
+    cache = CountingCache(blobs | {bundle.sha: data for bundle, data in bundles})
+    shared = cast(SharedCache, cache)
+    with SnapshotContents(shared, [bundle for bundle, _ in bundles]) as contents:
+        contents.plan(one for one, _ in made)
+        assert all(contents.load(one) == data for one, data in made)
+    large = [one.sha for one, _ in made if one.size > 4096]
+    assert len(bundles) > 2
+    assert sorted(set(cache.asked)) == sorted([*large, *(one.sha for one, _ in bundles)])
+    if kept_bytes > 1:  # else a large file between the files of a bundle pushes that out
+        assert len(cache.asked) == len(set(cache.asked))
+
+
+def test_a_file_that_a_bundle_does_not_have_is_refused() -> None:
+    good, data = snapshot_file(1, 4096)
+    wrong = SnapshotFile("r", 4096, "e" * 64, "b/wrong")
+    bundle = SnapshotBundle("a" * 64, 8192, [(good.sha, 4096), (wrong.sha, 4096)])
+    shared = cast(SharedCache, CountingCache({"a" * 64: data * 2}))
+    with SnapshotContents(shared, [bundle]) as contents:
+        assert contents.load(good) == data
+        for one in (wrong, SnapshotFile("r", 4096, "d" * 64, "b/missing")):
+            with pytest.raises(SnapshotError, match="lacks a file") as caught:
+                contents.load(one)
+            assert caught.value.facts["file"] == one.path
 
 
 def test_durations_of_a_build_come_with_its_snapshot(published: Game) -> None:

@@ -42,6 +42,8 @@ MANIFESTS = {
         "tile_size = [1, 100, 1]\n"
     ),
 }
+HERO = Path(__file__).parents[2] / "assets/characters/hero.glb"
+CLIP = '[[asset]]\nsource = "assets/hero.glb"\nkinds = ["mesh", "skeleton", "animation"]\n'
 
 
 def make_game(root: Path) -> Game:
@@ -68,6 +70,9 @@ def paint(game: Game, name: str, color: tuple[int, int, int]) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Game:
     """A game that was built and has a report; tests leave it as it is."""
     game = make_game(tmp_path_factory.mktemp("report") / "village")
+    # A rig with clips, which the games that a test builds for itself do without.
+    game.write("assets/hero.glb", HERO.read_bytes())
+    game.write("manifests/emberware.toml", f"{MANIFESTS['emberware']}{CLIP}")
     assert game.doit().code == 0
     assert game.doit("report").code == 0
     return game

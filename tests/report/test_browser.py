@@ -16,8 +16,8 @@ from PIL import Image
 from tests.pipeline.game import Game
 from tests.report.browser import Watched, missing, running
 from tests.report.conftest import make_game, paint
-from tests.report.part import REPORT
-from tests.report.test_report_page import large_page
+from tests.report.part import REPORT, Page
+from tests.report.test_report_page import failed_page, large_page
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.timeout(240)]
 SCHEMES = ("light", "dark")
@@ -60,7 +60,7 @@ def names(tab: Any) -> list[str]:
 
 
 def test_the_page_has_every_asset_with_its_pictures(report):
-    assert len(names(report)) == 6
+    assert len(names(report)) == 7
     report.evaluate("[...document.images].forEach((one) => { one.loading = 'eager'; })")
     until(report, "[...document.images].every((one) => one.complete && one.naturalWidth)")
     assert report.locator(".entry img").count() >= 8
@@ -76,9 +76,20 @@ def test_filters_leave_what_they_name(report):
     assert report.locator(".entry .tile b").all_text_contents() == ["source", "kac"]
     report.select_option("#by-target", "")
     report.select_option("#by-state", "built")
-    assert len(names(report)) == 6
-    report.select_option("#sort", "bytes")
-    assert names(report) != sorted(names(report))
+    assert len(names(report)) == 7
+
+
+def test_assets_are_sorted_by_size_and_time(report, built):
+    index = Page(built).index
+    for key in ("bytes", "seconds"):
+        report.select_option("#sort", key)
+        cost = {
+            one["name"]: sum(index["nodes"][number].get(key) or 0 for number in one["nodes"])
+            for one in index["entries"]
+        }
+        found = [cost[name] for name in names(report)]
+        assert found == sorted(found, reverse=True)
+        assert len(set(found)) > 3
 
 
 def test_a_3d_view_draws_the_model(report):
@@ -91,6 +102,22 @@ def test_a_3d_view_draws_the_model(report):
     assert colors is not None
     brown = sum(count for count, (red, _, blue) in colors if red > blue + 40)
     assert brown > 0.02 * picture.width * picture.height
+
+
+def test_a_clip_plays_until_it_is_stopped(report):
+    report.set_viewport_size({"width": 320, "height": 480})  # few pixels are soon drawn
+    report.fill("#search", "hero")
+    report.locator('.tile[title="emberware:hero.clip.walk"]').click()
+    report.get_by_role("button", name="Open the 3D view").click()
+    frame = report.frame_locator("iframe")
+    frame.locator("html[data-drawn]").wait_for()
+    view = report.locator("iframe")
+    first = view.screenshot()
+    moved = (view.screenshot() for _ in range(200))
+    assert any(one != first for one in moved)
+    frame.get_by_role("button", name="Pause").click()
+    frame.get_by_role("button", name="Play").wait_for()
+    assert view.screenshot() == view.screenshot()
 
 
 def test_maps_name_what_is_under_the_pointer(report):
@@ -166,6 +193,16 @@ def test_a_phone_need_not_scroll_sideways(browser, built):
         tab.evaluate(f"location.hash = '{view}'")
         tab.wait_for_selector(f"#{view}:not([hidden])")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view
+    one.context.close()
+
+
+def test_a_failure_with_a_long_name_fits_on_a_phone(browser, tmp_path):
+    (tmp_path / "page.html").write_bytes(failed_page())
+    one = Watched(browser, viewport={"width": 360, "height": 700})
+    tab = one.open((tmp_path / "page.html").as_uri())
+    tab.locator(".failure h3").first.wait_for()
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     one.context.close()
 
 

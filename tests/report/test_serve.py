@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed")
 
 from pipeline.doit_plugin.command.serve import LiveBuild, grant_access, listen
+from pipeline.report.page import make_page
+from pipeline.report.page.media import PageMedia
 from pipeline.report.page.server import Access, LivePage, make_app
 from tests.pipeline.game import Game
 from tests.report.conftest import make_game, paint
@@ -160,6 +162,25 @@ def test_a_build_of_one_manifest_keeps_the_failures_of_others(tmp_path):
     nodes = {one["task"]: one for one in json.loads(build.page.index)["nodes"]}
     assert nodes["rp2350:leaf"]["outcome"] == "built"
     assert nodes["kac:box"]["error"]["problem"] == "texture not found"
+
+
+def test_the_first_page_lists_what_was_built_before_its_pictures_are_drawn(built, monkeypatch):
+    page = LivePage(str(built.root))
+    shown = []
+
+    def draw(project, data, *_):
+        shown.append((page.last_event, json.loads(page.index)["nodes"]))
+        return PageMedia({})
+
+    monkeypatch.setattr(make_page, "draw_page", draw)
+    build = LiveBuild(page, [])
+    assert build._fill() == ""
+    event, nodes = shown[0]
+    assert event.startswith("event: listed\n")
+    assert "kac:box" in {one["task"] for one in nodes}
+    page.tell("built", problem="")
+    assert build._fill() == ""
+    assert shown[1][0].startswith("event: built\n")  # the page keeps its pictures
 
 
 def test_a_browser_that_comes_late_is_told_the_last_event():

@@ -38,11 +38,12 @@ static inline int32_t bc1_expand(int32_t level, int channel)
     return channel == 1 ? (level << 2) | (level >> 4) : (level << 3) | (level >> 2);
 }
 
-/* The level of a colour, given as a quotient: `half` 0 rounds it down, 0.5 to the nearest. */
-static inline int32_t bc1_level(int32_t numerator, int32_t denominator, int channel, float half)
+/* The level of a colour, given as a quotient: `half` 0 rounds it down, 0.5 to the nearest. `scale`
+ * is levels per unit, divided by the denominator. */
+static inline int32_t bc1_level(int32_t numerator, float scale, int channel, float half)
 {
     /* One division and one product in this order: the reference rounds the same way. */
-    float level = (float)numerator * (BC1_LEVELS_PER_UNIT[channel] / (float)denominator);
+    float level = (float)numerator * scale;
     level = level < 0.0f ? 0.0f : level;
     level = level > BC1_TOP[channel] ? BC1_TOP[channel] : level;
     return (int32_t)(level + half);
@@ -65,13 +66,19 @@ static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
     /* 0 where all texels have one step; the quotient is then useless, but its error is judged
      * too. */
     determinant = determinant > 1 ? determinant : 1;
+    /* Red and blue have as many levels, so that two divisions are enough for each. */
+    float solve[2], match[2];
+    for (int c = 0; c < 2; c++) {
+        solve[c] = BC1_LEVELS_PER_UNIT[c] / (float)determinant;
+        match[c] = BC1_LEVELS_PER_UNIT[c] / (float)weight;
+    }
     for (int c = 0; c < 3; c++) {
         int32_t a = found->a_color[c], b = found->b_color[c];
         int32_t solution = steps * (found->bb * a - found->ab * b), least = 0;
-        int32_t low = bc1_level(solution, determinant, c, 0.0f), top = (int32_t)BC1_TOP[c];
+        int32_t low = bc1_level(solution, solve[c & 1], c, 0.0f), top = (int32_t)BC1_TOP[c];
         for (int up = 0; up < 2; up++) {
             int32_t level = low + up < top ? low + up : top, wide = bc1_expand(level, c);
-            int32_t other = bc1_level(steps * b - found->ab * wide, weight, c, 0.5f);
+            int32_t other = bc1_level(steps * b - found->ab * wide, match[c & 1], c, 0.5f);
             int32_t error = bc1_channel_error(found, c, wide, bc1_expand(other, c), steps);
             if (up && error >= least)
                 break;

@@ -43,6 +43,7 @@
     KERNEL(search_codebook, "Divide weighted blocks of 16 bytes among 256 entries.")              \
     KERNEL(simplify, "Collapse edges, cheapest first; return the number of triangles left.")      \
     KERNEL(order_triangles, "Order triangles for a small cache of transformed vertices.")         \
+    KERNEL(unfilter_rows, "Take the row filters of a PNG off, for pixels of whole bytes.")        \
     KERNEL(weld_rows, "Number equal rows of bytes by first use; return how many differ.")
 
 #define KERNEL(name, guarantee) PyObject *kernel_##name(PyObject *module, PyObject *arguments);

@@ -43,8 +43,14 @@ GOOD_ENOUGH = 0.6
 FOCAL = 1.5
 # The share of the picture that a fitted scene fills.
 FILLED = 0.92
-# How often the picture is moved to its middle while the distance is found.
-CENTRING_STEPS = 4
+# A wide lens stretches what is near: from a corner, a camera that only moves to the middle of what
+# it sees shows little but the foreground, so it is turned instead.
+WIDE = 1.0
+TURNS = 5
+# How often the distances between too near and far enough are halved.
+DISTANCE_STEPS = 16
+# How often the room that an axis of the picture has is halved, to find the middle.
+CENTRING_STEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +88,8 @@ def choose_camera(
         way = np.array(SIDES[request.camera], float)
     else:
         raise EncodeError("there is no such camera in this file", {"camera": request.camera})
+    if request.at is None and focal < WIDE and way.all():
+        return fit_turned(points, way, size, focal)
     aim = at if request.at is not None else None
     return fit(points, look(way), size, focal, aim)
 
@@ -100,32 +108,74 @@ def look(back: Array) -> Array:
 def fit(
     points: Array, axes: Array, size: tuple[int, int], focal: float, aim: Array | None
 ) -> Camera:
-    """Return the nearest camera of this direction that has all points in view."""
+    """Return the nearest camera of this direction that has all points in view, in the middle."""
     # A row for each axis: numpy finds the least of a row several times sooner than of a column.
     turned = axes @ np.ascontiguousarray(points.T)
-    middle = (turned.min(axis=1) + turned.max(axis=1)) / 2
-    if aim is not None:
-        middle = axes @ aim
-    half = np.array([size[0] / size[1], 1.0]) / 2 * FILLED
-    distance = _distance(turned - middle[:, None], half, focal)
-    for _ in range(0 if aim is not None else CENTRING_STEPS):
-        away = turned - middle[:, None]
-        shown = away[:2] / (distance - away[2])
-        # What is near looks larger, so the middle of the box is not that of the picture.
-        middle[:2] += (shown.min(axis=1) + shown.max(axis=1)) / 2 * distance
-        distance = _distance(turned - middle[:, None], half, focal)
-    return Camera((middle + np.array([0, 0, distance])) @ axes, axes, focal)
-
-
-def _distance(away: Array, half: Array, focal: float) -> float:
-    """Return the least distance from the middle at which all points (3, n) are in view."""
-    # A point is in view where focal * |x| / depth is at most half the width, in heights.
-    right, up = np.abs(away[0]) / half[0], np.abs(away[1]) / half[1]
-    needed = away[2] + focal * np.maximum(right, up)
+    middle = (turned.min(axis=1) + turned.max(axis=1)) / 2 if aim is None else axes @ aim
+    away = turned - middle[:, None]
+    slopes = np.array([size[0] / size[1], 1.0]) / 2 * FILLED / focal
     # A scene that is flat or a point, seen along it, still needs some distance.
-    least = float(away[2].max()) + float(np.abs(away).max()) * 0.01
-    # A single point is seen from any distance.
-    return max(float(needed.max()), least) or 1.0
+    least = float(away[2].max()) + float(np.abs(away).max()) * 0.01 or 1.0
+    if aim is None:
+        place = _place(away, slopes, least)
+    else:
+        # What is aimed at stays in the middle of the picture.
+        needed = away[2] + np.maximum(*np.abs(away[:2]) / slopes[:, None])
+        place = np.array([0, 0, max(float(needed.max()), least)])
+    return Camera((middle + place) @ axes, axes, focal)
+
+
+def _place(away: Array, slopes: Array, least: float) -> Array:
+    """Return the nearest place from which points (3, n) lie between planes of these slopes.
+
+    A point is in view where |across - place| is at most slope * (depth - toward), on both axes.
+    """
+    toward = away[2]
+    high = np.array([(slopes[axis] * toward + away[axis]).max() for axis in range(2)])
+    low = np.array([(slopes[axis] * toward - away[axis]).max() for axis in range(2)])
+    depth = max(float(((high + low) / 2 / slopes).max()), least)
+    # On the axis that is filled, the first place and the last one are the same.
+    first, last = high - slopes * depth, slopes * depth - low
+    for _ in range(CENTRING_STEPS):
+        place = (first + last) / 2
+        shown = (away[:2] - place[:, None]) / (depth - toward)
+        is_left = shown.min(axis=1) + shown.max(axis=1) < 0
+        first, last = np.where(is_left, first, place), np.where(is_left, place, last)
+    return np.array([*(first + last) / 2, depth])
+
+
+def fit_turned(points: Array, way: Array, size: tuple[int, int], focal: float) -> Camera:
+    """Return the nearest camera in this direction of the middle that can turn to see all points."""
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    away = points - middle
+    way = way / np.sqrt((way * way).sum())
+    slopes = np.array([size[0] / size[1], 1.0]) / 2 * FILLED / focal
+    reach = float(np.sqrt((away * away).sum(axis=1).max())) or 1.0
+    # All of the ball around the points is in view from there.
+    near, far = 0.0, reach * (1 + 1 / float(slopes.min()))
+    for _ in range(DISTANCE_STEPS):
+        distance = (near + far) / 2
+        camera = _turn(away, way * distance, focal)
+        right, up, depth = camera.see(away).T
+        is_seen = (np.abs(right) <= slopes[0] * depth) & (np.abs(up) <= slopes[1] * depth)
+        near, far = (near, distance) if is_seen.all() else (distance, far)
+    camera = _turn(away, way * far, focal)
+    return Camera(camera.eye + middle, camera.axes, focal)
+
+
+def _turn(away: Array, eye: Array, focal: float) -> Camera:
+    """Return a camera that looks at the middle of what it sees of points around the origin."""
+    camera = Camera(eye, look(eye), focal)
+    for _ in range(TURNS):
+        right, up, depth = camera.see(away).T
+        # It stands among the points, so there is no picture of all of them.
+        if not (depth > 0).all():
+            break
+        # In angles, because the middle of two places on a picture is not where it turns to.
+        seen = np.arctan2([right, up], depth)
+        aim = np.tan((seen.min(axis=1) + seen.max(axis=1)) / 2)
+        camera = Camera(eye, look(camera.axes[2] - aim @ camera.axes[:2]), focal)
+    return camera
 
 
 def best_corner(corners: Array) -> tuple[float, float, float]:

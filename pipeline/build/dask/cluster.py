@@ -162,6 +162,10 @@ class Cluster:
             self._warnings += [grouped("cluster", one) for one in refusals]
             self._disconnect()
 
+    def abandon(self) -> None:
+        """End without waiting for calls that are under way; the scheduler drops them."""
+        self.close()
+
     def kill(self) -> None:
         """Cancel all batches in flight, and disconnect from the cluster."""
         # Ctrl-C may interrupt a call to the scheduler that Dask has not begun: no news to the user.

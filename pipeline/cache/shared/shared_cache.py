@@ -96,6 +96,11 @@ class SharedCache:
         """Tell whether results are still sent."""
         return self.is_on and not self.no_uploads
 
+    @property
+    def problem(self) -> str:
+        """What is wrong with the server, as far as it is known; "" where nothing is."""
+        return self.breaker.reason or self.breaker.first_problem
+
     def fetch(self, fingerprint: str, outputs: Mapping[str, Place], cache: Cache) -> bool:
         """Fetch a node's result into the local cache; return whether it is there now."""
         with self.timeline.span(LOOK_UPS, fingerprint[:SHOWN_DIGITS]):

@@ -2,7 +2,7 @@
 
 A snapshot is a list of nodes with their files and digests. It is stored as bytes by digest; a name
 leads to it through a result of its own, which is sealed and signed like any other. Small files lie
-in bundles, by the order of their paths; where a bundle ends depends on the files alone, so that a
+in bundles, by the order of their nodes; where a bundle ends depends on the files alone, so that a
 change of one file leaves the other bundles as they are. Everything read here comes from a server
 that anybody may have written to: types, sizes, digests and paths are checked.
 """
@@ -37,7 +37,7 @@ NAME_BYTES = 1 << 14  # of what a name stands for
 # Files up to SMALL go into bundles. A bundle ends after a file whose digest says so, when it has
 # LEAST bytes, and before it has MOST.
 SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
-BUNDLE_BYTES = 1 << 26  # of one that is fetched; it is held in memory
+BUNDLE_BYTES = 1 << 24  # of one that is fetched; it is held in memory
 END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
 # Folders and files of a project that no output is written to.
 RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
@@ -61,6 +61,10 @@ class SnapshotNode(msgspec.Struct, array_like=True, frozen=True):
     warnings: list[str]
     report: list[str]
     seconds: float = -1.0
+
+    def first_path(self) -> str:
+        """Return the first of its files; "" where it has none."""
+        return min((one.path for one in self.files if one.path), default="")
 
 
 class SnapshotBundle(msgspec.Struct, array_like=True, frozen=True):
@@ -171,14 +175,14 @@ def check_path(path: str) -> None:
 def make_bundles(
     files: Sequence[SnapshotFile], load: Callable[[SnapshotFile], bytes | None]
 ) -> Iterator[tuple[SnapshotBundle, bytes]]:
-    """Give the bundles of all small files, each with its bytes; a content is in one of them.
+    """Give the bundles of all small files in their order; a content is in one of them.
 
     What cannot be loaded is left out.
     """
     members: dict[str, bytes] = {}
     done: set[str] = set()
     size = 0
-    for one in sorted(files, key=lambda one: one.path):
+    for one in files:
         if one.sha in done or not 0 < one.size <= SMALL_BYTES:
             continue
         data = load(one)

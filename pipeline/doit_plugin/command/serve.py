@@ -200,8 +200,9 @@ class LiveBuild:
 
     def _fill(self) -> str:
         """Fill the page with the last build; return what keeps it from that."""
-        from pipeline.report.page.make_page import load_page, project_name
+        from pipeline.report.page.make_page import draw_page, project_name
         from pipeline.report.page.media import code_digest
+        from pipeline.report.page.page_data import gather
         from pipeline.report.page.whole_result import complete_result
 
         try:
@@ -211,8 +212,9 @@ class LiveBuild:
                 in_parallel = survey_in_parallel(project.root)
                 # Of the first time: this process goes on to draw with the modules that it has.
                 self._code = self._code or code_digest(project)
-                data, media = load_page(project, self._result, built, in_parallel, self._code)
-                self.page.fill(data, media, project_name(project))
+                data, name = gather(project, self._result, built), project_name(project)
+                self.page.list_first(data, name)
+                self.page.fill(data, draw_page(project, data, in_parallel, self._code), name)
         except NOT_READY as error:
             return str(error)
         return ""

@@ -10,7 +10,8 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.build.snapshot import fetch_snapshot, publish_snapshot
+from pipeline.build.fetch_snapshot import fetch_snapshot
+from pipeline.build.snapshot import publish_snapshot
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
 from pipeline.cache.shared.snapshot import (
     DEFAULT_NAME,

@@ -15,22 +15,15 @@ from pipeline.report.page.page_data import PageData, gather
 from pipeline.report.page.whole_result import complete_result
 
 
-def load_page(
-    project: Project,
-    result: Mapping[str, Any],
-    built: Mapping[str, Any] | None,
-    in_parallel: Mapper,
-    code: str = "",
-) -> tuple[PageData, PageMedia]:
-    """Return everything that the page of a run shows; `code` is the digest of what draws it."""
-    data = gather(project, result, built)
+def draw_page(project: Project, data: PageData, in_parallel: Mapper, code: str = "") -> PageMedia:
+    """Draw what the page of a run shows; `code` is the digest of what draws it."""
     code = code or code_digest(project)
     os.makedirs(f"{project.private}/report", exist_ok=True)
     with MediaStore(f"{project.private}/{STORE}") as store:
         keys = draw_charts(project, data, store, code)
         media = draw_all(project, data, store, code, in_parallel)
         store.note_use(keys)
-    return data, media
+    return media
 
 
 def make_report(
@@ -41,8 +34,8 @@ def make_report(
 ) -> bytes:
     """Return the page of a run as one file."""
     result = complete_result(project, result)
-    data, media = load_page(project, result, built, in_parallel)
-    return whole_page(data, media, project_name(project))
+    data = gather(project, result, built)
+    return whole_page(data, draw_page(project, data, in_parallel), project_name(project))
 
 
 def project_name(project: Project) -> str:

@@ -109,6 +109,13 @@ class LivePage:
         self.media = media
         self.index = json.dumps(page_index(data, name)).encode()
 
+    def list_first(self, data: PageData, name: str) -> None:
+        """Serve a build without its pictures while the first ones are drawn: they may be many."""
+        # Later the page keeps what it shows until all of the new build can be seen.
+        if not self.details:
+            self.fill(data, PageMedia({}), name)
+            self.tell("listed")
+
     def tell(self, event: str, **facts: str) -> None:
         """Tell all browsers that follow; may be called in any thread."""
         text = f"event: {event}\ndata: {json.dumps(facts)}\n\n"

@@ -10,6 +10,7 @@ and the same picture gives the same palette everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,17 +81,34 @@ def quantise_555(rgba: Bytes, colors: int, *, cutoff: int | None = None) -> Inde
     if not 2 <= colors <= 256 or rgba.size == 0:
         facts = {"colors": colors, "allowed": "2 to 256", "shape": rgba.shape}
         raise EncodeError("a palette of this size is not possible", facts)
-    solid = None if cutoff is None else rgba[..., 3] >= cutoff
-    if solid is None or solid.all():
-        colors_used, number = distinct_colors(rgba[..., :3].reshape(-1, 3))
-        found = choose_palette(colors_used, colors, np.bincount(number))
-        indices = found.match(colors_used)[number].reshape(rgba.shape[:2])
-        return Indexed(found.levels, indices, has_hole=False)
-    colors_used, number = distinct_colors(rgba[..., :3][solid])
-    found = choose_palette(colors_used, colors - 1, np.bincount(number))
-    indices = np.zeros(solid.shape, np.uint8)
-    indices[solid] = found.match(colors_used)[number] + np.uint8(1)
-    return Indexed(expand_hole(found.levels), indices, has_hole=True)
+    solid = np.ones(rgba.shape[:2], bool) if cutoff is None else rgba[..., 3] >= cutoff
+    return choose_shared([(rgba, solid)], colors).apply(rgba, solid)
+
+
+class SharedPalette(NamedTuple):
+    """A palette for several pictures; `has_hole` puts a transparent entry before its colours."""
+
+    palette: Palette
+    has_hole: bool
+
+    def apply(self, rgba: Bytes, solid: NDArray[np.bool_]) -> Indexed:
+        """Return a picture in the nearest colours; texels that are not solid get entry 0."""
+        colors_used, number = distinct_colors(rgba[..., :3][solid])
+        indices = np.zeros(solid.shape, np.uint8)
+        indices[solid] = self.palette.match(colors_used)[number] + np.uint8(self.has_hole)
+        levels = self.palette.levels
+        return Indexed(expand_hole(levels) if self.has_hole else levels, indices, self.has_hole)
+
+
+def choose_shared(
+    pictures: Sequence[tuple[Bytes, NDArray[np.bool_]]], colors: int
+) -> SharedPalette:
+    """Choose one palette for the solid texels of pictures, all texels weighted alike."""
+    has_hole = not all(solid.all() for _, solid in pictures)
+    texels = np.concatenate([rgba[..., :3][solid] for rgba, solid in pictures])
+    colors_used, number = distinct_colors(texels)
+    found = choose_palette(colors_used, colors - has_hole, np.bincount(number))
+    return SharedPalette(found, has_hole)
 
 
 def expand_hole(levels: Bytes) -> Bytes:

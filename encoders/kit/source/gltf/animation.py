@@ -7,6 +7,7 @@ key hits agree with theirs. Before the first key the first value holds, after th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,7 @@ def decode_clip(gltf: Gltf, index: int) -> Clip:
     where = place(record.name, f"animations[{index}]")
     times = _key_times(gltf, record, where)
     channels: dict[tuple[int, str], Channel] = {}
+    read: dict[str, Channel] = {}  # all of them, by where they are
     for number, channel in enumerate(record.channels):
         node, path = channel.target.node, channel.target.path
         if node is None or path not in WIDTHS:
@@ -78,7 +80,9 @@ def decode_clip(gltf: Gltf, index: int) -> Clip:
         sampler = record.samplers[channel.sampler]
         values = _values(gltf, sampler, len(times[sampler.input]), path, where)
         keys = times[sampler.input]
-        channels[node, path] = Channel(node, path, sampler.interpolation, keys, values)
+        read[where] = Channel(node, path, sampler.interpolation, keys, values)
+        channels[node, path] = read[where]
+    _check_values(gltf, read)
     duration = max((keys[-1] for keys in times.values()), default=np.float32(0))
     return Clip(record.name, duration, tuple(channels.values()))
 
@@ -111,13 +115,26 @@ def _values(gltf: Gltf, sampler: AnimationSampler, keys: int, path: str, where: 
     if values.shape != shape:
         problem = "animation values do not fit their times"
         raise fault(problem, gltf.name, where, values.shape, shape)
-    if not np.isfinite(values).all():
-        raise fault("animation value is not finite", gltf.name, where)
-    if is_cubic:
-        values = values.reshape(keys, 3, WIDTHS[path])
-    if path == "rotation" and not _key_values(values).any(axis=1).all():
-        raise fault("rotation has no direction", gltf.name, where, "0 0 0 0", "a unit quaternion")
-    return values
+    return values.reshape(keys, 3, WIDTHS[path]) if is_cubic else values
+
+
+def _check_values(gltf: Gltf, channels: Mapping[str, Channel]) -> None:
+    """Refuse values that are no numbers, and rotations without a direction, wherever one is.
+
+    All channels are looked at together: a clip has hundreds, each with a few dozen numbers.
+    """
+    if not channels:
+        return
+    turns = [_key_values(one.values) for one in channels.values() if one.path == "rotation"]
+    numbers = np.concatenate([one.values.ravel() for one in channels.values()])
+    if np.isfinite(numbers).all() and (not turns or np.concatenate(turns).any(axis=1).all()):
+        return
+    for where, one in channels.items():
+        if not np.isfinite(one.values).all():
+            raise fault("animation value is not finite", gltf.name, where)
+        if one.path == "rotation" and not _key_values(one.values).any(axis=1).all():
+            found, allowed = "0 0 0 0", "a unit quaternion"
+            raise fault("rotation has no direction", gltf.name, where, found, allowed)
 
 
 def _key_values(values: Floats) -> Floats:

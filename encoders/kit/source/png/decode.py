@@ -28,6 +28,7 @@ from encoders.kit.source.png.chunk import (
     png_orientation,
     walk_chunks,
 )
+from encoders.kit.source.png.unfilter import unfilter_rows
 from encoders.kit.source.shared.image_header import apply_orientation
 from encoders.kit.source.shared.image_limit import check_image_size
 from encoders.kit.warning import Warn, grouped, ignore
@@ -165,6 +166,8 @@ def _inflate(parts: _Parts, name: str, warn: Warn) -> bytes:
 def _samples(header: PngHeader, rows: bytes, name: str) -> _Samples:
     """Return (height, width, channels) samples in the file's own depth."""
     channels = CHANNELS[header.colour_type]
+    if header.depth == 8 and not header.is_interlaced:
+        return _whole_bytes(header, rows, name)
     # A stream of stored blocks: the zip decoder unfilters and deinterlaces, and inflates nothing.
     stored = _Stored(header, zlib.compress(rows, 0), name)
     if header.depth < 16:
@@ -181,6 +184,22 @@ def _samples(header: PngHeader, rows: bytes, name: str) -> _Samples:
     high = stored.unfilter(mode, f"{mode};16B").astype(np.uint16)
     # Read as little-endian, the byte that Pillow keeps of each sample is the low one.
     return (high << 8) | stored.unfilter(mode, f"{mode};16L")
+
+
+def _whole_bytes(header: PngHeader, rows: bytes, name: str) -> _Samples:
+    """Return the samples of the usual kind: a byte each, row after row."""
+    channels = CHANNELS[header.colour_type]
+    filtered = np.frombuffer(rows, np.uint8).reshape(header.height, -1)
+    try:
+        pixels = unfilter_rows(filtered, channels)
+    except ValueError as error:
+        raise _unknown_filter(name) from error
+    return pixels.reshape(header.height, header.width, channels)
+
+
+def _unknown_filter(name: str) -> EncodeError:
+    problem = "the PNG uses a row filter that does not exist"
+    return EncodeError(problem, {"file": name}, EXPORT_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -200,9 +219,7 @@ class _Stored:
         try:
             picture = Image.frombytes(mode, size, self.stream, "zip", raw_mode, interlaced)
         except ValueError as error:
-            raise EncodeError(
-                "the PNG uses a row filter that does not exist", {"file": self.name}, EXPORT_AGAIN
-            ) from error
+            raise _unknown_filter(self.name) from error
         pixels = np.asarray(picture, np.uint8)
         return pixels.reshape(*pixels.shape[:2], -1)
 

@@ -12,8 +12,9 @@ from configparser import ConfigParser
 from configparser import Error as ParserError
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
-from pipeline.cache.shared.address import Address
+from pipeline.cache.shared.address import PORTS, Address
 from pipeline.cache.shared.client import (
     CONNECT_SHARE,
     TOO_LATE,
@@ -29,6 +30,13 @@ ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "gs": ("GOOGLE_BASE_URL",),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
+# Variables whose values become parts of requests. The library ends a thread of its own, with a
+# trace of it, where such a value has a line end; a secret that was pasted often has one.
+IN_REQUESTS = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"),
+    "gs": ("GOOGLE_BEARER_TOKEN",),
+    "az": ("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_TOKEN"),
 }
 KEY_ID, SECRET, SESSION = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
 # What is said of a failure, by words that the library's text has; the first row that fits counts.
@@ -60,8 +68,8 @@ def open_store(address: Address, patience_seconds: float) -> Any:
             f"a shared cache at {address.scheme}:// needs the module obstore: "
             'pip install "cartwright-build[bucket]"'
         ) from None
-    names = ENDPOINTS[address.scheme]
-    endpoint = next((os.environ[one] for one in names if os.environ.get(one)), "")
+    endpoint = _endpoint(address.scheme)
+    _check_values(address.scheme)
     client = {
         # Only where the user has written an address without TLS.
         "allow_http": endpoint.startswith("http://"),
@@ -79,6 +87,30 @@ def open_store(address: Address, patience_seconds: float) -> Any:
         return make(str(address), client_options=client, retry_config=retry, **config)
     except (BaseError, ValueError):
         raise SettingError(f"{address}: its settings in the environment are wrong") from None
+
+
+def _endpoint(scheme: str) -> str:
+    """Return the address of another server than the cloud's own; "" where none is set."""
+    name = next((one for one in ENDPOINTS[scheme] if os.environ.get(one)), "")
+    text = os.environ[name] if name else ""
+    if not text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in PORTS and parts.hostname and (parts.port or True)
+    except ValueError:
+        raise SettingError(f"{name}: this is no address") from None
+    if not is_address or not text.isascii() or not text.isprintable() or " " in text:
+        raise SettingError(f"{name}: an address begins with http:// or https:// and a host")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise SettingError(f"{name}: an address has no user, no password, neither ? nor #")
+    return text
+
+
+def _check_values(scheme: str) -> None:
+    for name in IN_REQUESTS[scheme]:
+        if not os.environ.get(name, "").isprintable():
+            raise SettingError(f"{name}: it has a line end or another control character")
 
 
 def _aws_config(endpoint: str) -> dict[str, str]:

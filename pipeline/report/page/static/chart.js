@@ -51,6 +51,12 @@ function squarify(items, x, y, width, height, place) {
   }
 }
 
+// Say what colours stand for, each a pair of a name and a colour.
+function legendOf(colors) {
+  const entry = ([name, color]) => make("span", {}, make("i", { style: `background:${color}` }), name);
+  return make("p", { class: "legend" }, ...colors.map(entry));
+}
+
 const MOST_PIECES = 150;
 
 function treemap(pieces, label, open) {
@@ -64,13 +70,14 @@ function treemap(pieces, label, open) {
     shown.sort((a, b) => b.size - a.size);
   }
   const groups = [...new Set(shown.map((one) => one.group))].sort();
+  const toneOf = (group) => TONES[groups.indexOf(group) % TONES.length];
   const line = readout();
   const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
   squarify(shown, 0, 0, width, height, (one, x, y, w, h) => {
     const text = `${one.name}, ${formatBytes(one.size)}`;
     const area = make("rect", {
       x, y, width: Math.max(w - 1, 0.5), height: Math.max(h - 1, 0.5),
-      fill: TONES[groups.indexOf(one.group) % TONES.length], tabindex: 0, role: "button", "aria-label": text,
+      fill: toneOf(one.group), tabindex: 0, role: "button", "aria-label": text,
       onclick: () => one.node !== undefined && open(one.node),
       onkeydown: (event) => event.key === "Enter" && one.node !== undefined && open(one.node),
     });
@@ -82,7 +89,9 @@ function treemap(pieces, label, open) {
       drawing.append(make("text", { x: x + 3, y: y + 11, "font-size": 9, fill: "#10151b" }, shownName));
     }
   });
-  return [drawing, line];
+  // Pieces of one folder have one colour, which says nothing where all are of one.
+  const legend = groups.length > 1 ? legendOf(groups.map((one) => [one || "others", toneOf(one)])) : null;
+  return [drawing, legend, line];
 }
 
 function areaMap(chart) {
@@ -105,11 +114,9 @@ function areaMap(chart) {
       drawing.append(make("text", { x: one.x + 4, y: one.y + 17, "font-size": 15, fill: "#10151b" }, short.slice(0, letters)));
     }
   }
-  const legend = make("p", { class: "legend" });
   const colors = { framebuffer: "#8a93a0", reserved: "#b08968", texture: "#4c8fcb", palette: "#d98a3d" };
-  for (const kind of new Set(chart.areas.map((one) => one.kind))) {
-    legend.append(make("span", {}, make("i", { style: `background:${colors[kind] ?? TONES[2]}` }), kind));
-  }
+  const kinds = [...new Set(chart.areas.map((one) => one.kind))];
+  const legend = legendOf(kinds.map((kind) => [kind, colors[kind] ?? TONES[2]]));
   return [drawing, legend, line];
 }
 

@@ -271,6 +271,10 @@ function follow() {
   };
   const events = page.store.events();
   events.addEventListener("building", (event) => show(`Building: ${JSON.parse(event.data).text}`));
+  events.addEventListener("listed", async () => {
+    await update();
+    show("Drawing pictures.");
+  });
   events.addEventListener("built", async (event) => {
     const { problem } = JSON.parse(event.data);
     await update();

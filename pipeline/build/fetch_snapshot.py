@@ -1,0 +1,194 @@
+"""Fetching the outputs of another's build: without sources, without encoders, only what differs.
+
+What is fetched is verified by its digest, and recorded in the ledger and the local cache like
+anything that was built, so that a build goes on from there. Nodes go in batches: what is recorded
+of hundreds of small ones takes one write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+from pipeline.build.job import RunConfig
+from pipeline.build.place_files import Tools, has_bytes, make_room
+from pipeline.cache.local import StoredResult
+from pipeline.cache.receipt import Receipt, is_small
+from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.cache.shared.snapshot import Snapshot, SnapshotError, SnapshotFile, SnapshotNode
+from pipeline.cache.shared.snapshot_contents import SnapshotContents
+from pipeline.disk.file import is_there, leads_out, read_if_there, write_whole
+from pipeline.output import Output
+from pipeline.project import Project
+from pipeline.task_name import stem_of
+
+BATCH_NODES, BATCH_BYTES = 256, 1 << 22
+FETCHED = "fetched.json"  # in the private folder: the files of the snapshot that was fetched last
+
+
+class Fetched(NamedTuple):
+    """What fetching a snapshot did."""
+
+    files: int
+    written: int
+    removed: int
+    displaced: tuple[str, ...]  # where files are now that others had put in the way
+
+
+class NodeWork(NamedTuple):
+    """What a node lacks here: files, and whether the local cache has its result."""
+
+    node: SnapshotNode
+    lacking: list[SnapshotFile]
+    in_the_way: list[str]  # paths with other bytes
+    is_cached: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes that are held in memory while the node is placed."""
+        return sum(one.size for one in (self.lacking if self.is_cached else self.node.files))
+
+
+def fetch_snapshot(
+    project: Project, shared: SharedCache, snapshot: Snapshot, wanted: Collection[str]
+) -> Fetched:
+    """Write the files of a snapshot that differ, and remove those of the one that was fetched last.
+
+    `wanted` are manifests or targets; all, where it is empty.
+    """
+    nodes = [one for one in snapshot.nodes if _is_wanted(one.task, snapshot, wanted)]
+    _refuse_links(project.root, nodes)
+    displaced: list[str] = []
+    config = RunConfig(project.root, project.cache.folder, project.scratch, project.ledger)
+    tools = Tools(config)
+    try:
+        with SnapshotContents(shared, snapshot.bundles) as contents:
+            work = list(_compare(tools, sorted(nodes, key=SnapshotNode.first_path), contents))
+            contents.plan(one for item in work for one in item.lacking)
+            for batch in _batches(work):
+                displaced += _place(tools, batch, contents)
+    finally:
+        tools.close()
+    now: dict[str, dict[str, str]] = {
+        stem: {} for stem in snapshot.manifests if _is_wanted(f"{stem}:", snapshot, wanted)
+    }
+    for node in nodes:
+        now.setdefault(stem_of(node.task), {}).update(_paths(node))
+    files = {path for one in now.values() for path in one}
+    written = sum(1 for item in work for one in item.lacking if one.path)
+    return Fetched(len(files), written, _remove_old(project, now), tuple(displaced))
+
+
+def _is_wanted(task: str, snapshot: Snapshot, wanted: Collection[str]) -> bool:
+    stem = stem_of(task)
+    return not wanted or stem in wanted or snapshot.manifests.get(stem) in wanted
+
+
+def _paths(node: SnapshotNode) -> dict[str, str]:
+    return {one.path: one.sha for one in node.files if one.path}
+
+
+def _refuse_links(root: str, nodes: Iterable[SnapshotNode]) -> None:
+    """Raise SnapshotError where a link would lead files of a snapshot out of the project."""
+    place = os.path.realpath(root)
+    for folder in {os.path.dirname(path) for node in nodes for path in _paths(node)}:
+        if leads_out(f"{root}/{folder}", place):
+            facts = {"folder": folder, "leads to": os.path.realpath(f"{root}/{folder}")}
+            hint = "Put a folder in the place of the link."
+            raise SnapshotError("a link leads out of the project", facts, hint)
+
+
+def _compare(
+    tools: Tools, nodes: Iterable[SnapshotNode], contents: SnapshotContents
+) -> Iterator[NodeWork]:
+    """Give the nodes that lack a file or whose result is not in the local cache."""
+    root = tools.config.root
+    # Asked once for each folder, so that a fetch from nothing looks for no file.
+    has_files = cache(lambda folder: os.path.isdir(folder) and bool(os.listdir(folder)))
+    for node in nodes:
+        lacking, in_the_way = [], []
+        for one in node.files:
+            path = f"{root}/{one.path}"
+            may_be_there = one.path and has_files(path.rpartition("/")[0])
+            if not one.path or (may_be_there and has_bytes(path, one.sha)):
+                continue
+            lacking.append(one)
+            if may_be_there and is_there(path):
+                in_the_way.append(one.path)
+        is_cached = not node.files or tools.cache.has_receipt(node.fingerprint)
+        if not is_cached:
+            # Only other nodes read these, so a build that goes on from here needs them.
+            lacking += [one for one in node.files if not one.path and contents.is_bundled(one)]
+        if lacking or not is_cached:
+            yield NodeWork(node, lacking, in_the_way, is_cached)
+
+
+def _batches(work: Iterable[NodeWork]) -> Iterator[list[NodeWork]]:
+    batch: list[NodeWork] = []
+    room = BATCH_BYTES
+    for item in work:
+        if batch and (item.size > room or len(batch) >= BATCH_NODES):
+            yield batch
+            batch, room = [], BATCH_BYTES
+        batch.append(item)
+        room -= item.size
+    if batch:
+        yield batch
+
+
+def _place(tools: Tools, batch: list[NodeWork], contents: SnapshotContents) -> tuple[str, ...]:
+    """Store the results of nodes and write their files; return displaced files."""
+    root = tools.config.root
+    loaded = [(item, {one.role: contents.load(one) for one in item.lacking}) for item in batch]
+    results = [_result(root, item.node, data) for item, data in loaded if not item.is_cached]
+    tools.cache.store_results([one for one in results if one is not None])
+    in_the_way = [path for item in batch for path in item.in_the_way]
+    displaced = make_room(tools, in_the_way, set()) if in_the_way else ()
+    # Before they appear, so that a kill leaves no file that nobody knows.
+    tools.ledger.note({path: sha for item in batch for path, sha in _paths(item.node).items()})
+    for item, data in loaded:
+        for one in item.lacking:
+            if one.path:
+                place = f"{root}/{one.path}"
+                tools.cache.put_in_place(one.sha, data[one.role], place, tools.config.scratch)
+    return displaced
+
+
+def _result(root: str, node: SnapshotNode, fetched: Mapping[str, bytes]) -> StoredResult | None:
+    """Return what the local cache stores of a node; None where some of it was not published."""
+    outputs = dict(fetched)
+    for one in node.files:
+        if one.role in outputs:
+            continue
+        data = read_if_there(f"{root}/{one.path}") if one.path else None
+        if data is None or hashlib.sha256(data).hexdigest() != one.sha:
+            return None
+        outputs[one.role] = data
+    made = tuple(Output(one.role, one.size, one.sha) for one in node.files)
+    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
+    receipt = Receipt(made, tuple(node.warnings), tuple(node.report), inline)
+    return StoredResult(node.fingerprint, receipt, outputs)
+
+
+def _remove_old(project: Project, now: Mapping[str, Mapping[str, str]]) -> int:
+    """Remove files that the last fetch wrote and this one does not have, if they are unchanged."""
+    path = f"{project.private}/{FETCHED}"
+    try:
+        before = json.loads(read_if_there(path) or b"{}")
+    except ValueError:
+        before = {}
+    removed = 0
+    for stem in now:
+        stale = {p: sha for p, sha in before.get(stem, {}).items() if p not in now[stem]}
+        for name, sha in stale.items():
+            if has_bytes(f"{project.root}/{name}", sha):
+                with suppress(OSError):
+                    os.unlink(f"{project.root}/{name}")
+                    removed += 1
+    write_whole(path, json.dumps({**before, **now}).encode(), project.scratch)
+    return removed
