@@ -321,6 +321,39 @@ def test_levels_have_their_share_of_triangles_and_stay_in_shape():
 LEVELS = ("", "_lod1", "_lod2", "_hlod")
 
 
+def ball_arrays(rings: int, far: float) -> tuple[np.ndarray, ...]:
+    """A ball of radius 2 without poles, whose middle is `far` up."""
+    down, round_ = np.meshgrid(np.arange(1, rings), np.arange(2 * rings), indexing="ij")
+    across, turn = np.pi * down / rings, np.pi * round_ / rings
+    normal = np.stack(
+        [np.sin(across) * np.cos(turn), np.cos(across), np.sin(across) * np.sin(turn)]
+    )
+    normal = normal.reshape(3, -1).T.astype(np.float32)
+    rows, columns = (one[:-1].reshape(-1) for one in (down - 1, round_))
+    width = 2 * rings
+    one, other = rows * width + columns, rows * width + (columns + 1) % width
+    triangles = np.stack([one, other, one + width, one + width, other, other + width], axis=1)
+    position = (2 * normal + [0, far, 0]).astype(np.float32)
+    return position, normal, normal[:, :2], triangles.reshape(-1, 3)
+
+
+@pytest.mark.parametrize("far", [0.0, 1000.0])
+def test_no_vertex_of_a_level_leaves_the_bounds_of_its_tile(far):
+    scene = Scene()
+    scene.shape("ball", ball_arrays(12, far))
+    scene.put("ball", "ball", translation=[12, 0, -12])
+    built = build({GLB: scene.glb()})
+    (tile,) = built.manifest["tiles"]
+    low, high = (np.float32(tile["bounds"][end]) for end in ("min", "max"))
+    for suffix in LEVELS:
+        found = built.read(f"tile_0_0_0{suffix}")
+        corners = corners_of(found).reshape(-1, 3)
+        assert (corners >= low).all()
+        assert (corners <= high).all()
+        assert (np.float32(found["bounds"][0]) >= low).all()
+        assert (np.float32(found["bounds"][1]) <= high).all()
+
+
 def village(seed: int, boxes: int, reach: float) -> Scene:
     """Boxes of many sizes on an uneven ground, anywhere between 1 and `reach` in x and -z."""
     random = np.random.default_rng(seed)

@@ -49,6 +49,8 @@ typedef struct {
     const double *losses;
     int32_t triangle_count, place_count, group_count;
     int attributes, wedge_row, mode;
+    /* The bounds of all places, which none of them leaves. */
+    double low[3], high[3];
     /* The triangles of each group: where they start in `grouped`, and how many are left. */
     int32_t *group_start, *grouped, *group_left;
     /* The corners at a place are a list: the first one, and the one after each. */
@@ -93,6 +95,19 @@ static void fill_normals(const Mesh *mesh)
             points[i] =
                 mesh->places + (size_t)mesh->place[mesh->corners[3 * triangle + i]] * PLACE_ROW;
         triangle_normal(points[0], points[1], points[2], mesh->normals + 3 * triangle);
+    }
+}
+
+static void fill_bounds(Mesh *mesh)
+{
+    for (int32_t one = 0; one < mesh->place_count; one++) {
+        const double *row = mesh->places + (size_t)one * PLACE_ROW;
+        for (int axis = 0; axis < 3; axis++) {
+            if (one == 0 || row[axis] < mesh->low[axis])
+                mesh->low[axis] = row[axis];
+            if (one == 0 || row[axis] > mesh->high[axis])
+                mesh->high[axis] = row[axis];
+        }
     }
 }
 
@@ -143,6 +158,7 @@ static int mesh_fill(Mesh *mesh)
         mesh->first[at] = corner;
     }
     fill_normals(mesh);
+    fill_bounds(mesh);
     fill_groups(mesh);
     return 1;
 }
@@ -257,8 +273,9 @@ static double positive_quadric_at(const double *q, const double *point)
     return found > 0.0 ? found : 0.0;
 }
 
-/* Find where a place's quadric is least, damped; return 0 where it is where it should be. */
-static int best_point(const double *row, double *found)
+/* Find where a place's quadric is least within the bounds, damped; return 0 where it is where it
+ * should be. */
+static int best_point(const Mesh *mesh, const double *row, double *found)
 {
     const double *q = row + PLACE_QUADRIC;
     double damping = DAMPING * q[QUADRIC - 1];
@@ -275,6 +292,12 @@ static int best_point(const double *row, double *found)
     found[0] = row[0] + (bc * x + dc * y + df * z) / determinant;
     found[1] = row[1] + (dc * x + ac * y + af * z) / determinant;
     found[2] = row[2] + (df * x + af * y + ab * z) / determinant;
+    for (int axis = 0; axis < 3; axis++) {
+        if (found[axis] < mesh->low[axis])
+            found[axis] = mesh->low[axis];
+        else if (mesh->high[axis] < found[axis])
+            found[axis] = mesh->high[axis];
+    }
     return found[0] != row[0] || found[1] != row[1] || found[2] != row[2];
 }
 
@@ -291,7 +314,7 @@ static int place_move(const Mesh *mesh, int32_t one, Move *move)
     memcpy(both, there, sizeof(both));
     for (int i = PLACE_QUADRIC; i < PLACE_ROW; i++)
         both[i] += here[i];
-    if (!best_point(both, move->point))
+    if (!best_point(mesh, both, move->point))
         return 0;
     double shape = positive_quadric_at(both + PLACE_QUADRIC, move->point);
     /* Only what the move adds: errors of the places so far are there without it. */
@@ -752,7 +775,7 @@ static void settle(Mesh *mesh)
     for (int32_t one = 0; one < mesh->place_count; one++) {
         const double *row = mesh->places + (size_t)one * PLACE_ROW;
         int count = row[3] == FREE ? ring(mesh, one, here) : 0;
-        if (count > 0 && best_point(row, point) && may_settle(mesh, one, here, count, point))
+        if (count > 0 && best_point(mesh, row, point) && may_settle(mesh, one, here, count, point))
             put(mesh, one, here, count, point);
     }
 }

@@ -30,6 +30,9 @@ class CollapsingMesh:
         self.place: list[int] = place.tolist()
         rows: list[list[float]] = places.tolist()
         self.points = [row[:3] for row in rows]
+        # No place leaves the box that all of them lie in.
+        self.low = [min(axis) for axis in zip(*self.points, strict=True)]
+        self.high = [max(axis) for axis in zip(*self.points, strict=True)]
         self.freedom = [row[3] for row in rows]
         self.max_errors = [row[4] for row in rows]
         self.quadrics = [row[5:] for row in rows]
@@ -66,6 +69,13 @@ class CollapsingMesh:
         """Return the attribute `n` at a point, as a wedge's triangles continue it, times area."""
         g, (x, y, z) = self.slopes[wedge][4 * n : 4 * n + 4], point
         return g[0] * x + g[1] * y + g[2] * z + g[3]
+
+    def within(self, point: list[float]) -> list[float]:
+        """Return the nearest point within the bounds of all places."""
+        return [
+            low if value < low else min(value, high)
+            for value, low, high in zip(point, self.low, self.high, strict=True)
+        ]
 
     def put(self, one: int, point: list[float]) -> None:
         """Move a place to a point, with the attributes of its wedges."""

@@ -121,8 +121,11 @@ class Progress:
         place = self._place[moved]
         unit_points = self._places[place, :3]
         points = (unit_points * self._points.extent + self._points.low).astype(np.float32)
+        # Nothing leaves the bounds of the surface, not by a rounding either.
+        surface = self._surface.positions
+        points = np.clip(points, surface.min(axis=0), surface.max(axis=0))
         # Places that did not settle keep their positions to the last bit.
-        exact = self._surface.positions[self._points.weld.first[place]]
+        exact = surface[self._points.weld.first[place]]
         points = np.where(is_settled[place][:, None], points, exact)
         return Step(self._left, self._kept, moved, points, *self._attributes(moved))
 

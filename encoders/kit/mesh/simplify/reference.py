@@ -267,7 +267,7 @@ def _placed(mesh: CollapsingMesh, one: int, move: _Move) -> _Move | None:
     if not (is_free and here[SIZE - 1] > 0.0 and there[SIZE - 1] > 0.0):
         return None
     both = [a + b for a, b in zip(there, here, strict=True)]
-    point = best_point(both, mesh.points[move.target])
+    point = best_point(mesh, both, mesh.points[move.target])
     if point is None:
         return None
     shape = max(0.0, _quadric_at(both, point))

@@ -18,13 +18,16 @@ def settle(mesh: CollapsingMesh) -> None:
     for one, freedom in enumerate(mesh.freedom):
         count = len(mesh.ring(one)) if freedom == FREE else 0
         known = 0 < count <= MAX_RING
-        point = best_point(mesh.quadrics[one], mesh.points[one]) if known else None
+        point = best_point(mesh, mesh.quadrics[one], mesh.points[one]) if known else None
         if point is not None and _may_settle(mesh, one, point):
             mesh.put(one, point)
 
 
-def best_point(q: list[float], row: list[float]) -> list[float] | None:
-    """Return where the quadric of a place is least, damped; None where it is there already."""
+def best_point(mesh: CollapsingMesh, q: list[float], row: list[float]) -> list[float] | None:
+    """Return where the quadric of a place is least, damped; None where it is there already.
+
+    Beside a convex surface that is outside of it, but never outside of the mesh's bounds.
+    """
     damping = DAMPING * q[SIZE - 1]
     a, b, c = q[0] + damping, q[1] + damping, q[2] + damping
     d, e, f = q[3], q[4], q[5]
@@ -36,11 +39,12 @@ def best_point(q: list[float], row: list[float]) -> list[float] | None:
     determinant = a * bc + d * dc + e * df
     if not determinant > 0.0:
         return None
-    found = [
+    least = [
         row[0] + (bc * x + dc * y + df * z) / determinant,
         row[1] + (dc * x + ac * y + af * z) / determinant,
         row[2] + (df * x + af * y + ab * z) / determinant,
     ]
+    found = mesh.within(least)
     return found if found != row else None
 
 
