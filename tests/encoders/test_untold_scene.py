@@ -393,6 +393,32 @@ def test_levels_of_a_village_shrink_and_borders_stay_equal_on_both_sides(seed):
         assert left == right
 
 
+@pytest.mark.parametrize("height", [10000, 1.5])
+def test_corner_that_reaches_a_little_into_a_tile_is_not_flattened_into_the_border(height):
+    scene = Scene()
+    # Without a floor or a roof, so that its rims end at the border; turned, so that a corner is
+    # all that lies in the other tile.
+    position, normal, uv, triangles = cube_arrays()
+    walls = triangles[(normal[triangles[:, 0], 1] == 0)]
+    scene.shape("walls", (position, normal, uv, walls))
+    turn = [0, np.sin(np.pi / 8), 0, np.cos(np.pi / 8)]
+    corner = 4 * np.sqrt(0.5)
+    for z, reach in ((-6, 0.05), (-12, 0.15), (-18, 0.3)):
+        place = [25 - corner + reach, 2, z]
+        scene.put(f"hut {z}", "walls", translation=place, scale=[4, 4, 4], rotation=turn)
+    built = build({GLB: scene.glb()}, tile_size=[25, height, 25])
+    edges = 0
+    for tile in built.tiles():
+        x, y, z = tile.removeprefix("tile_").split("_")
+        if x == "0" and f"tile_1_{y}_{z}" in built.tiles():
+            for suffix in LEVELS:
+                names = (f"tile_{x}_{y}_{z}{suffix}" for x in (0, 1))
+                left, right = (border_edges(corners_of(built.read(one)), 0, 25) for one in names)
+                assert left == right
+                edges += len(left)
+    assert edges > 0
+
+
 def test_no_level_loses_a_large_part():
     scene = village(2, 80, 24)
     scene.put("house", "cube", translation=[12, 12, -12], scale=[8, 8, 8])

@@ -20,6 +20,8 @@
 #define QUADRIC 11
 #define FREE 0.0
 #define RIM 2.0
+#define PLANE 4
+#define PLANE_BITS 6
 #define DAMPING 0.01
 #define SETTLE_REACH 0.5
 enum { KEEP_SEAMS, CROSS_SEAMS, SETTLE };
@@ -381,6 +383,27 @@ static int common_neighbours(Mesh *mesh, const int32_t *here, int here_count,
     return common;
 }
 
+/* Return the bits of the border planes that hold a place. */
+static int planes(const Mesh *mesh, int32_t place)
+{
+    double freedom = mesh->places[(size_t)place * PLACE_ROW + 3];
+    return freedom >= PLANE && freedom < PLANE << PLANE_BITS ? (int)freedom / PLANE : 0;
+}
+
+/* Does a move join places of one plane by a new edge? To be asked after `common_neighbours`, whose
+ * last mark tells which edges are not new. */
+static int joins_plane(const Mesh *mesh, const int32_t *here, int here_count, int32_t target)
+{
+    int shared = planes(mesh, target);
+    for (int i = 0; shared && i < here_count; i++)
+        for (int step = 1; step < 3; step++) {
+            int32_t near = mesh->place[mesh->corners[corner_beside(here[i], step)]];
+            if (near != target && mesh->mark[near] != mesh->marks && planes(mesh, near) & shared)
+                return 1;
+        }
+    return 0;
+}
+
 /* Does no triangle of the corners turn over where they move, but those that vanish? */
 static int stay_up(const Mesh *mesh, const int32_t *corners, int count, int32_t other,
                    const double *point)
@@ -400,7 +423,8 @@ static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_ri
     if (there_count < 0 ||
         common_neighbours(mesh, here, here_count, there, there_count) != edge_triangles)
         return 0;
-    if (!stay_up(mesh, here, here_count, move->target, move->point))
+    if (joins_plane(mesh, here, here_count, move->target) ||
+        !stay_up(mesh, here, here_count, move->target, move->point))
         return 0;
     /* A placed target moves as well, with the wedges of both: no more than fit in a ring. */
     return !move->is_placed || (here_count + there_count <= MAX_RING &&

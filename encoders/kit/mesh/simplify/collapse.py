@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.simplify.collapsing_mesh import FREE, LOCKED, RIM
+from encoders.kit.mesh.simplify.collapsing_mesh import FREE, LOCKED, PLANE, RIM
 from encoders.kit.mesh.simplify.quadric import (
     SIZE,
     add_columns,
@@ -50,7 +50,8 @@ class Surface:
 
     Vertices of different `parts` are separate even where their positions are equal. Open edges do
     not move where two parts meet, nor at `anchored` vertices, because something else continues
-    there.
+    there. `planes` has bits of the border planes that a vertex lies in; vertices of one plane that
+    do not move get no new edge between them.
     """
 
     positions: NDArray[np.float32]
@@ -60,6 +61,7 @@ class Surface:
     parts: NDArray[np.int32] | None = None
     anchored: NDArray[np.bool_] | None = None
     other_uvs: NDArray[np.float32] | None = None
+    planes: NDArray[np.int32] | None = None
 
     @property
     def attributes(self) -> list[NDArray[np.float32]]:
@@ -221,6 +223,9 @@ class Simplifier:
         )
         _lock_rims(places, points.anchored)
         places[points.locked, 3] = LOCKED
+        if self._surface.planes is not None:
+            held = PLANE * self._surface.planes[points.weld.first]
+            places[:, 3] = np.where((places[:, 3] == LOCKED) & (held > 0), held, places[:, 3])
         return places
 
     @cached_property

@@ -18,6 +18,9 @@ MIN_COSINE = 0.5
 MAX_RING = 48
 # How a place may move: anywhere, not at all, or only along its open edge.
 FREE, LOCKED, RIM = 0.0, 1.0, 2.0
+# A locked place in border planes has the sum of their bits times PLANE instead. No move joins two
+# places of one plane by a new edge: what lies beyond the plane would not have that edge.
+PLANE, PLANE_BITS = 4, 6
 
 
 class CollapsingMesh:
@@ -59,6 +62,11 @@ class CollapsingMesh:
         """Return the places that share a triangle with this one."""
         near = {self.place[v] for triangle in self.ring(place) for v in self.corners[triangle]}
         return near - {place}
+
+    def planes(self, place: int) -> int:
+        """Return the bits of the border planes that hold a place."""
+        freedom = self.freedom[place]
+        return int(freedom) // PLANE if PLANE <= freedom < PLANE << PLANE_BITS else 0
 
     def wedges(self, place: int) -> list[int]:
         """Return the wedges of a place that triangles use, in the order of their numbers."""

@@ -312,7 +312,11 @@ def _is_allowed(mesh: CollapsingMesh, one: int, move: _Move, is_rim: bool) -> bo
         return False
     edge_triangles = 1 if is_rim else 2
     # The link condition: further common neighbours would fold the surface onto itself.
-    if len(mesh.neighbours(one) & mesh.neighbours(target)) != edge_triangles:
+    near, beyond = mesh.neighbours(one), mesh.neighbours(target)
+    if len(near & beyond) != edge_triangles:
+        return False
+    planes = mesh.planes(target)
+    if any(mesh.planes(other) & planes for other in near - beyond - {target}):
         return False
     if not _stay_up(mesh, one, target, move.point):
         return False
