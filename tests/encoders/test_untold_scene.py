@@ -532,6 +532,56 @@ def two_parts(scene: Scene, name: str, *shapes: np.ndarray) -> None:
     scene.meshes[name] = scene.add("meshes", name=name, primitives=parts)
 
 
+def height_of(built, suffix: str, low: list[float], high: list[float]) -> float:
+    """Return the height of what a level of tile 0 has within bounds; nothing has none."""
+    corners = corners_of(built.read(f"tile_0_0_0{suffix}"))
+    found = corners[((corners >= low) & (corners <= high)).all(axis=(1, 2)), :, 1]
+    return float(found.max() - found.min()) if len(found) else 0.0
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_thin_pipe_longer_than_two_metres_is_still_there_in_the_first_level(is_part):
+    # Nothing of the houses can be left out, so that the level has to lose all it may.
+    scene = houses([(12 + number / 10, -12) for number in range(12)], 8)
+    pipe, cube = [0.1, 2.2, 0.1], cube_arrays()[0]
+    places = [[8 + number, 2, -7.8] for number in range(9)]
+    if is_part:
+        pipes = [cube * pipe + np.subtract(place, [12, 0, -12]) for place in places]
+        two_parts(scene, "house with pipes", cube * 6 + [0, 3, 0], *pipes)
+        scene.put("house with pipes", "house with pipes", translation=[12, 0, -12])
+    else:
+        for number, place in enumerate(places):
+            scene.put(f"pipe {number}", "cube", translation=place, scale=pipe)
+    # A wire is as long, but nobody sees it from where the level is shown.
+    scene.put("wire", "cube", translation=[2, 2, -20], scale=[0.01, 2.2, 0.01])
+    built = build({GLB: scene.glb()})
+    for suffix in ("", "_lod1"):
+        for x, _, z in places:
+            seen = height_of(built, suffix, [x - 0.1, 0, z - 0.1], [x + 0.1, 4, z + 0.1])
+            assert seen == pytest.approx(2.2)
+        wire = height_of(built, suffix, [1.9, 0, -20.1], [2.1, 4, -19.9])
+        assert wire == pytest.approx(0.0 if suffix else 2.2)
+
+
+@pytest.mark.parametrize("length", [0.6, 1.5, 3.0])
+def test_crown_of_a_tree_never_floats_without_its_trunk(length):
+    scene = Scene()
+    cube = cube_arrays()[0]
+    trunk = cube * [0.25, length, 0.25] + [0, length / 2, 0]
+    two_parts(scene, "tree", cube * 3.4 + [0, length + 1.7, 0], trunk)
+    places = [(x, z) for x in (3, 9, 15, 21) for z in (-3, -9)]
+    for x, z in places:
+        scene.put(f"tree {x} {z}", "tree", translation=[x, 0, z])
+    built = build({GLB: scene.glb()})
+    for suffix in LEVELS:
+        for x, z in places:
+            crown = [x - 2, length - 0.1, z - 2], [x + 2, length + 3.5, z + 2]
+            below = [x - 0.2, -0.1, z - 0.2], [x + 0.2, length + 0.1, z + 0.2]
+            there = [height_of(built, suffix, *box) > 0 for box in (crown, below)]
+            assert there[0] == there[1]
+            assert there[0] or suffix in ("_lod2", "_hlod")
+
+
 def test_nothing_is_left_of_a_small_object_across_a_border():
     scene = spared(2, 38)
     cube = cube_arrays()[0]
