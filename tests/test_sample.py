@@ -9,12 +9,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
 
+from encoders.untold.format.layout import VERTEX_SIZE
+from encoders.untold.format.reader import unpack_untold
 from tests.pipeline.game import ROOT, Game, Ran
+
+Mesh = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
 pytestmark = pytest.mark.timeout(300)  # whole builds of the sample, beside other work
 
@@ -137,3 +144,52 @@ def test_the_contact_sheet_is_drawn_from_what_was_built(
     with Image.open(sheet) as picture:
         assert picture.width > 1000
         assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 1000
+
+
+def plane_edges(mesh: Mesh, axis: int, value: float) -> Counter[tuple[bytes, bytes]]:
+    """Return how many triangles have each edge in a plane, by the bytes of its ends."""
+    points, triangles = mesh
+    found: Counter[tuple[bytes, bytes]] = Counter()
+    for one, other in ((0, 1), (1, 2), (2, 0)):
+        ends = points[triangles[:, [one, other]]]
+        for start, end in ends[(ends[:, :, axis] == np.float32(value)).all(axis=1)]:
+            found[start.tobytes(), end.tobytes()] += 1
+    return found
+
+
+def gaps(edges: Counter[tuple[bytes, bytes]], beyond: Counter[tuple[bytes, bytes]]) -> list[object]:
+    """Return the edges that are open, and that no triangle beyond the plane has."""
+    is_open = [edge for edge, count in edges.items() if count > edges[edge[::-1]]]
+    return [edge for edge in is_open if not beyond[edge] and not beyond[edge[::-1]]]
+
+
+@pytest.mark.parametrize("suffix", ["", "_lod1", "_lod2", "_hlod"])
+def test_the_tiles_of_the_village_meet_at_equal_edges(built: tuple[Game, Ran], suffix: str) -> None:
+    game, _ = built
+    folder = game.path("build/untold/village")
+    tiles = {}
+    for path in folder.glob(f"tile_*_*_*{suffix}.untold"):
+        words = path.stem.removesuffix(suffix).split("_")
+        if len(words) == 4:
+            tiles[int(words[1]), int(words[3])] = tile_mesh(path.read_bytes())
+    count = 0
+    for (x, z), mesh in tiles.items():
+        # Tile z counts along -Z.
+        for axis, near, value in ((0, (x + 1, z), 16 * (x + 1)), (2, (x, z + 1), -16 * (z + 1))):
+            if near in tiles:
+                here, there = (plane_edges(one, axis, value) for one in (mesh, tiles[near]))
+                assert not gaps(here, there)
+                assert not gaps(there, here)
+                count += len(here)
+    assert count > 100
+
+
+def tile_mesh(data: bytes) -> Mesh:
+    """Return the positions and the triangles of a tile."""
+    points, triangles, start = [], [], 0
+    for mesh in unpack_untold(data, "tile").meshes:
+        rows = np.frombuffer(mesh.vertices, np.uint8).reshape(-1, VERTEX_SIZE)
+        points.append(rows[:, :12].copy().view("<f4"))
+        triangles.append(mesh.indices.reshape(-1, 3).astype(np.int64) + start)
+        start += len(rows)
+    return np.concatenate(points), np.concatenate(triangles)

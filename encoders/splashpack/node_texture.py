@@ -16,7 +16,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.alpha import join_alpha
 from encoders.kit.image.import_image import import_image
 from encoders.kit.image.palette.indexed import pack_indices
-from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_555
+from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_555, words_555
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
@@ -60,7 +60,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         else:
             indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
         palette = _palette(indexed)
-        is_exact = np.array_equal(indexed.palette[indexed.indices][shown], levels[shown])
+        is_exact = _has_all(indexed.palette[indexed.has_hole :], levels[shown])
         # A palette that holds every colour loses none that could be mixed.
         strength = 0.0 if is_exact else strength
         words = pack_indices(_indices(pixels, indexed, shown, strength), bits)
@@ -92,6 +92,11 @@ def _strength(dither: object) -> float:
     if isinstance(dither, bool):
         return USUAL_STRENGTH if dither else 0.0
     return float(str(dither))
+
+
+def _has_all(palette: npt.NDArray[np.uint8], levels: npt.NDArray[np.uint8]) -> bool:
+    """Tell whether each colour of a picture is in a palette."""
+    return bool(np.isin(words_555(levels), words_555(palette)).all())
 
 
 def count_colors(levels: npt.NDArray[np.uint8], shown: npt.NDArray[np.bool_]) -> int:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.error import EncodeError
+from encoders.untold.mesh import level_goal
 from encoders.untold.mesh.simplify_tile import simplify_tile
 from encoders.untold.mesh.tile_mesh import Tile, unpack_tile
 from encoders.untold.scene.grid import Box, Grid, assign_tiles, auto_size, classify
@@ -320,6 +321,39 @@ def test_levels_have_their_share_of_triangles_and_stay_in_shape():
 LEVELS = ("", "_lod1", "_lod2", "_hlod")
 
 
+def ball_arrays(rings: int, far: float) -> tuple[np.ndarray, ...]:
+    """A ball of radius 2 without poles, whose middle is `far` up."""
+    down, round_ = np.meshgrid(np.arange(1, rings), np.arange(2 * rings), indexing="ij")
+    across, turn = np.pi * down / rings, np.pi * round_ / rings
+    normal = np.stack(
+        [np.sin(across) * np.cos(turn), np.cos(across), np.sin(across) * np.sin(turn)]
+    )
+    normal = normal.reshape(3, -1).T.astype(np.float32)
+    rows, columns = (one[:-1].reshape(-1) for one in (down - 1, round_))
+    width = 2 * rings
+    one, other = rows * width + columns, rows * width + (columns + 1) % width
+    triangles = np.stack([one, other, one + width, one + width, other, other + width], axis=1)
+    position = (2 * normal + [0, far, 0]).astype(np.float32)
+    return position, normal, normal[:, :2], triangles.reshape(-1, 3)
+
+
+@pytest.mark.parametrize("far", [0.0, 1000.0])
+def test_no_vertex_of_a_level_leaves_the_bounds_of_its_tile(far):
+    scene = Scene()
+    scene.shape("ball", ball_arrays(12, far))
+    scene.put("ball", "ball", translation=[12, 0, -12])
+    built = build({GLB: scene.glb()})
+    (tile,) = built.manifest["tiles"]
+    low, high = (np.float32(tile["bounds"][end]) for end in ("min", "max"))
+    for suffix in LEVELS:
+        found = built.read(f"tile_0_0_0{suffix}")
+        corners = corners_of(found).reshape(-1, 3)
+        assert (corners >= low).all()
+        assert (corners <= high).all()
+        assert (np.float32(found["bounds"][0]) >= low).all()
+        assert (np.float32(found["bounds"][1]) <= high).all()
+
+
 def village(seed: int, boxes: int, reach: float) -> Scene:
     """Boxes of many sizes on an uneven ground, anywhere between 1 and `reach` in x and -z."""
     random = np.random.default_rng(seed)
@@ -359,6 +393,32 @@ def test_levels_of_a_village_shrink_and_borders_stay_equal_on_both_sides(seed):
         assert left == right
 
 
+@pytest.mark.parametrize("height", [10000, 1.5])
+def test_corner_that_reaches_a_little_into_a_tile_is_not_flattened_into_the_border(height):
+    scene = Scene()
+    # Without a floor or a roof, so that its rims end at the border; turned, so that a corner is
+    # all that lies in the other tile.
+    position, normal, uv, triangles = cube_arrays()
+    walls = triangles[(normal[triangles[:, 0], 1] == 0)]
+    scene.shape("walls", (position, normal, uv, walls))
+    turn = [0, np.sin(np.pi / 8), 0, np.cos(np.pi / 8)]
+    corner = 4 * np.sqrt(0.5)
+    for z, reach in ((-6, 0.05), (-12, 0.15), (-18, 0.3)):
+        place = [25 - corner + reach, 2, z]
+        scene.put(f"hut {z}", "walls", translation=place, scale=[4, 4, 4], rotation=turn)
+    built = build({GLB: scene.glb()}, tile_size=[25, height, 25])
+    edges = 0
+    for tile in built.tiles():
+        x, y, z = tile.removeprefix("tile_").split("_")
+        if x == "0" and f"tile_1_{y}_{z}" in built.tiles():
+            for suffix in LEVELS:
+                names = (f"tile_{x}_{y}_{z}{suffix}" for x in (0, 1))
+                left, right = (border_edges(corners_of(built.read(one)), 0, 25) for one in names)
+                assert left == right
+                edges += len(left)
+    assert edges > 0
+
+
 def test_no_level_loses_a_large_part():
     scene = village(2, 80, 24)
     scene.put("house", "cube", translation=[12, 12, -12], scale=[8, 8, 8])
@@ -377,7 +437,8 @@ def test_corners_that_moved_across_a_seam_have_a_normal_of_their_side():
         assert (fit > 0).all()
 
 
-def test_tile_that_misses_shares_is_one_warning_with_all_of_them():
+def test_tile_that_misses_shares_is_one_warning_with_all_of_them(monkeypatch):
+    monkeypatch.setattr(level_goal, "SPARE_TRIANGLES", 12)
     # Nothing of these boxes can be left out: each is more than half as wide as a tile.
     built = build({GLB: houses([(12, -12), (12.2, -12), (12.4, -12), (12.6, -12)], 13).glb()})
     assert counts_of(built, "tile_0_0_0") == [48] * 4
@@ -387,7 +448,8 @@ def test_tile_that_misses_shares_is_one_warning_with_all_of_them():
     ]
 
 
-def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene():
+def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene(monkeypatch):
+    monkeypatch.setattr(level_goal, "SPARE_TRIANGLES", 12)
     built = build({GLB: sheet(75, 20, 1.0).glb()})
     (warning,) = built.warnings
     assert warning.startswith("levels of 9 of 9 tiles keep more triangles than asked for")
@@ -395,7 +457,9 @@ def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene():
     assert build({GLB: sheet(75, 20, 1.0).glb()}, tile_size=[80, 10000, 80]).warnings == []
 
 
-def test_less_than_a_quarter_of_tiles_held_by_borders_is_no_warning():
+def test_less_than_a_quarter_of_tiles_held_by_borders_is_no_warning(monkeypatch):
+    monkeypatch.setattr(level_goal, "SPARE_TRIANGLES", 12)
+
     def scene(more: int) -> Scene:
         found = houses([(112 + 25 * number, -12) for number in range(more)])
         found.shape("sheet", grid_arrays(20, 75, 1.0))
@@ -442,10 +506,11 @@ def spared(*places: float) -> Scene:
 @pytest.mark.parametrize("places", [(), (2,), (38,), (2, 38)])
 def test_part_across_a_border_goes_on_both_sides_or_stays_whatever_else_is_there(places):
     scene = spared(*places)
-    scene.put("small", "cube", translation=[25, 1, -12], scale=[2, 1, 1])
+    scene.put("small", "cube", translation=[25, 1, -12], scale=[1.5, 1, 1])
     scene.put("large", "cube", translation=[25, 1, -3], scale=[8, 2, 2])
-    two_parts(scene, "barn with a beam", cube_arrays()[0] * 7, cube_arrays()[0] + [4.1, 0, 0])
-    scene.put("barn", "barn with a beam", translation=[20.9, 4, -20])
+    beam = cube_arrays()[0] * 0.4 + [3.75, 0, 0]
+    two_parts(scene, "barn with a beam", cube_arrays()[0] * 7, beam)
+    scene.put("barn", "barn with a beam", translation=[21.25, 4, -20])
     built = build({GLB: scene.glb()})
     found = {}
     for suffix in LEVELS:
@@ -467,11 +532,61 @@ def two_parts(scene: Scene, name: str, *shapes: np.ndarray) -> None:
     scene.meshes[name] = scene.add("meshes", name=name, primitives=parts)
 
 
+def height_of(built, suffix: str, low: list[float], high: list[float]) -> float:
+    """Return the height of what a level of tile 0 has within bounds; nothing has none."""
+    corners = corners_of(built.read(f"tile_0_0_0{suffix}"))
+    found = corners[((corners >= low) & (corners <= high)).all(axis=(1, 2)), :, 1]
+    return float(found.max() - found.min()) if len(found) else 0.0
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_thin_pipe_longer_than_two_metres_is_still_there_in_the_first_level(is_part):
+    # Nothing of the houses can be left out, so that the level has to lose all it may.
+    scene = houses([(12 + number / 10, -12) for number in range(12)], 8)
+    pipe, cube = [0.1, 2.2, 0.1], cube_arrays()[0]
+    places = [[8 + number, 2, -7.8] for number in range(9)]
+    if is_part:
+        pipes = [cube * pipe + np.subtract(place, [12, 0, -12]) for place in places]
+        two_parts(scene, "house with pipes", cube * 6 + [0, 3, 0], *pipes)
+        scene.put("house with pipes", "house with pipes", translation=[12, 0, -12])
+    else:
+        for number, place in enumerate(places):
+            scene.put(f"pipe {number}", "cube", translation=place, scale=pipe)
+    # A wire is as long, but nobody sees it from where the level is shown.
+    scene.put("wire", "cube", translation=[2, 2, -20], scale=[0.01, 2.2, 0.01])
+    built = build({GLB: scene.glb()})
+    for suffix in ("", "_lod1"):
+        for x, _, z in places:
+            seen = height_of(built, suffix, [x - 0.1, 0, z - 0.1], [x + 0.1, 4, z + 0.1])
+            assert seen == pytest.approx(2.2)
+        wire = height_of(built, suffix, [1.9, 0, -20.1], [2.1, 4, -19.9])
+        assert wire == pytest.approx(0.0 if suffix else 2.2)
+
+
+@pytest.mark.parametrize("length", [0.6, 1.5, 3.0])
+def test_crown_of_a_tree_never_floats_without_its_trunk(length):
+    scene = Scene()
+    cube = cube_arrays()[0]
+    trunk = cube * [0.25, length, 0.25] + [0, length / 2, 0]
+    two_parts(scene, "tree", cube * 3.4 + [0, length + 1.7, 0], trunk)
+    places = [(x, z) for x in (3, 9, 15, 21) for z in (-3, -9)]
+    for x, z in places:
+        scene.put(f"tree {x} {z}", "tree", translation=[x, 0, z])
+    built = build({GLB: scene.glb()})
+    for suffix in LEVELS:
+        for x, z in places:
+            crown = [x - 2, length - 0.1, z - 2], [x + 2, length + 3.5, z + 2]
+            below = [x - 0.2, -0.1, z - 0.2], [x + 0.2, length + 0.1, z + 0.2]
+            there = [height_of(built, suffix, *box) > 0 for box in (crown, below)]
+            assert there[0] == there[1]
+            assert there[0] or suffix in ("_lod2", "_hlod")
+
+
 def test_nothing_is_left_of_a_small_object_across_a_border():
     scene = spared(2, 38)
     cube = cube_arrays()[0]
     two_parts(scene, "hut", cube, cube * [0.2, 1, 0.2] + [1, 1, 0])
-    scene.put("hut", "hut", translation=[24.8, 0.5, -12])
+    scene.put("hut", "hut", translation=[24.8, 0.5, -12], scale=[0.7, 0.7, 0.7])
     built = build({GLB: scene.glb()})
     for suffix, is_there in (("", True), ("_hlod", False)):
         for x in (0, 1):
@@ -516,15 +631,15 @@ def open_rim(corners: np.ndarray) -> set:
 
 def test_texture_keeps_its_scale_where_corners_cross_seams():
     """A ball of flat faces, each with its own part of the texture, loses half of its triangles."""
-    ring, turn = np.meshgrid(np.arange(9), np.arange(16), indexing="ij")
-    angle, rise = 2 * np.pi * turn / 16, np.pi * ring / 8
+    ring, turn = np.meshgrid(np.arange(17), np.arange(32), indexing="ij")
+    angle, rise = 2 * np.pi * turn / 32, np.pi * ring / 16
     ball = np.stack(
         [np.sin(rise) * np.cos(angle), np.cos(rise), np.sin(rise) * np.sin(angle)], axis=-1
     )
-    low = (16 * ring[:-1] + turn[:-1]).reshape(-1)
-    right = (16 * ring[:-1] + (turn[:-1] + 1) % 16).reshape(-1)
+    low = (32 * ring[:-1] + turn[:-1]).reshape(-1)
+    right = (32 * ring[:-1] + (turn[:-1] + 1) % 32).reshape(-1)
     quads = np.concatenate(
-        [np.stack([low, right, right + 16], 1), np.stack([low, right + 16, low + 16], 1)]
+        [np.stack([low, right, right + 32], 1), np.stack([low, right + 32, low + 32], 1)]
     )
     corners = 3 * ball.reshape(-1, 3)[quads]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.simplify.collapse import Simplified, Surface, simplify, simplify_shape
+from encoders.kit.mesh.simplify.progress import Progress, Step
 from encoders.kit.mesh.simplify.quadric import add_columns
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.native.kernel import has_native, use_native
@@ -294,6 +296,49 @@ def test_kernel_and_reference_agree_on_any_soup(
     way: Simplify, positions: NDArray[np.float32], uvs: NDArray[np.float32], triangles: Indices
 ) -> None:
     assert_kernel_agrees(way, Surface(positions, triangles, None, uvs), 0, np.inf)
+
+
+def progress_of(surface: Surface, target: int) -> Step:
+    """Simplify a surface as levels of detail are made, with the vertices of its planes locked."""
+    assert surface.planes is not None
+    groups = np.zeros(len(surface.indices), np.int32)
+    errors = np.full(len(surface.positions), 1e3, np.float32)
+    progress = Progress(surface, groups, surface.planes != 0, 0.1)
+    return progress.reduce(target, errors, np.full(1, -1.0))
+
+
+def with_planes(surface: Surface) -> Surface:
+    """Let a surface with normals end at planes across x."""
+    x, up = surface.positions[:, 0], np.zeros_like(surface.positions)
+    up[:, 2] = 1
+    planes = (1 * (x == x.min()) + 2 * (x == x.max())).astype(np.int32)
+    return replace(
+        surface, normals=up if surface.normals is None else surface.normals, planes=planes
+    )
+
+
+@needs_native
+@pytest.mark.parametrize("surface", [terrain(12), tube(12, 12)], ids=["terrain", "tube"])
+@pytest.mark.parametrize("target", [0, 90])
+def test_the_kernel_places_vertices_as_its_reference_does(surface: Surface, target: int) -> None:
+    native = progress_of(with_planes(surface), target)
+    before = use_native(False)
+    reference = progress_of(with_planes(surface), target)
+    use_native(before)
+    for name in ("indices", "kept", "moved", "positions", "normals"):
+        assert getattr(native, name).tobytes() == getattr(reference, name).tobytes()
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_no_new_edge_joins_two_places_of_a_border(is_held: bool) -> None:
+    # The corner of a wall, whose two ends lie in the plane x = 0.
+    positions = np.array([[x, y, z] for y in (0, 1) for x, z in ((0, 0), (0.1, 1), (0, 2))], "f4")
+    triangles = np.array([[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]], np.int32)
+    in_plane = positions[:, 0] == 0
+    planes = in_plane.astype(np.int32) if is_held else None
+    surface = Surface(positions, triangles, planes=planes)
+    left = simplify(surface, 0, in_plane).indices
+    assert len(left) == (4 if is_held else 2)
 
 
 @needs_native

@@ -20,15 +20,18 @@
 #define QUADRIC 11
 #define FREE 0.0
 #define RIM 2.0
+#define PLANE 4
+#define PLANE_BITS 6
 #define DAMPING 0.01
 #define SETTLE_REACH 0.5
 enum { KEEP_SEAMS, CROSS_SEAMS, SETTLE };
 
-/* The pairs say which wedge becomes which; the other wedges of the place move with it. */
+/* The pairs say which wedge becomes which; the other wedges of the place move with it. A placed
+ * move takes the target to a point; `extra` is what it costs besides the shape. */
 typedef struct {
-    double cost, error;
+    double cost, error, extra, point[3];
     int32_t target, wedge[2], onto[2];
-    int pair_count;
+    int pair_count, is_placed;
 } Move;
 
 /* One edge at a place: the wedge here and the one there, as one of its triangles has them. */
@@ -48,6 +51,8 @@ typedef struct {
     const double *losses;
     int32_t triangle_count, place_count, group_count;
     int attributes, wedge_row, mode;
+    /* The bounds of all places, which none of them leaves. */
+    double low[3], high[3];
     /* The triangles of each group: where they start in `grouped`, and how many are left. */
     int32_t *group_start, *grouped, *group_left;
     /* The corners at a place are a list: the first one, and the one after each. */
@@ -92,6 +97,19 @@ static void fill_normals(const Mesh *mesh)
             points[i] =
                 mesh->places + (size_t)mesh->place[mesh->corners[3 * triangle + i]] * PLACE_ROW;
         triangle_normal(points[0], points[1], points[2], mesh->normals + 3 * triangle);
+    }
+}
+
+static void fill_bounds(Mesh *mesh)
+{
+    for (int32_t one = 0; one < mesh->place_count; one++) {
+        const double *row = mesh->places + (size_t)one * PLACE_ROW;
+        for (int axis = 0; axis < 3; axis++) {
+            if (one == 0 || row[axis] < mesh->low[axis])
+                mesh->low[axis] = row[axis];
+            if (one == 0 || row[axis] > mesh->high[axis])
+                mesh->high[axis] = row[axis];
+        }
     }
 }
 
@@ -142,6 +160,7 @@ static int mesh_fill(Mesh *mesh)
         mesh->first[at] = corner;
     }
     fill_normals(mesh);
+    fill_bounds(mesh);
     fill_groups(mesh);
     return 1;
 }
@@ -217,6 +236,14 @@ static int32_t partner(const Move *move, int32_t wedge)
     return -1;
 }
 
+/* The cost of a squared error: over the root of the weight, or its power of 3/4, by roots, which
+ * are rounded the same on every machine. */
+static double scaled(const Mesh *mesh, double squares, double weight)
+{
+    double root = sqrt(weight);
+    return squares / (mesh->mode == SETTLE ? root : root * sqrt(root));
+}
+
 static void price(const Mesh *mesh, int32_t one, const int32_t *wedges, int wedge_count,
                   Move *move)
 {
@@ -229,16 +256,77 @@ static void price(const Mesh *mesh, int32_t one, const int32_t *wedges, int wedg
     for (int i = 0; i < wedge_count; i++)
         looks += attribute_error(mesh, wedges[i], partner(move, wedges[i]), point);
     looks = looks > 0.0 ? looks : 0.0;
-    move->cost = move->error = 0.0;
+    move->cost = move->error = move->extra = 0.0;
+    move->is_placed = 0;
+    memcpy(move->point, point, sizeof(move->point));
     /* No triangle with an area around it: moving costs nothing. */
     if (weight <= 0.0)
         return;
     double dx = point[0] - here[0], dy = point[1] - here[1], dz = point[2] - here[2];
     double length = LENGTH_COST * weight * (dx * dx + dy * dy + dz * dz);
-    /* weight to the power of 3/4, by roots, which are rounded the same on every machine. */
-    double scale = sqrt(weight) * sqrt(sqrt(weight));
-    move->cost = (shape + looks + length) / scale;
+    move->extra = looks + length;
+    move->cost = scaled(mesh, shape + looks + length, weight);
     move->error = shape / weight;
+}
+
+static double positive_quadric_at(const double *q, const double *point)
+{
+    double found = quadric_at(q, point);
+    return found > 0.0 ? found : 0.0;
+}
+
+/* Find where a place's quadric is least within the bounds, damped; return 0 where it is where it
+ * should be. */
+static int best_point(const Mesh *mesh, const double *row, double *found)
+{
+    const double *q = row + PLACE_QUADRIC;
+    double damping = DAMPING * q[QUADRIC - 1];
+    double a = q[0] + damping, b = q[1] + damping, c = q[2] + damping;
+    double d = q[3], e = q[4], f = q[5];
+    double x = -(q[0] * row[0] + d * row[1] + e * row[2] + q[6]);
+    double y = -(d * row[0] + q[1] * row[1] + f * row[2] + q[7]);
+    double z = -(e * row[0] + f * row[1] + q[2] * row[2] + q[8]);
+    double bc = b * c - f * f, ac = a * c - e * e, ab = a * b - d * d;
+    double dc = e * f - d * c, df = d * f - e * b, af = d * e - a * f;
+    double determinant = a * bc + d * dc + e * df;
+    if (!(determinant > 0.0))
+        return 0;
+    found[0] = row[0] + (bc * x + dc * y + df * z) / determinant;
+    found[1] = row[1] + (dc * x + ac * y + af * z) / determinant;
+    found[2] = row[2] + (df * x + af * y + ab * z) / determinant;
+    for (int axis = 0; axis < 3; axis++) {
+        if (found[axis] < mesh->low[axis])
+            found[axis] = mesh->low[axis];
+        else if (mesh->high[axis] < found[axis])
+            found[axis] = mesh->high[axis];
+    }
+    return found[0] != row[0] || found[1] != row[1] || found[2] != row[2];
+}
+
+/* Make of a move the one that also takes the target to where both are met best; return 0 where
+ * there is none. */
+static int place_move(const Mesh *mesh, int32_t one, Move *move)
+{
+    const double *here = mesh->places + (size_t)one * PLACE_ROW;
+    const double *there = mesh->places + (size_t)move->target * PLACE_ROW;
+    double both[PLACE_ROW];
+    if (mesh->mode != SETTLE || here[3] != FREE || there[3] != FREE ||
+        !(here[PLACE_ROW - 1] > 0.0 && there[PLACE_ROW - 1] > 0.0))
+        return 0;
+    memcpy(both, there, sizeof(both));
+    for (int i = PLACE_QUADRIC; i < PLACE_ROW; i++)
+        both[i] += here[i];
+    if (!best_point(mesh, both, move->point))
+        return 0;
+    double shape = positive_quadric_at(both + PLACE_QUADRIC, move->point);
+    /* Only what the move adds: errors of the places so far are there without it. */
+    double added = shape - positive_quadric_at(here + PLACE_QUADRIC, here) -
+                   positive_quadric_at(there + PLACE_QUADRIC, there);
+    added = added > 0.0 ? added : 0.0;
+    move->cost = scaled(mesh, added + move->extra, both[PLACE_ROW - 1]);
+    move->error = shape / both[PLACE_ROW - 1];
+    move->is_placed = 1;
+    return 1;
 }
 
 static int turns_over(const double *n, const double *m)
@@ -295,19 +383,52 @@ static int common_neighbours(Mesh *mesh, const int32_t *here, int here_count,
     return common;
 }
 
-static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_rim, int32_t target)
+/* Return the bits of the border planes that hold a place. */
+static int planes(const Mesh *mesh, int32_t place)
 {
-    int32_t there[MAX_RING];
-    int there_count = ring(mesh, target, there), edge_triangles = is_rim ? 1 : 2;
+    double freedom = mesh->places[(size_t)place * PLACE_ROW + 3];
+    return freedom >= PLANE && freedom < PLANE << PLANE_BITS ? (int)freedom / PLANE : 0;
+}
+
+/* Does a move join places of one plane by a new edge? To be asked after `common_neighbours`, whose
+ * last mark tells which edges are not new. */
+static int joins_plane(const Mesh *mesh, const int32_t *here, int here_count, int32_t target)
+{
+    int shared = planes(mesh, target);
+    for (int i = 0; shared && i < here_count; i++)
+        for (int step = 1; step < 3; step++) {
+            int32_t near = mesh->place[mesh->corners[corner_beside(here[i], step)]];
+            if (near != target && mesh->mark[near] != mesh->marks && planes(mesh, near) & shared)
+                return 1;
+        }
+    return 0;
+}
+
+/* Does no triangle of the corners turn over where they move, but those that vanish? */
+static int stay_up(const Mesh *mesh, const int32_t *corners, int count, int32_t other,
+                   const double *point)
+{
+    for (int i = 0; i < count; i++)
+        if (!is_beside(mesh, corners[i], other) && !keeps_its_side(mesh, corners[i], point))
+            return 0;
+    return 1;
+}
+
+static int is_allowed(Mesh *mesh, const int32_t *here, int here_count, int is_rim,
+                      const Move *move)
+{
+    int32_t there[MAX_RING], one = mesh->place[mesh->corners[here[0]]];
+    int there_count = ring(mesh, move->target, there), edge_triangles = is_rim ? 1 : 2;
     /* The link condition: further common neighbours would fold the surface onto itself. */
     if (there_count < 0 ||
         common_neighbours(mesh, here, here_count, there, there_count) != edge_triangles)
         return 0;
-    const double *point = mesh->places + (size_t)target * PLACE_ROW;
-    for (int i = 0; i < here_count; i++)
-        if (!is_beside(mesh, here[i], target) && !keeps_its_side(mesh, here[i], point))
-            return 0;
-    return 1;
+    if (joins_plane(mesh, here, here_count, move->target) ||
+        !stay_up(mesh, here, here_count, move->target, move->point))
+        return 0;
+    /* A placed target moves as well, with the wedges of both: no more than fit in a ring. */
+    return !move->is_placed || (here_count + there_count <= MAX_RING &&
+                                stay_up(mesh, there, there_count, one, move->point));
 }
 
 /* Collect the edges at a place, each once for each of its triangles. */
@@ -375,7 +496,17 @@ static int make_move(const Spoke *spokes, int count, int index, int wedge_count,
 
 static int is_cheaper(const Move *a, const Move *b)
 {
-    return a->cost < b->cost || (a->cost == b->cost && a->target < b->target);
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    return a->target < b->target || (a->target == b->target && a->is_placed < b->is_placed);
+}
+
+/* Keep the last of the moves where its error is allowed; return how many there are. */
+static int keep_move(const Move *moves, int count, double allowed)
+{
+    const Move *last = &moves[count];
+    /* A cost that overflowed, or is no number, has no place in the order of the queue. */
+    return count + (last->error <= allowed && last->cost <= DBL_MAX);
 }
 
 /* Find the cheapest move of a place that breaks no rule; return whether there is one. */
@@ -398,8 +529,12 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
     for (int i = 0; i < spoke_count; i++)
         if (make_move(spokes, spoke_count, i, wedge_count, is_rim, crosses, &moves[move_count])) {
             price(mesh, one, wedges, wedge_count, &moves[move_count]);
-            /* A cost that overflowed, or is no number, has no place in the order of the queue. */
-            move_count += moves[move_count].error <= row[4] && moves[move_count].cost <= DBL_MAX;
+            Move placed = moves[move_count];
+            move_count = keep_move(moves, move_count, row[4]);
+            if (place_move(mesh, one, &placed)) {
+                moves[move_count] = placed;
+                move_count = keep_move(moves, move_count, row[4]);
+            }
         }
     /* The rules take longer than the price, so they are asked of the cheapest move first. */
     while (move_count > 0) {
@@ -408,7 +543,7 @@ static int best_move(Mesh *mesh, int32_t one, Move *best)
             if (is_cheaper(&moves[i], &moves[cheapest]))
                 cheapest = i;
         *best = moves[cheapest];
-        if (is_allowed(mesh, here, here_count, is_rim, best->target))
+        if (is_allowed(mesh, here, here_count, is_rim, best))
             return 1;
         moves[cheapest] = moves[--move_count];
     }
@@ -490,6 +625,25 @@ static void move_wedges(Mesh *mesh, const int32_t *here, int count, const Move *
     }
 }
 
+/* Move a place to a point, with the attributes of its wedges. */
+static void put(const Mesh *mesh, int32_t one, const int32_t *here, int count,
+                const double *point)
+{
+    int32_t wedges[MAX_RING];
+    double *row = mesh->places + (size_t)one * PLACE_ROW;
+    double way[3] = {point[0] - row[0], point[1] - row[1], point[2] - row[2]};
+    int wedge_count = find_wedges(mesh, here, count, wedges);
+    for (int i = 0; i < wedge_count; i++) {
+        double *values = mesh->wedges + (size_t)wedges[i] * (size_t)mesh->wedge_row;
+        double weight = values[mesh->wedge_row - 1];
+        for (int n = 0; n < mesh->attributes && weight > 0.0; n++) {
+            const double *g = values + mesh->attributes + 4 * n;
+            values[n] += (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight;
+        }
+    }
+    memcpy(row, point, sizeof(way));
+}
+
 static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
 {
     int32_t here[MAX_RING], vanished = 0;
@@ -512,6 +666,11 @@ static int32_t collapse(Mesh *mesh, int32_t one, const Move *move)
     }
     mesh->first[one] = -1;
     add_row(mesh->places, PLACE_ROW, one, move->target, PLACE_QUADRIC);
+    if (move->is_placed) {
+        /* `is_allowed` has seen to it that the ring is not too large. */
+        count = ring(mesh, move->target, here);
+        put(mesh, move->target, here, count, move->point);
+    }
     return vanished;
 }
 
@@ -605,27 +764,6 @@ static int simplify(Mesh *mesh, int target, double *reached)
     return 1;
 }
 
-/* Find where a place's quadric is least, damped; return 0 where it is where it should be. */
-static int best_point(const double *row, double *found)
-{
-    const double *q = row + PLACE_QUADRIC;
-    double damping = DAMPING * q[QUADRIC - 1];
-    double a = q[0] + damping, b = q[1] + damping, c = q[2] + damping;
-    double d = q[3], e = q[4], f = q[5];
-    double x = -(q[0] * row[0] + d * row[1] + e * row[2] + q[6]);
-    double y = -(d * row[0] + q[1] * row[1] + f * row[2] + q[7]);
-    double z = -(e * row[0] + f * row[1] + q[2] * row[2] + q[8]);
-    double bc = b * c - f * f, ac = a * c - e * e, ab = a * b - d * d;
-    double dc = e * f - d * c, df = d * f - e * b, af = d * e - a * f;
-    double determinant = a * bc + d * dc + e * df;
-    if (!(determinant > 0.0))
-        return 0;
-    found[0] = row[0] + (bc * x + dc * y + df * z) / determinant;
-    found[1] = row[1] + (dc * x + ac * y + af * z) / determinant;
-    found[2] = row[2] + (df * x + af * y + ab * z) / determinant;
-    return found[0] != row[0] || found[1] != row[1] || found[2] != row[2];
-}
-
 static double squared_distance(const double *one, const double *other)
 {
     double x = one[0] - other[0], y = one[1] - other[1], z = one[2] - other[2];
@@ -656,24 +794,13 @@ static int may_settle(const Mesh *mesh, int32_t one, const int32_t *here, int co
 /* Move every free place to where its quadric is least, with the attributes of its wedges. */
 static void settle(Mesh *mesh)
 {
-    int32_t here[MAX_RING], wedges[MAX_RING];
+    int32_t here[MAX_RING];
     double point[3];
     for (int32_t one = 0; one < mesh->place_count; one++) {
-        double *row = mesh->places + (size_t)one * PLACE_ROW;
+        const double *row = mesh->places + (size_t)one * PLACE_ROW;
         int count = row[3] == FREE ? ring(mesh, one, here) : 0;
-        if (count <= 0 || !best_point(row, point) || !may_settle(mesh, one, here, count, point))
-            continue;
-        double way[3] = {point[0] - row[0], point[1] - row[1], point[2] - row[2]};
-        int wedge_count = find_wedges(mesh, here, count, wedges);
-        for (int i = 0; i < wedge_count; i++) {
-            double *values = mesh->wedges + (size_t)wedges[i] * (size_t)mesh->wedge_row;
-            double weight = values[mesh->wedge_row - 1];
-            for (int n = 0; n < mesh->attributes && weight > 0.0; n++) {
-                const double *g = values + mesh->attributes + 4 * n;
-                values[n] += (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight;
-            }
-        }
-        memcpy(row, point, sizeof(point));
+        if (count > 0 && best_point(mesh, row, point) && may_settle(mesh, one, here, count, point))
+            put(mesh, one, here, count, point);
     }
 }
 

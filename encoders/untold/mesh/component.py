@@ -27,13 +27,18 @@ from encoders.untold.mesh.tile_mesh import (
     Floats,
 )
 
-# A level may drop components up to DROP_RATIO of a tile's side over the root of the share that it
-# keeps (the area that one triangle has to show grows as the share falls), and never more than
-# MAX_DROP_RATIO of the side.
-DROP_RATIO, MAX_DROP_RATIO = 0.16, 0.5
+# A level is seen from about a tile's side, and from further away the less it keeps: the area that
+# one triangle has to show grows as the share falls. It may drop components up to DROP_RATIO of the
+# side over the root of its share, and never more than MAX_DROP_RATIO of the side: with tiles of
+# 25 m a tree of more than 4 m stays at every level.
+DROP_RATIO, MAX_DROP_RATIO = 0.05, 0.16
 # A component across a border is dropped whether its tiles are above their shares or not. It must
 # therefore be smaller, by this ratio, and too coarse to show with the triangles it would keep.
 MULTI_TILE_RATIO, MIN_TRIANGLES = 0.5, 16
+
+# What is longer than so many times its thickness looks shorter than it is: from where its length
+# would decide, the thickness is about a pixel of a screen with 1080 lines.
+SLENDER = 50.0
 
 # So many triangles are looked at together where all would take too much memory.
 CHUNK = 1 << 16
@@ -41,9 +46,15 @@ CHUNK = 1 << 16
 # Components of at least this part of the largest one's size stand for the object as well, and so
 # do those that reach beyond it by this part of the object's extent: a trunk below its crown.
 MAIN_RATIO, BEYOND_RATIO = 0.8, 0.25
+# What the largest component stands on carries it, if that lifts it by this part of the extent;
+# both touch if their bounds are no further apart.
+STAND_RATIO = 0.02
 # What reaches beyond the largest component by some length is missed like a part so many times as
 # large that does not.
 BEYOND_TO_SIZE = 3.0
+
+# The axis that points up.
+UP = 1
 
 Numbers = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -104,11 +115,7 @@ class _Components:
         self.area: Float64 = np.bincount(label, _areas(corners)).astype(np.float64)
         extent = self.high - self.low
         self.size = _visible_size(extent, self.area)
-        # About the diameter of a tube, and a third of the width of a strip.
-        longest = extent.max(axis=1)
-        self.thickness = np.divide(
-            self.area, 3.0 * longest, out=np.zeros_like(longest), where=longest > 0.0
-        )
+        self.thickness = _thickness(extent.max(axis=1), self.area)
         self._find_main()
 
     def _find_main(self) -> None:
@@ -119,15 +126,28 @@ class _Components:
         self.number = np.empty(len(by_owner), np.intp)
         self.number[by_owner] = np.arange(len(by_owner)) - first[self.owner[by_owner]]
         self.main = np.lexsort((-self.size, self.owner))[first]
-        extent = np.maximum.reduceat(self.high[by_owner], first)
-        extent -= np.minimum.reduceat(self.low[by_owner], first)
+        low = np.minimum.reduceat(self.low[by_owner], first)
+        extent, floor = np.maximum.reduceat(self.high[by_owner], first) - low, low[:, UP]
         whole = _visible_size(extent, np.bincount(self.owner, self.area).astype(np.float64))
         beyond = self._beyond(self.main[self.owner])
-        self.is_main = (self.size >= MAIN_RATIO * self.size[self.main[self.owner]]) | (
-            beyond >= BEYOND_RATIO * extent.max(axis=1)[self.owner]
+        longest = extent.max(axis=1)[self.owner]
+        self.is_main = (
+            (self.size >= MAIN_RATIO * self.size[self.main[self.owner]])
+            | (beyond >= BEYOND_RATIO * longest)
+            | self._carries(self.main[self.owner], floor[self.owner], longest)
         )
         apart = np.minimum(np.maximum(self.size, BEYOND_TO_SIZE * beyond), whole[self.owner])
         self.size = np.where(self.is_main, whole[self.owner], apart)
+
+    def _carries(self, main: Numbers, floor: Float64, longest: Float64) -> Flags:
+        """Tell which components the largest of their object stands on: a trunk, a table's legs."""
+        bottom, spare = self.low[main, UP], STAND_RATIO * longest
+        touches = (self.low <= self.high[main] + spare[:, None]) & (
+            self.high >= self.low[main] - spare[:, None]
+        )
+        is_below = self.low[:, UP] <= (bottom + floor) / 2
+        found: Flags = is_below & touches.all(axis=1) & (bottom - floor > spare)
+        return found
 
     def _beyond(self, main: Numbers) -> Float64:
         """Return how far each component reaches beyond the bounds of the largest of its object."""
@@ -187,6 +207,13 @@ def _drop_shares(size: Float64, count: Numbers, side: float) -> Float64:
 
 
 def _visible_size(extent: Float64, area: Float64) -> Float64:
-    """Return how large something looks: its longest extent, or less where it is thin."""
-    size: Float64 = np.minimum(extent.max(axis=1), np.sqrt(area))
+    """Return how large something looks: its longest extent, or less where it is too thin to see."""
+    longest = extent.max(axis=1)
+    size: Float64 = np.minimum(longest, SLENDER * _thickness(longest, area))
     return size
+
+
+def _thickness(longest: Float64, area: Float64) -> Float64:
+    """Return about the diameter of a tube, and a third of the width of a strip."""
+    found: Float64 = np.divide(area, 3.0 * longest, out=np.zeros_like(longest), where=longest > 0.0)
+    return found

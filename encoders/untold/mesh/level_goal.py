@@ -6,9 +6,9 @@ from typing import Literal
 
 from encoders.untold.mesh.tile_mesh import Tile
 
-# A level has missed its share if it has more than this factor of the triangles asked for, plus
-# those of a box.
-MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 12
+# A level has missed its share if it has more than this factor of the triangles asked for, and so
+# many more that they cost more than the call that draws them.
+MISSED_FACTOR, SPARE_TRIANGLES = 1.1, 500
 
 
 def miss(tile: Tile, share: float) -> Literal["", "shapes", "borders"]:

@@ -30,8 +30,12 @@ from encoders.untold.mesh.tile_mesh import (
 )
 
 # A dropped component counts as a surface that is wrong by this part of the component's size.
-DROP_ERROR = 1.0 / 6.0
-# No vertex may be wrong by more than its component's size over this, or than this part of its
+DROP_ERROR = 0.08
+# No vertex may be wrong by more than this part of a tile's side over the root of the share that a
+# level keeps; the distance from which the level is seen grows alike. Where a tile has little but
+# its borders, it rather keeps more triangles than asked for.
+ERROR_RATIO = 0.003
+# Nor may it by more than its component's size over this, or than this part of its
 # thickness: a component is either recognisable or dropped.
 SIZE_TO_ERROR, THICKNESS_TO_ERROR = 4.0, 0.4
 # Normals count as at the share of this level, in which edges are seen from near.
@@ -83,14 +87,17 @@ class _Run:
             math.fsum(surface_areas(surface.positions, surface.indices)),
             math.ceil(NORMAL_SHARE * len(surface.indices)),
         )
-        border = np.concatenate([mesh.is_border for mesh in meshes])
-        self.progress = Progress(surface, self.groups, border, edge)
+        self.progress = Progress(surface, self.groups, self._is_border(), edge)
+
+    def _is_border(self) -> Flags:
+        return np.concatenate([mesh.is_border for mesh in self.tile.meshes])
 
     def _surface(self) -> Surface:
         """Join all meshes of a tile, so that no gap opens between two materials."""
         meshes = self.tile.meshes
         starts = self.vertices.vertex_ends.tolist()
         position = np.concatenate([mesh.position for mesh in meshes])
+        planes = _border_planes(position, self._is_border(), self.size.sides)
         uv, *more = self.vertices.uvs()
         return Surface(
             position,
@@ -98,8 +105,9 @@ class _Run:
             np.concatenate([mesh.normal for mesh in meshes]),
             uv,
             self.component[:, NUMBER].astype(np.int32),
-            _is_in_plane(position, self.size.sides),
+            planes != 0,
             more[0] if more else None,
+            planes,
         )
 
     def level(self, share: float) -> Tile:
@@ -108,7 +116,7 @@ class _Run:
         largest = largest_dropped_size(share, self.size.longer)
         step = self.progress.reduce(
             math.ceil(self.tile.full_count * share),
-            self._errors(DROP_ERROR * largest),
+            self._errors(ERROR_RATIO * self.size.longer / math.sqrt(share)),
             self._losses(largest),
         )
         return replace(self.tile, meshes=self._meshes(step))
@@ -146,10 +154,24 @@ class _Run:
             self.progress.drop(dropped)
 
 
-def _is_in_plane(position: Floats, sides: Sequence[tuple[int, float]]) -> Flags:
-    """Tell which vertices lie exactly between two tiles, where another object may join."""
-    found = np.zeros(len(position), np.bool_)
+def _border_planes(
+    position: Floats, is_border: Flags, sides: Sequence[tuple[int, float]]
+) -> npt.NDArray[np.int32]:
+    """Return bits of the planes between tiles that each vertex lies in, where an object may join.
+
+    Planes across y depend on the whole scene, so only vertices of a cut tell where they are.
+    """
+    found = np.zeros(len(position), np.int32)
     for axis, side in sides:
         column = position[:, axis]
-        found |= column == (np.rint(column.astype(np.float64) / side) * side).astype(np.float32)
-    return found
+        plane = (np.rint(column.astype(np.float64) / side) * side).astype(np.float32)
+        found |= _plane_bits(column, axis, column == plane)
+    cut = is_border & (found == 0)
+    is_level = is_border & np.isin(position[:, 1], position[cut, 1])
+    return found | _plane_bits(position[:, 1], 1, is_level)
+
+
+def _plane_bits(column: Floats, axis: int, is_in_plane: Flags) -> npt.NDArray[np.int32]:
+    """Return one of two bits for each vertex in a plane: a tile has two across each axis."""
+    is_upper = (column == column.max()).astype(np.int32)
+    return np.where(is_in_plane, np.int32(1) << (2 * axis + is_upper), np.int32(0))

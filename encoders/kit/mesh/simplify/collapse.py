@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.error import EncodeError
-from encoders.kit.mesh.simplify.collapsing_mesh import FREE, LOCKED, RIM
+from encoders.kit.mesh.simplify.collapsing_mesh import FREE, LOCKED, PLANE, RIM
 from encoders.kit.mesh.simplify.quadric import (
     SIZE,
     add_columns,
@@ -50,7 +50,8 @@ class Surface:
 
     Vertices of different `parts` are separate even where their positions are equal. Open edges do
     not move where two parts meet, nor at `anchored` vertices, because something else continues
-    there.
+    there. `planes` has bits of the border planes that a vertex lies in; vertices of one plane that
+    do not move get no new edge between them.
     """
 
     positions: NDArray[np.float32]
@@ -60,6 +61,7 @@ class Surface:
     parts: NDArray[np.int32] | None = None
     anchored: NDArray[np.bool_] | None = None
     other_uvs: NDArray[np.float32] | None = None
+    planes: NDArray[np.int32] | None = None
 
     @property
     def attributes(self) -> list[NDArray[np.float32]]:
@@ -211,10 +213,19 @@ class Simplifier:
     @cached_property
     def places(self) -> Float64:
         """A row for each place; the allowed error is added by `_collapse`."""
+        return self.place_rows(holds_seams=True)
+
+    def place_rows(self, *, holds_seams: bool) -> Float64:
+        """Return a row for each place; seams that are not held count by their attributes alone."""
         points = self.points
-        places = _places(points.unit, self._corners, self.triangles, points.weld.number)
+        places = _places(
+            points.unit, self._corners, self.triangles, points.weld.number, holds_seams=holds_seams
+        )
         _lock_rims(places, points.anchored)
         places[points.locked, 3] = LOCKED
+        if self._surface.planes is not None:
+            held = PLANE * self._surface.planes[points.weld.first]
+            places[:, 3] = np.where((places[:, 3] == LOCKED) & (held > 0), held, places[:, 3])
         return places
 
     @cached_property
@@ -323,7 +334,12 @@ def _doubled_area(corners: Float64) -> float:
 
 
 def _places(
-    points: Float64, corners: Float64, triangles: Indices, place: NDArray[np.int32]
+    points: Float64,
+    corners: Float64,
+    triangles: Indices,
+    place: NDArray[np.int32],
+    *,
+    holds_seams: bool,
 ) -> Float64:
     """Return a row for each place: position, freedom to move, allowed error, quadric."""
     edges = edges_of(triangles)
@@ -334,7 +350,7 @@ def _places(
     is_open = _is_alone(ends)
     rows[:, 3] = _freedom(ends, is_open, len(rows))
     # Open edges and seams get upright planes, which keep their outline.
-    seam = np.concatenate([seam, irregular[is_open]])
+    seam = np.concatenate([seam[: len(seam) if holds_seams else 0], irregular[is_open]])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)
     add_columns(edge_quadrics(corners[:, :, seam // 3], seam % 3), place[edges[seam]], quadrics)

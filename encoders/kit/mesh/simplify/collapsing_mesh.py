@@ -18,6 +18,9 @@ MIN_COSINE = 0.5
 MAX_RING = 48
 # How a place may move: anywhere, not at all, or only along its open edge.
 FREE, LOCKED, RIM = 0.0, 1.0, 2.0
+# A locked place in border planes has the sum of their bits times PLANE instead. No move joins two
+# places of one plane by a new edge: what lies beyond the plane would not have that edge.
+PLANE, PLANE_BITS = 4, 6
 
 
 class CollapsingMesh:
@@ -30,6 +33,9 @@ class CollapsingMesh:
         self.place: list[int] = place.tolist()
         rows: list[list[float]] = places.tolist()
         self.points = [row[:3] for row in rows]
+        # No place leaves the box that all of them lie in.
+        self.low = [min(axis) for axis in zip(*self.points, strict=True)]
+        self.high = [max(axis) for axis in zip(*self.points, strict=True)]
         self.freedom = [row[3] for row in rows]
         self.max_errors = [row[4] for row in rows]
         self.quadrics = [row[5:] for row in rows]
@@ -57,6 +63,11 @@ class CollapsingMesh:
         near = {self.place[v] for triangle in self.ring(place) for v in self.corners[triangle]}
         return near - {place}
 
+    def planes(self, place: int) -> int:
+        """Return the bits of the border planes that hold a place."""
+        freedom = self.freedom[place]
+        return int(freedom) // PLANE if PLANE <= freedom < PLANE << PLANE_BITS else 0
+
     def wedges(self, place: int) -> list[int]:
         """Return the wedges of a place that triangles use, in the order of their numbers."""
         used = {v for triangle in self.ring(place) for v in self.corners[triangle]}
@@ -66,6 +77,24 @@ class CollapsingMesh:
         """Return the attribute `n` at a point, as a wedge's triangles continue it, times area."""
         g, (x, y, z) = self.slopes[wedge][4 * n : 4 * n + 4], point
         return g[0] * x + g[1] * y + g[2] * z + g[3]
+
+    def within(self, point: list[float]) -> list[float]:
+        """Return the nearest point within the bounds of all places."""
+        return [
+            low if value < low else min(value, high)
+            for value, low, high in zip(point, self.low, self.high, strict=True)
+        ]
+
+    def put(self, one: int, point: list[float]) -> None:
+        """Move a place to a point, with the attributes of its wedges."""
+        way = [there - here for there, here in zip(point, self.points[one], strict=True)]
+        for wedge in self.wedges(one):
+            weight = self.value_quadrics[wedge][SIZE - 1]
+            for n in range(len(self.values[wedge]) if weight > 0.0 else 0):
+                g = self.slopes[wedge][4 * n : 4 * n + 3]
+                step = (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight
+                self.values[wedge][n] += step
+        self.points[one] = point
 
     def stays_up(self, triangle: int, one: int, point: list[float]) -> bool:
         """Tell whether a triangle stays the right way up where a place moves to a point."""

@@ -51,13 +51,14 @@ class Progress:
         self._left, self._kept = simplifier.triangles, simplifier.numbers
         self._groups = np.ascontiguousarray(groups[self._kept])
         self._place = self._points.weld.number.copy()
-        self._places = simplifier.places.copy()
+        # A seam that moves changes what is drawn and not the shape, so it is no error of it.
+        self._places = simplifier.place_rows(holds_seams=False)
         self._start = self._places[:, :3].copy()
         self._rows, self._scales = simplifier.wedge_rows(edge / self._points.extent)
         count = (self._rows.shape[1] - 11) // 5
         self._values = self._rows[:, :count].copy()
         areas = np.bincount(self._groups, simplifier.areas, int(groups.max(initial=-1)) + 1)
-        self._root_areas = np.sqrt(np.sqrt(areas))
+        self._root_areas = np.sqrt(areas)
 
     @property
     def triangle_count(self) -> int:
@@ -87,7 +88,7 @@ class Progress:
         allowed = max_error.astype(np.float64) / extent
         self._places[self._points.weld.number, 4] = allowed * allowed
         lost = losses / extent
-        # As the cost of a collapse: the squared error times the area to the power of 1/4.
+        # As the cost of a collapse: the squared error times the root of the area.
         costs = np.where(losses < 0.0, -1.0, lost * lost * self._root_areas)
         goal = min(max(target, 0), len(self._left))
         left = np.ascontiguousarray(self._left.copy())
@@ -120,8 +121,11 @@ class Progress:
         place = self._place[moved]
         unit_points = self._places[place, :3]
         points = (unit_points * self._points.extent + self._points.low).astype(np.float32)
+        # Nothing leaves the bounds of the surface, not by a rounding either.
+        surface = self._surface.positions
+        points = np.clip(points, surface.min(axis=0), surface.max(axis=0))
         # Places that did not settle keep their positions to the last bit.
-        exact = self._surface.positions[self._points.weld.first[place]]
+        exact = surface[self._points.weld.first[place]]
         points = np.where(is_settled[place][:, None], points, exact)
         return Step(self._left, self._kept, moved, points, *self._attributes(moved))
 

@@ -1,6 +1,7 @@
 """The readable reference of the native simplification kernel: collapse edges, cheapest first.
 
-The cost of moving a place onto a neighbour is the place's quadric evaluated there. Costs are sums
+The cost of moving a place onto a neighbour is the place's quadric evaluated there. A run that
+settles also tries to take both to where their quadrics are least together. Costs are sums
 of float64 products in a fixed order and ties go to the lower number, so that the kernel gives the
 same triangles.
 """
@@ -8,7 +9,7 @@ same triangles.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -16,14 +17,15 @@ from numpy.typing import NDArray
 
 from encoders.kit.mesh.simplify.collapsing_mesh import FREE, MAX_RING, RIM, CollapsingMesh
 from encoders.kit.mesh.simplify.quadric import SIZE
-from encoders.kit.mesh.simplify.settle import settle
+from encoders.kit.mesh.simplify.settle import best_point, settle
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.mesh.vector import Float64
 
 # A move of length l costs at least this times l squared. On flat surfaces, where all errors are
 # zero, short moves then come first and triangles stay well shaped.
 LENGTH_COST = 1e-5
-# What a run may do: move along seams only, across them as well, or also settle every free place.
+# What a run may do: move along seams only, across them as well, or also settle every free place,
+# in each move and in the end.
 KEEP_SEAMS, CROSS_SEAMS, SETTLE = 0, 1, 2
 # The vertices of a triangle that has been removed.
 REMOVED = -1
@@ -33,13 +35,17 @@ REMOVED = -1
 class _Move:
     """A possible collapse of a place onto `target`: its cost, and which wedge becomes which.
 
-    Wedges without a partner move with the place.
+    Wedges without a partner move with the place. A placed move takes the target to a point; `extra`
+    is what it costs besides the shape.
     """
 
     cost: float
     target: int
     error: float
     pairs: dict[int, int]
+    point: list[float]
+    extra: float = 0.0
+    is_placed: bool = False
 
 
 def collapse_reference(
@@ -58,7 +64,7 @@ def collapse_reference(
     """
     group, losses, mode, target, reached = rest
     mesh = CollapsingMesh(triangles, place, places, wedges)
-    queue = _Queue(mesh, mode != KEEP_SEAMS)
+    queue = _Queue(mesh, mode)
     groups = _Groups(mesh, group.tolist(), queue, losses.tolist())
     while sum(groups.left) > target:
         found = queue.pop()
@@ -133,8 +139,8 @@ class _Queue:
     Numbers beyond the places are those of groups.
     """
 
-    def __init__(self, mesh: CollapsingMesh, crosses: bool) -> None:
-        self.mesh, self.crosses = mesh, crosses
+    def __init__(self, mesh: CollapsingMesh, mode: int) -> None:
+        self.mesh, self.mode = mesh, mode
         self.current = [-1.0] * len(mesh.points)
         self.heap: list[tuple[float, int]] = []
         for one in range(len(mesh.points)):
@@ -142,7 +148,7 @@ class _Queue:
 
     def update(self, one: int) -> _Move | None:
         """Compute the best move of a place again, and queue it if its cost has changed."""
-        move = _best_move(self.mesh, one, self.crosses)
+        move = _best_move(self.mesh, one, self.mode)
         cost = move.cost if move else -1.0
         if move and cost != self.current[one]:
             heappush(self.heap, (cost, one))
@@ -176,7 +182,7 @@ class _Queue:
         return None
 
 
-def _best_move(mesh: CollapsingMesh, one: int, crosses: bool) -> _Move | None:
+def _best_move(mesh: CollapsingMesh, one: int, mode: int) -> _Move | None:
     """Return the cheapest allowed move of a place, or None."""
     ring = mesh.ring(one) if mesh.freedom[one] in (FREE, RIM) else []
     is_rim = mesh.freedom[one] == RIM
@@ -184,15 +190,19 @@ def _best_move(mesh: CollapsingMesh, one: int, crosses: bool) -> _Move | None:
     if not int(is_rim) < len(ring) <= MAX_RING:
         return None
     here = mesh.wedges(one)
+    crosses = mode != KEEP_SEAMS
     moves = [
-        _price(mesh, one, here, target, _pairs(edge))
+        _price(mesh, one, here, mode, (target, _pairs(edge)))
         for target, edge in _spokes(mesh, one).items()
         if len(edge) == (1 if is_rim else 2) and (crosses or _is_consistent(edge, len(here)))
     ]
+    if mode == SETTLE:
+        placed = [_placed(mesh, one, move) for move in moves]
+        moves += [move for move in placed if move is not None]
     # A cost that overflowed, or is no number, has no place in the order of the queue.
     moves = [move for move in moves if move.cost < math.inf]
-    for move in sorted(moves, key=lambda move: (move.cost, move.target)):
-        if move.error <= mesh.max_errors[one] and _is_allowed(mesh, one, move.target, is_rim):
+    for move in sorted(moves, key=lambda move: (move.cost, move.target, move.is_placed)):
+        if move.error <= mesh.max_errors[one] and _is_allowed(mesh, one, move, is_rim):
             return move
     return None
 
@@ -219,14 +229,21 @@ def _pairs(edge: list[tuple[int, int]]) -> dict[int, int]:
     return dict(sorted(edge, reverse=True))
 
 
-def _price(
-    mesh: CollapsingMesh, one: int, wedges: list[int], target: int, pairs: dict[int, int]
-) -> _Move:
-    """Return the move of a place onto a target, with its cost.
+def _scaled(mode: int, squares: float, weight: float) -> float:
+    """Return the cost of a sum of squared errors.
 
-    The cost lies between the sum of the squared distances, which prefers to keep large triangles,
-    and their mean, which ignores the size of triangles.
+    It lies between the sum, which prefers to keep large triangles, and the mean, which ignores the
+    size of triangles.
     """
+    root = math.sqrt(weight)
+    return squares / (root if mode == SETTLE else root * math.sqrt(root))
+
+
+def _price(
+    mesh: CollapsingMesh, one: int, wedges: list[int], mode: int, way: tuple[int, dict[int, int]]
+) -> _Move:
+    """Return the move of a place onto a target, with its cost."""
+    target, pairs = way
     point, here = mesh.points[target], mesh.points[one]
     shape = max(0.0, _quadric_at(mesh.quadrics[one], point))
     attributes = 0.0
@@ -235,12 +252,31 @@ def _price(
     weight = mesh.quadrics[one][SIZE - 1]
     # No triangle with an area around it: moving costs nothing.
     if weight <= 0.0:
-        return _Move(0.0, target, 0.0, pairs)
+        return _Move(0.0, target, 0.0, pairs, point)
     dx, dy, dz = point[0] - here[0], point[1] - here[1], point[2] - here[2]
     length = LENGTH_COST * weight * (dx * dx + dy * dy + dz * dz)
-    scale = math.sqrt(weight) * math.sqrt(math.sqrt(weight))
-    cost = (shape + max(0.0, attributes) + length) / scale
-    return _Move(cost, target, shape / weight, pairs)
+    looks = max(0.0, attributes)
+    cost = _scaled(mode, shape + looks + length, weight)
+    return _Move(cost, target, shape / weight, pairs, point, looks + length)
+
+
+def _placed(mesh: CollapsingMesh, one: int, move: _Move) -> _Move | None:
+    """Return the move that also takes the target to where both are met best, if there is one."""
+    here, there = mesh.quadrics[one], mesh.quadrics[move.target]
+    is_free = mesh.freedom[one] == mesh.freedom[move.target] == FREE
+    if not (is_free and here[SIZE - 1] > 0.0 and there[SIZE - 1] > 0.0):
+        return None
+    both = [a + b for a, b in zip(there, here, strict=True)]
+    point = best_point(mesh, both, mesh.points[move.target])
+    if point is None:
+        return None
+    shape = max(0.0, _quadric_at(both, point))
+    # Only what the move adds: errors of the places so far are there without it.
+    added = shape - max(0.0, _quadric_at(here, mesh.points[one]))
+    added = max(0.0, added - max(0.0, _quadric_at(there, mesh.points[move.target])))
+    weight = both[SIZE - 1]
+    cost = _scaled(SETTLE, added + move.extra, weight)
+    return replace(move, cost=cost, error=shape / weight, point=point, is_placed=True)
 
 
 def _quadric_at(q: list[float], point: list[float]) -> float:
@@ -269,17 +305,31 @@ def _attribute_error(
     return error
 
 
-def _is_allowed(mesh: CollapsingMesh, one: int, target: int, is_rim: bool) -> bool:
+def _is_allowed(mesh: CollapsingMesh, one: int, move: _Move, is_rim: bool) -> bool:
     """Tell whether a collapse keeps the surface manifold and flips no triangle."""
+    target = move.target
     if len(mesh.ring(target)) > MAX_RING:
         return False
     edge_triangles = 1 if is_rim else 2
     # The link condition: further common neighbours would fold the surface onto itself.
-    if len(mesh.neighbours(one) & mesh.neighbours(target)) != edge_triangles:
+    near, beyond = mesh.neighbours(one), mesh.neighbours(target)
+    if len(near & beyond) != edge_triangles:
         return False
+    planes = mesh.planes(target)
+    if any(mesh.planes(other) & planes for other in near - beyond - {target}):
+        return False
+    if not _stay_up(mesh, one, target, move.point):
+        return False
+    # A placed target moves as well, with the wedges of both: no more than fit in a ring.
+    fits = len(mesh.ring(one)) + len(mesh.ring(target)) <= MAX_RING
+    return not move.is_placed or (fits and _stay_up(mesh, target, one, move.point))
+
+
+def _stay_up(mesh: CollapsingMesh, one: int, other: int, point: list[float]) -> bool:
+    """Tell whether no triangle at a place turns over where it moves, but those that vanish."""
     return all(
-        target in [mesh.place[vertex] for vertex in mesh.corners[triangle]]
-        or mesh.stays_up(triangle, one, mesh.points[target])
+        other in [mesh.place[vertex] for vertex in mesh.corners[triangle]]
+        or mesh.stays_up(triangle, one, point)
         for triangle in mesh.ring(one)
     )
 
@@ -299,6 +349,8 @@ def _collapse(mesh: CollapsingMesh, one: int, move: _Move) -> list[int]:
             mesh.around[move.target].append(triangle)
     mesh.around[one] = []
     _add(mesh.quadrics, one, move.target)
+    if move.is_placed:
+        mesh.put(move.target, move.point)
     return removed
 
 

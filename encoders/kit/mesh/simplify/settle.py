@@ -17,22 +17,17 @@ def settle(mesh: CollapsingMesh) -> None:
     """Move every free place to where its quadric is least, with the attributes of its wedges."""
     for one, freedom in enumerate(mesh.freedom):
         count = len(mesh.ring(one)) if freedom == FREE else 0
-        point = _best_point(mesh, one) if 0 < count <= MAX_RING else None
-        if point is None or not _may_settle(mesh, one, point):
-            continue
-        way = [there - here for there, here in zip(point, mesh.points[one], strict=True)]
-        for wedge in mesh.wedges(one):
-            weight = mesh.value_quadrics[wedge][SIZE - 1]
-            for n in range(len(mesh.values[wedge]) if weight > 0.0 else 0):
-                g = mesh.slopes[wedge][4 * n : 4 * n + 3]
-                step = (g[0] * way[0] + g[1] * way[1] + g[2] * way[2]) / weight
-                mesh.values[wedge][n] += step
-        mesh.points[one] = point
+        known = 0 < count <= MAX_RING
+        point = best_point(mesh, mesh.quadrics[one], mesh.points[one]) if known else None
+        if point is not None and _may_settle(mesh, one, point):
+            mesh.put(one, point)
 
 
-def _best_point(mesh: CollapsingMesh, one: int) -> list[float] | None:
-    """Return where a place's quadric is least, damped; None where it is there already."""
-    q, row = mesh.quadrics[one], mesh.points[one]
+def best_point(mesh: CollapsingMesh, q: list[float], row: list[float]) -> list[float] | None:
+    """Return where the quadric of a place is least, damped; None where it is there already.
+
+    Beside a convex surface that is outside of it, but never outside of the mesh's bounds.
+    """
     damping = DAMPING * q[SIZE - 1]
     a, b, c = q[0] + damping, q[1] + damping, q[2] + damping
     d, e, f = q[3], q[4], q[5]
@@ -44,11 +39,12 @@ def _best_point(mesh: CollapsingMesh, one: int) -> list[float] | None:
     determinant = a * bc + d * dc + e * df
     if not determinant > 0.0:
         return None
-    found = [
+    least = [
         row[0] + (bc * x + dc * y + df * z) / determinant,
         row[1] + (dc * x + ac * y + af * z) / determinant,
         row[2] + (df * x + af * y + ab * z) / determinant,
     ]
+    found = mesh.within(least)
     return found if found != row else None
 
 
