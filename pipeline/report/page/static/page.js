@@ -269,18 +269,18 @@ function follow() {
     status.textContent = text;
     status.classList.toggle("bad", isBad);
   };
+  const showGone = () => show("The server does not answer; the page goes on when it is back.", true);
   const events = page.store.events();
   events.addEventListener("building", (event) => show(`Building: ${JSON.parse(event.data).text}`));
-  events.addEventListener("listed", async () => {
-    await update();
-    show("Drawing pictures.");
+  // One after the other, so that the page never goes back to what it was.
+  let last = Promise.resolve();
+  const updateAndShow = (text, isBad) => { last = last.then(update).then(() => show(text, isBad), showGone); };
+  events.addEventListener("listed", () => updateAndShow("Drawing pictures."));
+  events.addEventListener("built", (event) => {
+    const { problem, more } = JSON.parse(event.data);
+    updateAndShow(problem || (more ? "Drawing the other pictures." : "Watching for changes."), Boolean(problem));
   });
-  events.addEventListener("built", async (event) => {
-    const { problem } = JSON.parse(event.data);
-    await update();
-    show(problem || "Watching for changes.", Boolean(problem));
-  });
-  events.addEventListener("error", () => show("The server does not answer; the page goes on when it is back.", true));
+  events.addEventListener("error", showGone);
   events.addEventListener("open", () => show("Watching for changes."));
 }
 
