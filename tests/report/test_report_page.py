@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
-from pipeline.report.page import media
+from pipeline.report.page import document, media
 from pipeline.report.page.document import fill_page, page_index, whole_page
 from pipeline.report.page.media import PageMedia
 from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
@@ -154,18 +155,33 @@ def test_a_page_of_5000_nodes_stays_below_20_megabytes(tmp_path):
 def failed_page() -> bytes:
     """Return a page with one failure and one warning, whose names have no space."""
     task, path = f"splashpack:{'stairs_wall_right' * 5}/texture", f"assets/{'dungeon' * 12}.png"
-    error = {"problem": "not_a_picture" * 6, "facts": {"file": path}, "hint": path}
+    return page_of_failures([failure(task, "not_a_picture" * 6, path)], "village" * 12)
+
+
+def failure(task: str, problem: str, path: str) -> PageEntry:
+    """Return an entry with a node that failed, and a warning."""
     node = {
         "task": task,
         "outcome": "failed",
         "warnings": [f"[resize] {path}"],
-        "error": error,
+        "error": {"problem": problem, "facts": {"file": path}, "hint": "Resize it."},
         "reason": [],
     }
     node |= {"inputs": [], "outputs": [], "peak_bytes": 0, "seconds": 0.01}
-    one = PageNode(task, "splashpack", node, None, 0.01, "new", {}, [])
-    entry = PageEntry(path, path, [one], 500)
-    return whole_page(PageData(result(), [], [entry]), PageMedia({}), "village" * 12)
+    one = PageNode(task, task.partition(":")[0], node, None, 0.01, "new", {}, [])
+    return PageEntry(path, path, [one], 500)
+
+
+def page_of_failures(entries: list[PageEntry], name: str) -> bytes:
+    return whole_page(PageData(result(), [], entries), PageMedia({}), name)
+
+
+def test_a_model_is_in_the_page_if_it_is_small_when_packed(monkeypatch):
+    monkeypatch.setattr(document, "MEDIA_LIMIT", 3000)
+    chance = random.Random(1)
+    found = {"even": Media(glb=bytes(9000)), "rough": Media(glb=chance.randbytes(9001))}
+    text = whole_page(PageData(result(), [], []), PageMedia(found), "village").decode()
+    assert [name for name in parts(text) if name.startswith("glb-")] == ["glb-even"]
 
 
 def large_page() -> bytes:
