@@ -254,6 +254,27 @@ def test_the_second_file_of_a_node_is_drawn_where_the_first_shows_nothing(tmp_pa
     assert found.find(shown.picture).thumbnail == b"picture"
 
 
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("splashpack", ("yard.splashpack", "yard.vram.png")),
+        ("splashpack", ("scene_0.splashpack", "scene_0.spu", "scene_0.vram")),
+        ("rp2350", ("wood.rs", "wood_bc1.bin")),
+        ("rp2350", ("barrel.rs", "barrel_patch0.bin", "barrel_patch0.rs")),
+    ],
+)
+def test_the_file_that_stands_for_a_node_is_its_picture(tmp_path, monkeypatch, target, names):
+    picture = Media(b"picture", b"picture")
+    drawn: list[str] = []
+    monkeypatch.setattr(media, "draw", lambda root, one: drawn.append(one.path) or (picture, []))
+    files = [{"path": f"b/{name}", "bytes": 1, "sha256": "0"} for name in reversed(names)]
+    shown = PageNode("t:a", "t", {"inputs": [], "outputs": files}, None, 0, "", {}, [])
+    data = PageData(result([shown.result]), [{"stem": "t", "target": target}], [entry_of(shown)])
+    with MediaStore(str(tmp_path / "media.db")) as store:
+        media.draw_all(SimpleNamespace(root=str(tmp_path)), data, store, "code", map)
+    assert drawn == [f"b/{names[0]}"]
+
+
 def entry_of(node: PageNode) -> PageEntry:
     return PageEntry(node.task, None, [node])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
 from pipeline.plan.referred_file import read_referred
 from pipeline.plan.source_view import MODEL_VIEW
+from pipeline.plan.target import all_targets
 from pipeline.project import Project
 from pipeline.report.page import picture
 from pipeline.report.page.media_store import Files, MediaStore
@@ -125,11 +126,14 @@ def draw_all(
         for file in (*node["inputs"], *node["outputs"])
     }
     targets = {one["stem"]: one["target"] for one in data.manifests}
+    suffixes = {name: [one.suffix for one in target.readers] for name, target in all_targets()}
     wanted: list[Wanted] = []
     found = PageMedia({})
     for entry in data.entries:
         several: list[Wanted] = [(entry, _drawings_of_source(entry))]
-        several += [(node, _drawings_of_node(node, targets[node.stem])) for node in entry.nodes]
+        for node in entry.nodes:
+            target = targets[node.stem]
+            several.append((node, _drawings_of_node(node, target, suffixes.get(target, ()))))
         if hurry is not None and hurry.may_wait(entry):
             found.keep(hurry.shown, several)
         else:
@@ -213,11 +217,21 @@ def _drawings_of_source(entry: PageEntry) -> list[Drawing]:
     return [Drawing(entry.path, entry.sha, others=tuple(sorted(others - {entry.path})))]
 
 
-def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
+def _drawings_of_node(node: PageNode, target: str, suffixes: Sequence[str]) -> list[Drawing]:
+    """Return a node's files, the one that stands for the whole first.
+
+    That is the one with the shortest name, such as `barrel.rs` before its patches; of files that
+    differ in the suffix alone, such as those of a scene, the kind that the target names first.
+    """
+
+    def rank(file: tuple[str, str]) -> tuple[int, int, str]:
+        base, suffix = os.path.splitext(file[0])
+        known = suffixes.index(suffix) if suffix in suffixes else len(suffixes)
+        return len(base), known, base
+
     files = [(one["path"], one["sha256"]) for one in node.result["outputs"]]
-    # The shortest name first: it stands for the whole, such as `barrel.rs` before its patches.
-    files.sort(key=lambda one: (len(one[0]), one[0]))
-    return [Drawing(path, sha, target, node.task) for path, sha in files[:MOST_FILES]]
+    files = sorted(files, key=rank)[:MOST_FILES]
+    return [Drawing(path, sha, target, node.task) for path, sha in files]
 
 
 def code_digest(project: Project) -> str:
@@ -241,8 +255,6 @@ def load_drawing() -> None:
 
 
 def _drawing_functions() -> list[str]:
-    from pipeline.plan.target import all_targets
-
     views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
     return sorted({*views, *picture.DRAWING, MODEL_VIEW})
 
