@@ -70,7 +70,8 @@ FILES = ("wasm", "thumbnail", "screenshots")
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
     """Plan the nodes of one asset."""
-    planner = Planner(asset, PROFILES[str(settings.options["profile"])])
+    has_loose_files = bool(settings.options.get("loose_files", True))
+    planner = Planner(asset, PROFILES[str(settings.options["profile"])], has_loose_files)
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
     planner.check_profile()
@@ -98,13 +99,15 @@ def escape(text: str) -> str:
 class Planner:
     """Plans the nodes of one asset for one console."""
 
-    def __init__(self, asset: Asset, profile: Profile) -> None:
-        self.asset, self.profile = asset, profile
+    def __init__(self, asset: Asset, profile: Profile, has_loose_files: bool) -> None:
+        self.asset, self.profile, self.has_loose_files = asset, profile, has_loose_files
 
     def params(self, kind: str, asset_id: str) -> dict[str, Any]:
         """Return the params of an encoder of this kind."""
         options = {key: self.asset.options[key] for key in OPTIONS.get(kind, ())}
         options |= chosen(self.asset.options, IMPORTS.get(kind, {}))
+        if kind == "sound" and not self.has_loose_files:
+            options["loose_file"] = False
         return {"source": self.asset.source, "kind": kind, "id": asset_id, **options}
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
@@ -114,9 +117,11 @@ class Planner:
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
             suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
-        files: dict[str, str | None] = {"file": f"assets/{escape(asset_id)}{suffix}"}
+        path = f"assets/{escape(asset_id)}{suffix}" if self.has_loose_files else None
+        if kind != "sound":
+            return {"file": path}
         # A ROM holds the plain samples, not the compressed file.
-        return files | {"samples": None} if kind == "sound" else files
+        return {"samples": None} | ({"file": path} if path else {})
 
     def single(self, kind: str, encoder: str, inputs: Mapping[str, Source | Product]) -> Node:
         """Plan a node that reads whole files."""

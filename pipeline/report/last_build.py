@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from encoders.kit.error import EncodeError
+from pipeline.content.code import distribution_version
 from pipeline.disk.file import read_file, read_if_there, write_parts, write_whole
 from pipeline.task_name import stem_of
 
@@ -171,9 +172,9 @@ def run_line(session: Session, exit_code: int) -> bytes:
 
 def compose(stems: list[str], line: bytes, nodes: NodeRows) -> Iterator[bytes]:
     """Return the parts of the file."""
-    from importlib.metadata import version
-
-    head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
+    head = (
+        f'{{"schema":"{SCHEMA}","cartwright":{quote(distribution_version("cartwright-build"))},\n'
+    )
     yield head.encode() + line
     yield f'"manifests":[{",".join(map(quote, stems))}],\n"nodes":[\n'.encode()
     lines = nodes.lines()
