@@ -280,14 +280,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not isinstance(work, Job):
             self._finish(node, work)
             return False
-        self.reporter.execute_task(task)
         self._submit_once(node, work)
         return True
 
     def _submit_once(self, node: Any, job: Job) -> None:
         """Submit a job, or let it wait for the submitted one with its fingerprint.
 
-        It is restored from the cache then, instead of encoded twice at the same time.
+        It is restored from the cache then, instead of encoded twice at the same time. Only what is
+        submitted is reported to run.
         """
         from pipeline.build.work import do_job
 
@@ -298,6 +298,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 waiting.append((node, job))
                 return
             self._submitted[job.fingerprint] = []
+        self.reporter.execute_task(node.task)
         self._executor.submit(node, do_job, job)
 
     def _submit_waiting(self, fingerprint: str, outcome: str) -> None:
