@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import NamedTuple
 from doit.exceptions import InvalidCommand
 from doit.runner import ERROR
 
-from pipeline.disk.file import write_whole
+from pipeline.doit_plugin.named_file import parse_file_name, refuse_place, write_named_file
+from pipeline.project import Project
 from pipeline.report.last_build import LastBuild, save_result
 from pipeline.report.output_stream import INTERRUPTED
 from pipeline.session import Session
@@ -20,7 +20,7 @@ from pipeline.state.database import DAMAGE
 
 
 def _file_option(name: str, what: str) -> dict[str, object]:
-    return {"name": name, "long": name, "type": str, "default": "", "help": what}
+    return {"name": name, "long": name, "type": parse_file_name, "default": "", "help": what}
 
 
 RESULT_OPTIONS = (
@@ -36,6 +36,12 @@ class ResultFiles(NamedTuple):
     json: str = ""
     junit: str = ""
     trace: str = ""
+
+    def refuse_places(self, project: Project) -> None:
+        """Refuse folders and what is among outputs, before anything is built."""
+        for option, path in zip(self._fields, self, strict=True):
+            if path:
+                refuse_place(project, f"--{option}", path)
 
 
 @dataclass
@@ -79,6 +85,6 @@ def _write(session: Session, last: LastBuild, exit_code: int, files: ResultFiles
 
 def _write_file(session: Session, path: str, data: bytes) -> None:
     try:
-        write_whole(os.path.abspath(path), data, session.project.scratch)
+        write_named_file(path, data, session.project.scratch)
     except OSError as error:
         raise InvalidCommand(f"{path}: {error.strerror or error}") from None

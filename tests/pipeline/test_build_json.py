@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from typing import Any
 
@@ -253,9 +254,38 @@ def test_a_run_for_one_manifest_lists_its_nodes_alone(toy):
         assert {task.partition(":")[0] for task in outcomes(result)} == set(stems)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("assets", "--json: assets is a folder"),
+        ("-", "standard output has the report"),
+        ("build/toy/result.json", "is in the output folder of toy"),
+    ],
+)
+def test_a_place_that_no_result_belongs_in_is_refused_before_anything_is_built(toy, path, said):
+    ran = toy.doit("--json", path)
+    assert (ran.code, "Traceback" in ran.err, said in ran.err) == (3, False, True)
+    assert not toy.path("build").exists()
+    assert toy.doit().code == 0
+
+
 def test_a_file_that_cannot_be_written_is_an_error_of_the_command_line(toy):
-    ran = toy.doit("--json", "assets")
-    assert (ran.code, "Traceback" in ran.err, "assets: " in ran.err) == (3, False, True)
+    ran = toy.doit("--json", "assets/a.txt/result.json")
+    assert (ran.code, "Traceback" in ran.err, "result.json: Not a dir" in ran.err) == (
+        3,
+        False,
+        True,
+    )
+
+
+def test_a_result_goes_through_links_and_pipes_and_replaces_neither(toy):
+    toy.path("link.json").symlink_to("real.json")
+    os.mkfifo(toy.path("pipe.json"))
+    with os.fdopen(os.open(toy.path("pipe.json"), os.O_RDWR | os.O_NONBLOCK), "rb") as pipe:
+        assert toy.doit("--json", "link.json", "--junit", "pipe.json").code == 0
+        assert pipe.read(5) == b"<?xml"
+    assert toy.path("link.json").is_symlink()
+    assert toy.read("real.json") == toy.read(LAST)
 
 
 def test_the_schema_is_part_of_the_package():
