@@ -33,11 +33,13 @@ def refuse_place(project: Project, where: str, path: str) -> None:
     for stem in project.state.stems():
         folder = project.state.planned_manifest(stem).output
         if below_root.startswith(f"{folder}/"):
-            raise InvalidCommand(f"{where}: {path} is in the output folder of {stem}; choose another")
+            raise InvalidCommand(
+                f"{where}: {path} is in the output folder of {stem}; choose another"
+            )
 
 
 def write_named_file(path: str, data: bytes, scratch: str) -> None:
-    """Write a file through links, whole or not at all; a pipe or a device is written to as it is."""
+    """Write a file through links, whole or not at all; pipes and devices stay what they are."""
     if os.path.abspath(path).startswith(DEVICES) or _is_special(path):
         # A file in its place would cut off everybody who uses it.
         with open(path, "ab") as stream:
