@@ -26,6 +26,7 @@ from pipeline.cache.shared.action_result import (
 )
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
+from pipeline.setting import SettingError, find_setting
 
 SCHEMA = "cartwright.snapshot/1"
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -89,6 +90,20 @@ class SnapshotError(EncodeError):
     """A snapshot cannot be had, or is not to be trusted."""
 
 
+def snapshot_name(root: str) -> str:
+    """Return the name of the project's snapshot where none is given."""
+    setting, name = find_setting(root, "snapshot")
+    return check_name(setting, DEFAULT_NAME if name in (None, "") else name)
+
+
+def check_name(source: str, name: object) -> str:
+    """Return a name that a snapshot can have; raise SettingError for others."""
+    if not isinstance(name, str) or not name.isprintable() or len(name) > NAME_CHARACTERS:
+        needed = f"a name of 1 to {NAME_CHARACTERS} printable characters is needed"
+        raise SettingError(f"{source}: {needed}")
+    return name
+
+
 def name_key(name: str) -> str:
     """Return the key under which a name is stored."""
     return hashlib.sha256(f"{SCHEMA}\0{name}".encode()).hexdigest()
@@ -146,6 +161,7 @@ def unpack_snapshot(data: bytes) -> Snapshot:
         raise SnapshotError("the snapshot is of another version", {"found": snapshot.schema[:80]})
     for node in snapshot.nodes:
         _check_node(node)
+    _check_places([one.path for node in snapshot.nodes for one in node.files if one.path])
     if any(not DIGEST.fullmatch(one.sha) or one.size > BUNDLE_BYTES for one in snapshot.bundles):
         raise SnapshotError("the snapshot has a bundle that cannot be one")
     return snapshot
@@ -161,6 +177,21 @@ def _check_node(node: SnapshotNode) -> None:
     for one in node.files:
         if one.path:
             check_path(one.path)
+
+
+def _check_places(paths: Sequence[str]) -> None:
+    """Raise SnapshotError where two files cannot be there at once."""
+    files: set[str] = set()
+    for path in paths:
+        if path in files:
+            raise SnapshotError("the snapshot has a file twice", {"file": path})
+        files.add(path)
+    folders = {path.rpartition("/")[0] for path in files}
+    while folders:
+        if not files.isdisjoint(folders):
+            facts = {"file": min(files & folders)}
+            raise SnapshotError("the snapshot has a file that is a folder as well", facts)
+        folders = {path.rpartition("/")[0] for path in folders} - {""}
 
 
 def check_path(path: str) -> None:
