@@ -219,7 +219,7 @@ def test_files_that_cannot_be_there_at_once_are_refused(paths: tuple[str, ...]) 
         SnapshotNode(f"toy:{n}", "f" * 64, [SnapshotFile("r", 1, "a" * 64, path)], [], [])
         for n, path in enumerate(paths)
     ]
-    with pytest.raises(SnapshotError, match="twice|a folder as well"):
+    with pytest.raises(SnapshotError, match=r"twice|a folder as well"):
         unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, nodes, [])))
 
 
