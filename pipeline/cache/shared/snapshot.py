@@ -40,6 +40,8 @@ NAME_BYTES = 1 << 14  # of what a name stands for
 SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
 BUNDLE_BYTES = 1 << 24  # of one that is fetched; it is held in memory
 END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
+# What nearly all paths of outputs look like: checked at once, because a snapshot may have 100,000.
+USUAL_PATH = re.compile(r"(?:[\w-][\w.-]*/)+[\w-][\w.-]*", re.ASCII)
 # Folders and files of a project that no output is written to.
 RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
 
@@ -196,11 +198,16 @@ def _check_places(paths: Sequence[str]) -> None:
 
 def check_path(path: str) -> None:
     """Raise SnapshotError for a path that no output has: a snapshot may be anybody's."""
-    parts = path.split("/")
-    is_plain = path.isprintable() and "\\" not in path and ":" not in path
-    has_hidden = any(part in ("", ".", "..") or part.startswith(".") for part in parts)
-    if not is_plain or has_hidden or len(parts) < 2 or parts[0].lower() in RESERVED:
+    is_usual = USUAL_PATH.fullmatch(path) or _is_plain(path)
+    if not is_usual or path.partition("/")[0].lower() in RESERVED:
         raise SnapshotError("the snapshot has a file that is no output", {"file": repr(path)[:200]})
+
+
+def _is_plain(path: str) -> bool:
+    """Tell whether a path has a folder, and no part that is hidden or leads elsewhere."""
+    parts = path.split("/")
+    is_text = path.isprintable() and "\\" not in path and ":" not in path
+    return is_text and len(parts) > 1 and not any(part == "" or part[0] == "." for part in parts)
 
 
 def make_bundles(
