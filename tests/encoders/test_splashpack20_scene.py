@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from encoders.splashpack.node_link20 import encode_scene20, trim_atlas
 from encoders.splashpack.node_sound import encode_sound
 from encoders.splashpack.scene_view import view_scene20
 from encoders.splashpack.v20.budget import SceneCost, warn_of_cost
+from encoders.splashpack.v20.camera import write_script
 from encoders.splashpack.v20.view import decode_scene, export_obj, extract_scene, extract_spu
 from pipeline.build.purity import pure
 from tests.encoders.splashpack20_reader import drawn, read20, read_spu20, read_vram20
@@ -153,13 +155,22 @@ def test_a_camera_is_placed_by_a_script():
     assert found["start"][:2] == ((-1024, -2048, -3072), (-1024, 2048, 0))
     assert found["script"].decode() == (
         "function onSceneCreationEnd()\n"
-        "  Camera.SetPosition(Vec3.new(-0.25, -0.5, -0.75))\n"
-        "  Camera.SetRotation(Vec3.new(-0.25, 0.5, 0))\n"
+        "  Camera.SetPosition(Vec3.new(FixedPoint.newFromRaw(-1024), "
+        "FixedPoint.newFromRaw(-2048), FixedPoint.newFromRaw(-3072)))\n"
+        "  Camera.SetRotation(Vec3.new(FixedPoint.newFromRaw(-1024), "
+        "FixedPoint.newFromRaw(2048), 0))\n"
         "end\n"
     )
     assert found["nav"] is None
     with pytest.raises(EncodeError, match="further out than the console can count"):
         textured(camera={**camera, "position": [33, 0, 0]}, scale=4)
+
+
+def test_the_script_has_no_number_with_a_point():
+    """The console's Lua reads whole numbers only, and refuses a script with `0.5` in it."""
+    script = write_script((1, -2049, 8192), (-4095, 0, 4096)).decode()
+    assert not re.search(r"\.\d", script)
+    assert "newFromRaw(-2049), 2))" in script and "newFromRaw(-4095), 0, 1))" in script
 
 
 def test_a_walking_camera_has_a_floor_as_large_as_the_scene():

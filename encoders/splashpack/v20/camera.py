@@ -71,9 +71,9 @@ def write_script(position: Sequence[int], rotation: Sequence[int]) -> bytes:
 
 
 def _number(raw: int) -> str:
-    """Return a number of 12 fractional bits as a decimal that is rounded back to it."""
-    text = f"{raw / ONE:.5f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    """Return an expression for a number of 12 fractional bits."""
+    # The console's Lua knows integers only; a literal with a point is a syntax error there.
+    return f"FixedPoint.newFromRaw({raw})" if raw % ONE else str(raw // ONE)
 
 
 def view_matrix(rotation: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
