@@ -142,6 +142,12 @@ def test_names_fog_and_colliders_are_those_of_the_manifest():
         link20({}, [mesh] * 33, collider=True)
 
 
+def test_a_collider_that_no_object_matches_is_a_warning():
+    found = link20({}, [square("Kd 1 1 1", grid(1))], collider=["sec*", "wal*"])
+    (text,) = warnings_of(found)
+    assert 'no object of the scene is called "wal*"' in text
+
+
 def test_a_name_that_is_too_long_is_cut_at_a_whole_character():
     long = "ä" * 130
     found = link20({}, [square("Kd 1 1 1", grid(1).replace("o second", f"o {long}"))])
@@ -170,12 +176,14 @@ def test_the_script_has_no_number_with_a_point():
     """The console's Lua reads whole numbers only, and refuses a script with `0.5` in it."""
     script = write_script((1, -2049, 8192), (-4095, 0, 4096)).decode()
     assert not re.search(r"\.\d", script)
-    assert "newFromRaw(-2049), 2))" in script and "newFromRaw(-4095), 0, 1))" in script
+    assert "newFromRaw(-2049), 2))" in script
+    assert "newFromRaw(-4095), 0, 1))" in script
 
 
 def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
     camera = {**NO_CAMERA, "position": [0, 2, 0], "walk": True, "height": 1.5}
-    found = read20(textured(camera=camera, scale=100)["pack"])
+    floor = [square("Kd 1 1 1", "v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 3 2\n")]
+    found = read20(link20({}, floor, camera=camera, scale=100)["pack"])
     (one,) = found["objects"]
     (x0, _, z0), (x1, _, z1) = one["bounds"][:3], one["bounds"][3:]
     assert found["nav"]["corners"] == [(x0, z0), (x1, z0), (x1, z1), (x0, z1)]
@@ -183,8 +191,11 @@ def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
     assert found["nav"]["floor"] == (0, 0, -82 + 61)
     assert found["start"][2:] == (61, 4, 8, 200, 819, 20)
     assert found["script"] == b""
+    # The square with a texture stands upright.
+    with pytest.raises(EncodeError, match="nothing to walk on"):
+        textured(camera=camera, scale=100)
     with pytest.raises(EncodeError, match="the player does not fit 16 bits"):
-        textured(camera={**camera, "position": None}, scale=0.01)
+        link20({}, floor, camera={**camera, "position": None}, scale=0.01)
 
 
 def draw_start(outputs):
