@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES, Profile
@@ -84,9 +85,7 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
     if kinds and is_gltf(asset.source):
         yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only
-        buffers = outline_model(asset.source, surveys).buffers
-        files = plan_inputs(asset.name, (asset.source, *buffers), surveys, asset.options)
-        yield planner.single("mesh", "node_mesh:encode_mesh", files.inputs)
+        yield planner.plain_mesh(surveys)
     else:
         yield from (planner.single(kind, LOOSE[kind], {"data": file}) for kind in kinds)
 
@@ -134,6 +133,16 @@ class Planner:
             self.params(kind, asset.id) | (self._tangents() if is_mesh else {}),
             self.outputs(kind, asset.id) | (dict.fromkeys(self._rom_roles()) if is_mesh else {}),
         )
+
+    def plain_mesh(self, surveys: Surveys) -> Node:
+        """Plan the mesh of a format that has neither skeletons nor clips."""
+        asset = self.asset
+        outline = outline_model(asset.source, surveys)
+        files = plan_inputs(asset.name, (asset.source, *outline.buffers), surveys, asset.options)
+        node = self.single("mesh", "node_mesh:encode_mesh", files.inputs)
+        if not (self.profile.has_tangents and outline.images(("normal",))):
+            return node
+        return replace(node, params={**node.params, "normal_map": True})
 
     def _tangents(self) -> dict[str, Any]:
         """Return the param that lets a mesh have tangents, or refuse a request for them."""

@@ -21,12 +21,14 @@ FIRST_SECONDS, FIRST_BYTES_PER_SECOND = 0.001, 20e6
 class Estimate(NamedTuple):
     """What a node is expected to cost; no memory is expected of one that nothing is known of.
 
-    `is_known` tells that this is what the node itself cost before.
+    `is_known` tells that this is what the node itself cost before, `is_by_size` that no node of
+    its encoder has a record, so that the size of its inputs is all there is.
     """
 
     seconds: float
     peak_bytes: int = 0
     is_known: bool = False
+    is_by_size: bool = False
 
 
 UNKNOWN = Estimate(0.0)
@@ -57,7 +59,8 @@ class Estimator:
         """Return what a new node is expected to cost."""
         similar = self._similar(encoder, input_bytes)
         if not similar:
-            return Estimate(FIRST_SECONDS + input_bytes / FIRST_BYTES_PER_SECOND)
+            seconds = FIRST_SECONDS + input_bytes / FIRST_BYTES_PER_SECOND
+            return Estimate(seconds, is_by_size=True)
         return Estimate(
             _median_low(one.seconds * _scale(one, input_bytes) for one in similar),
             int(_median_low(one.peak_bytes * _scale(one, input_bytes) for one in similar)),
