@@ -461,6 +461,12 @@ class Session:
         inputs = planned.node.inputs.values() if planned else ()
         return [one.path for one in inputs if isinstance(one, Source)]
 
+    def known_files(self) -> set[str]:
+        """Return all sources and outputs of the manifests that this run is about."""
+        tasks = self.all_tasks()
+        outputs = (path for paths in self.outputs_by_task().values() for path in paths)
+        return {*outputs, *(path for task in tasks for path in self.sources_of(task))}
+
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]

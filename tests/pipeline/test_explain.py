@@ -36,6 +36,15 @@ def test_explain_of_a_file_names_the_nodes_that_read_or_write_it(built, file):
     assert lines(built, file) == ["toy:a  source changed: assets/a.txt"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("assets/A.txt", "assets/a.txt"), ("build/toy/sub/bb.out", "build/toy/sub/b.out")],
+)
+def test_explain_of_a_misspelled_file_names_the_nearest_one(built, wrong, right):
+    ran = built.doit("explain", wrong)
+    assert (ran.code, f'did you mean "{right}"?' in ran.err) == (3, True)
+
+
 def test_explain_says_of_a_node_that_failed_that_it_did(built):
     built.write("assets/n.txt", "boom")
     built.write("assets/a.txt", "boom")
