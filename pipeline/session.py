@@ -63,6 +63,11 @@ class Session:
         schedule = self.build.schedule if self.build else None
         return None if schedule is None else schedule.seconds_left(workers, running)
 
+    def least_seconds(self, running: Mapping[str, float], pace: float) -> float:
+        """Return how long at least the nodes that run will go on; see `Schedule`."""
+        schedule = self.build.schedule if self.build else None
+        return 0.0 if schedule is None else schedule.least_seconds(running, pace)
+
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""
         return {stem: self._target(stem) for stem in self.project.manifests.stems()}
