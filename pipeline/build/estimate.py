@@ -7,8 +7,7 @@ nodes of the same encoder with inputs of a similar size did.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from statistics import median_low
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.state.cost_record import CostRecord
@@ -35,6 +34,13 @@ class Estimate(NamedTuple):
 UNKNOWN = Estimate(0.0)
 
 
+def _median_low(values: Iterable[float]) -> float:
+    """Return the median, of two middle values the lower."""
+    # To import `statistics` takes longer than most one-node builds have to spare.
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2]
+
+
 class Estimator:
     """Estimates from the costs of earlier runs, by task."""
 
@@ -56,8 +62,8 @@ class Estimator:
             seconds = FIRST_SECONDS + input_bytes / FIRST_BYTES_PER_SECOND
             return Estimate(seconds, is_by_size=True)
         return Estimate(
-            median_low(one.seconds * _scale(one, input_bytes) for one in similar),
-            int(median_low(one.peak_bytes * _scale(one, input_bytes) for one in similar)),
+            _median_low(one.seconds * _scale(one, input_bytes) for one in similar),
+            int(_median_low(one.peak_bytes * _scale(one, input_bytes) for one in similar)),
         )
 
     def _similar(self, encoder: str, input_bytes: int) -> list[CostRecord]:

@@ -22,9 +22,10 @@ from pipeline.session import Session
 if TYPE_CHECKING:
     from pipeline.build.build import Build
     from pipeline.build.event import NodeEvent
-    from pipeline.build.executor import Executor
+    from pipeline.build.executor import Executor, InProcess
     from pipeline.build.job import Job, Result
     from pipeline.build.lookup import Waitable
+    from pipeline.process.pool import Pool
 
 
 def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
@@ -133,10 +134,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if build is None:
             return None
         # A run with nothing to do must not pay for these imports.
-        from pipeline.build.executor import InProcess
         from pipeline.build.job import expected_seconds
         from pipeline.build.work import close_tools, tools_for
-        from pipeline.process.capacity import cores
         from pipeline.process.pool import Pool
         from pipeline.process.worker import prepare_process
 
@@ -152,19 +151,29 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             executor = make_pool(self.worker_count)
         # With workers too: the driver warns once, whoever runs the encoders.
         build.log.warnings += prepare_process(root)
-        if shared is not None:
-            from pipeline.build.lookup import LookUps
+        alone = self._make_alone(build, make_pool) if executor is None else None
+        if shared is None:
+            return executor or alone
+        from pipeline.build.lookup import LookUps
 
-            cache = tools_for(build.config).cache
-            shared.resume(cache)
-            return LookUps(shared, cache, executor)
-        if executor is not None:
-            return executor
+        cache = tools_for(build.config).cache
+        shared.resume(cache)
+        return LookUps(shared, cache, executor, alone)
+
+    def _make_alone(self, build: Build, make_pool: Callable[[int], Pool]) -> InProcess:
+        """Return what does nodes in this process, and gets workers when the build proves long."""
+        from pipeline.build.executor import InProcess
+        from pipeline.process.capacity import cores
+
         count = cores()
         if count == 1:
             return InProcess()
         return InProcess(
-            lambda: make_pool(count), lambda: len(build.dirty), workers_wanted(build, count)
+            lambda: make_pool(count),
+            lambda: len(build.dirty),
+            workers_wanted(build, count),
+            # What comes from the shared cache is done here, quicker than by workers.
+            starts_early=self.session.shared is None,
         )
 
     def _loop(self, dispatcher: Any) -> None:

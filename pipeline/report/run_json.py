@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.content.code import distribution_version
+
 if TYPE_CHECKING:
     from encoders.kit.error import EncodeError
     from pipeline.manifest.mistake import Mistake
@@ -33,9 +35,8 @@ class RunError(NamedTuple):
 
 def schema_line() -> str:
     """Return the first line: what kind of file this is."""
-    from importlib.metadata import version
-
-    return f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
+    version = quote(distribution_version("cartwright-build"))
+    return f'{{"schema":"{SCHEMA}","cartwright":{version},\n'
 
 
 def run_line(session: Session, exit_code: int) -> bytes:
