@@ -16,17 +16,27 @@ RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 class LastBuild:
     """What other nodes need of a node's last build: its fingerprint and its outputs by role."""
 
-    __slots__ = ("_by_role", "digests", "fingerprint", "outputs")
+    __slots__ = ("_by_role", "_digests", "fingerprint", "outputs")
 
     def __init__(self, fingerprint: str, outputs: tuple[Output, ...]) -> None:
         self.fingerprint, self.outputs = fingerprint, outputs
-        self.digests: dict[str, str] = {one.role: one.sha for one in outputs}
+        self._digests: RoleDigests | None = None
         self._by_role: dict[str, Output] | None = None
+
+    @property
+    def digests(self) -> RoleDigests:
+        """The SHA-256 of each output by role."""
+        if self._digests is not None:
+            return self._digests
+        digests = {one.role: one.sha for one in self.outputs}
+        # Most nodes have a few: a dict for each would be most of what a node takes.
+        if len(digests) > FEW_OUTPUTS:
+            self._digests = digests
+        return digests
 
     def output(self, role: str) -> Output | None:
         """Return the output of a role."""
         if self._by_role is None:
-            # Most nodes have a few: a second dict for each would be most of what a node takes.
             if len(self.outputs) <= FEW_OUTPUTS:
                 return next((one for one in self.outputs if one.role == role), None)
             self._by_role = {one.role: one for one in self.outputs}
@@ -101,6 +111,10 @@ class NodeTable:
         """Record that a node was built and is up to date, in the caller's transaction."""
         self._update(row, packed, clean=True)
         self._last[row.task] = last
+        # What other nodes need is kept in `_last`. The rest of a built node is hardly asked for
+        # again, and would take most of the memory of a large build.
+        del self._rows[row.task]
+        self._planned.pop(row.task, None)
 
     def set_clean(self, row: NodeRow, clean: bool) -> None:
         """Record whether a node is up to date, in the caller's transaction."""
