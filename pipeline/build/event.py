@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
-    from encoders.kit.error import EncodeError
     from collections.abc import Mapping
 
+    from encoders.kit.error import EncodeError
     from pipeline.build.job import Input
     from pipeline.change.reason import Reason
     from pipeline.output import Output

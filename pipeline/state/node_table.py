@@ -89,14 +89,18 @@ class NodeTable:
             return None
         if self._unpacked[0] is not row:
             self._unpacked = row, row.built
+            if task not in self._last:
+                self._keep_last(task, self._unpacked[1])
         return self._unpacked[1]
 
     def last_build(self, task: str) -> LastBuild | None:
         """Return what a node last made, or None when it was never built."""
         if task not in self._last:
-            built = self.built(task)
-            self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
+            self._keep_last(task, self.built(task))
         return self._last[task]
+
+    def _keep_last(self, task: str, built: BuildRecord | None) -> None:
+        self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
 
     def digests(self, task: str) -> RoleDigests | None:
         """Return the digests of what a node last made, or None when it was never built."""
