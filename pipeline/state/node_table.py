@@ -113,25 +113,23 @@ class NodeTable:
 
     def set_built(self, row: NodeRow, packed: bytes, last: LastBuild) -> None:
         """Record that a node was built and is up to date, in the caller's transaction."""
-        self._update(row, packed, clean=True)
+        self.state.update_row(NodeRow(row.task, row.stem, row.packed_plan, packed, clean=True))
         self._last[row.task] = last
         # What other nodes need is kept in `_last`. The rest of a built node is hardly asked for
         # again, and would take most of the memory of a large build.
-        del self._rows[row.task]
+        self._rows.pop(row.task, None)
         self._planned.pop(row.task, None)
 
     def set_clean(self, row: NodeRow, clean: bool) -> None:
         """Record whether a node is up to date, in the caller's transaction."""
-        self._update(row, row.packed_build, clean)
+        # State and memory change together: a row that is clean in one and dirty in the other would
+        # lose a rebuild when the process is killed.
+        updated = NodeRow(row.task, row.stem, row.packed_plan, row.packed_build, clean)
+        self.state.set_clean(updated)
+        self._rows[row.task] = updated
 
     def forget_build(self, row: NodeRow) -> None:
         """Record that a node was never built, in the caller's transaction."""
-        self._update(row, None, clean=False)
-        self._last[row.task] = None
-
-    def _update(self, row: NodeRow, packed: bytes | None, clean: bool) -> None:
-        # State and memory change together: a row that is clean in one and dirty in the other would
-        # lose a rebuild when the process is killed.
-        updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean)
+        updated = NodeRow(row.task, row.stem, row.packed_plan, None, clean=False)
         self.state.update_row(updated)
-        self._rows[row.task] = updated
+        self._rows[row.task], self._last[row.task] = updated, None
