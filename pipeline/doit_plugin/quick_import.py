@@ -54,9 +54,9 @@ def quick_imports() -> Iterator[None]:
 
 
 def _metadata() -> ModuleType:
-    """Make what doit imports of `importlib.metadata`: it takes longer to import than all of doit."""
-    module: Any = ModuleType(METADATA)
-    module.entry_points = entry_points
+    """Make what doit imports of `importlib.metadata`, which takes longer to import than doit."""
+    module = ModuleType(METADATA)
+    vars(module)["entry_points"] = entry_points
     return module
 
 
