@@ -128,13 +128,15 @@ class InProcess:
 
     def _consider_workers(self) -> None:
         busy = self._busy_seconds()
-        if self._make_pool and self._starting is None and busy > BUSY_SECONDS:
-            # Nodes of one build are often alike.
-            each = busy / max(1, self._done - 1)
-            # Less one: the job that was just done is recorded only when its answer is taken.
-            if each * (self._count_left() - 1) > LEFT_SECONDS:
-                self._start_workers(self._make_pool, each)
+        # Nodes of one build are often alike.
+        each = busy / max(1, self._done - 1)
+        is_busy = self._starting is None and busy > BUSY_SECONDS
+        # Less one: the job that was just done is recorded only when its answer is taken.
+        if self._make_pool and is_busy and each * (self._count_left() - 1) > LEFT_SECONDS:
+            self._start_workers(self._make_pool, each)
         if self._starting is not None and self._starting.is_warm:
+            # Started for many jobs, which were taken to be quick: by now it is known.
+            self._starting.warm_up(each)
             self._workers = self._starting
 
     def _start_workers(self, make_pool: Callable[[], Pool], job_seconds: float) -> None:

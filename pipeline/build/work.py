@@ -206,7 +206,7 @@ def _encode(job: Job, tools: Tools) -> Result:
     result = _result(BUILT, job, digests, receipt, outputs)
     # Stored before it is placed: a kill in between leaves a result that the next run restores.
     tools.cache.store_result(result.fingerprint, receipt, made)
-    placed = place_files(tools, outputs, lambda one: made[one.role], job.known_files)
+    placed = place_files(tools, outputs, lambda one: made[one.role], job.known_files, made)
     assert placed is not None
     return result._replace(stamps=placed.stamps, displaced=placed.displaced)
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
 from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
+from encoders.kit.error import EncodeError
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
 from pipeline.doit_plugin.loader import NODE
 from pipeline.session import Session
 
 if TYPE_CHECKING:
-    from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import NodeEvent
     from pipeline.build.executor import Executor, InProcess
@@ -116,6 +116,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
         if not isinstance(error, ClusterError):
             return False
+        self.session.errors.append(EncodeError(str(error)))
         self.reporter.runtime_error(str(error))
         self.final_result = FAILURE
         return True
@@ -289,14 +290,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not isinstance(work, Job):
             self._finish(node, work)
             return False
-        self.reporter.execute_task(task)
         self._submit_once(node, work)
         return True
 
     def _submit_once(self, node: Any, job: Job) -> None:
         """Submit a job, or let it wait for the submitted one with its fingerprint.
 
-        It is restored from the cache then, instead of encoded twice at the same time.
+        It is restored from the cache then, instead of encoded twice at the same time. Only what is
+        submitted is reported to run.
         """
         from pipeline.build.work import do_job
 
@@ -307,6 +308,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 waiting.append((node, job))
                 return
             self._submitted[job.fingerprint] = []
+        self.reporter.execute_task(node.task)
         self._executor.submit(node, do_job, job)
 
     def _submit_waiting(self, fingerprint: str, outcome: str) -> None:
@@ -354,6 +356,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
         """Count a node that could not run because of another as failed, as the other did."""
         before: int = self.final_result
+        if node.task.meta is not NODE and not isinstance(base_fail, UnmetDependency):
+            said = {"said": base_fail.get_msg().strip()}
+            self.session.errors.append(EncodeError(f"the task {node.task.name} failed", said))
         super()._handle_task_error(node, base_fail)
         if isinstance(base_fail, UnmetDependency) and before != ERROR:
             self.final_result = FAILURE
