@@ -334,9 +334,10 @@ def test_cloth_with_two_sides_keeps_its_corners(thickness: float) -> None:
     front = np.array([[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]])
     positions = np.concatenate([front, front - [0, 0, thickness]]).astype(np.float32)
     # Each side is split along another diagonal, as exporters do.
-    sides = [[0, 1, 2], [0, 2, 3], [5, 4, 7], [5, 7, 6]]
-    hem = [[[n, n + 4, m + 4], [n, m + 4, m]] for n, m in ((0, 1), (1, 2), (2, 3), (3, 0))]
-    triangles = np.array(sides + sum(hem, []) if thickness else sides, np.int32)
+    sides = np.array([[0, 1, 2], [0, 2, 3], [5, 4, 7], [5, 7, 6]])
+    hem = [(n, n + 4, m + 4, n, m + 4, m) for n, m in ((0, 1), (1, 2), (2, 3), (3, 0))]
+    triangles = np.concatenate([sides, np.reshape(hem, (-1, 3)) if thickness else sides[:0]])
+    triangles = triangles.astype(np.int32)
     surface = Surface(positions, triangles)
     normals = np.repeat([[0, 0, 1], [0, 0, -1]], 4, axis=0).astype(np.float32)
     surface = replace(surface, normals=normals, planes=np.zeros(8, np.int32))
