@@ -18,8 +18,9 @@ from encoders.untold.mesh.tile_mesh import NUMBER, Floats, TileMesh
 # A part is a sheet if it is as deep as this part of its extent at most, and faces one way if the
 # sum of its triangles' areas as vectors is as long as this part of the sum of their areas.
 SHEET_DEPTH, ONE_SIDED = 0.02, 0.95
-# What is sunk by less than this part of its extent stays where it is.
-LEAST_GAP = 1e-3
+# A sheet has sunk if it lies back by this part of the depth that the part had, and by this part of
+# the part's extent. A sheet in the middle of what it was is where its error is least.
+SUNK, LEAST_GAP = 0.6, 1e-3
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.intp]
@@ -69,9 +70,10 @@ class FlatParts:
         facing, is_sheet = _facing(points[:, triangles], part[triangles[:, 0]], count)
         low, high = _span(dot(points, facing[:, part]), part, count)
         is_sheet &= self._may_move & (high - low <= SHEET_DEPTH * self._extent)
-        _, front = _span(dot(self._points, facing[:, self._part]), self._part, count)
-        gap = np.where(is_sheet, front - high, 0.0)
-        return facing, np.where(gap > LEAST_GAP * self._extent, gap, 0.0)
+        back, front = _span(dot(self._points, facing[:, self._part]), self._part, count)
+        gap = front - high
+        has_sunk = (gap > SUNK * (front - back)) & (gap > LEAST_GAP * self._extent)
+        return facing, np.where(is_sheet & has_sunk, gap, 0.0)
 
 
 def _facing(corners: Float64, part: Numbers, count: int) -> tuple[Float64, Flags]:
