@@ -10,7 +10,7 @@ A mistake of the caller (a shape, floats for integers) is a LayoutError.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -165,6 +165,13 @@ class Layout:
         for row in self.rows:
             self._fill(records[_field(row)], row, checked)
         return records.tobytes()
+
+    def pack_rows(self, rows: Sequence[Mapping[str, object]]) -> bytes:
+        """Encode a record for each row; all rows have the same names."""
+        if not rows:
+            return b""
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return self.pack(columns, len(rows))
 
     def unpack(
         self, data: bytes, count: int, offset: int = 0, name: str = ""
