@@ -50,7 +50,7 @@ FINE = 8
 MIDDLE = 2048
 # The weights of the OKLab error against that of red, green and blue: of the searches for few
 # colours, whose results differ enough to choose from, and of that for many.
-FEW_LOOKS, MANY_LOOK = (0.15, 0.6, 1.0), 0.8
+FEW_LOOKS, MANY_LOOK = (0.15, 0.6, 1.0), 0.65
 # The scale of OKLab while the right one is not known, and the largest: lightness stays in range.
 FIRST_SCALE, MOST_SCALE = 2048, 3600
 # Bits per channel of the cells that colours are counted in.
