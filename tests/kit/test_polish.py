@@ -24,7 +24,7 @@ def polish(rgb, weights):
 def test_a_large_area_gets_its_exact_colour():
     """The mean with its neighbours is a level off, and that is what squares alone would choose."""
     area, near = expand_bits(np.array([[20, 9, 4], [21, 9, 4]], np.uint8), 5)
-    beside = np.clip(area.astype(int) + [12, 0, 0], 0, 255).astype(np.uint8)
+    beside = area + np.array([12, 0, 0], np.uint8)
     start = quantise.words_555(quantise.levels_555(near[None]))
     _, words = polish(np.stack([area, beside]), [65, 35]).run(start, 4)
     assert quantise.levels_of(words).tolist() == [[20, 9, 4]]
