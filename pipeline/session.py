@@ -53,6 +53,7 @@ class Session:
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
         self.share: Share | None = None  # what this job builds, where there are several
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
+        self.errors: list[EncodeError] = []  # of no node and no manifest
 
     def seconds_left(self, workers: int, running: Mapping[str, float]) -> float | None:
         """Return how long the nodes that are left will take, as far as earlier runs tell.
@@ -212,6 +213,11 @@ class Session:
     def log(self) -> BuildLog | None:
         """What the run found out; None where it built nothing and nothing failed."""
         return self.build.log if self.build else self.standing
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to do, and nothing is wrong."""
+        return self.log is None and not self.errors
 
     def warned(self) -> list[tuple[str, str]]:
         """Return the warnings of all manifests and of the build, each with its task or ""."""

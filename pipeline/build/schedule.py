@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from pipeline.build.estimate import UNKNOWN, Estimate
+from pipeline.process.pool import SLOW_SECONDS
 
 # A node below this part of the limit is not counted: even 64 workers with one each stay below it.
 SMALL_PART = 1 / 64
@@ -96,8 +97,11 @@ class Schedule:
         return longest
 
     def expected_seconds(self, task: str) -> float:
-        """Return how long a task is expected to take."""
-        return self._estimates.get(task, UNKNOWN).seconds
+        """Return how long a task is expected to take, 0 where that is not known."""
+        found = self._estimates.get(task, UNKNOWN)
+        # A small input may take long: that a node is quick, only a record can tell.
+        is_doubtful = found.is_by_size and found.seconds < SLOW_SECONDS
+        return 0.0 if is_doubtful else found.seconds
 
     def known_seconds(self, task: str) -> float | None:
         """Return how long a task took when it was last encoded; None where that is not known."""

@@ -17,7 +17,8 @@ from pipeline.disk.temporary import temporary_name
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
-AT_ONCE = 1 << 16
+AT_ONCE = 1 << 20
+PART_BYTES = 1 << 20  # of a file that is compared
 _BINARY = getattr(os, "O_BINARY", 0)
 # To open a pipe waits for whoever writes to it, unless one says not to.
 _READ = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
@@ -148,6 +149,21 @@ def read_if_there(path: str) -> bytes | None:
     except OSError as error:
         if error.errno in NO_FILE:
             return None
+        raise
+
+
+def is_equal(path: str, data: bytes) -> bool:
+    """Tell whether a plain file has these bytes; reading ends at the first part that differs."""
+    try:
+        with open(open_to_read(path), "rb", buffering=0) as file:
+            stat = os.fstat(file.fileno())
+            if not S_ISREG(stat.st_mode) or stat.st_size != len(data):
+                return False
+            parts = (data[at : at + PART_BYTES] for at in range(0, len(data), PART_BYTES))
+            return all(file.read(len(part)) == part for part in parts)
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return False
         raise
 
 

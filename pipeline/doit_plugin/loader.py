@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doit.cmd_base import DodoTaskLoader
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.build.shard import Shard
     from pipeline.change.task_item import TaskItem
     from pipeline.doit_plugin.source_task import Results, SourceTasks
+    from pipeline.manifest.mistake import Mistake
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
 # The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
@@ -48,6 +50,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.from_pointers = False
         self.target_command: type[Any] | None = None  # set if the line names one
         self.source_results: Results = {}  # own tasks that ran before the plan was made
+        self._values: dict[str, Any] = {}  # of the command's options
         self._made_by: dict[str, str] = {}  # the own task that makes a source
 
     def setup(self, opt_values: dict[str, Any]) -> None:
@@ -55,6 +58,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         super().setup(opt_values)
         # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
+        self._values = opt_values
         self.always = bool(opt_values.get("always"))
         self.shard = opt_values.get("shard")
         self.from_pointers = bool(opt_values.get("from_pointers"))
@@ -69,7 +73,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             exchange_surveys(session, self.from_pointers)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
-            with user_errors_as_doit_errors():
+            with user_errors_as_doit_errors(partial(self._save_mistakes, cmd)):
                 nodes = session.retry_if_damaged(lambda: self._load_nodes(cmd, pos_args, own))
             if not cmd.execute_tasks:
                 self._refuse_unknown(cmd, pos_args, [*own, *nodes])
@@ -83,6 +87,16 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         if cmd.dep_manager is not None:  # tab completion has none
             self._connect_backend(cmd, session)
         return [*own, *nodes]
+
+    def _save_mistakes(self, cmd: Any, mistakes: Sequence[Mistake]) -> None:
+        """Save the result of a run that ends here, before it began."""
+        if cmd.name != "run":
+            return
+        from pipeline.doit_plugin.result_option import ResultFiles, write_mistakes
+
+        assert self.session is not None
+        files = ResultFiles(*(self._values.get(name, "") for name in ResultFiles._fields))
+        write_mistakes(self.session, files, mistakes)
 
     @staticmethod
     def _connect_backend(cmd: Any, session: Session) -> None:

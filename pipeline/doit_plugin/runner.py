@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
 from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
+from encoders.kit.error import EncodeError
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
 from pipeline.doit_plugin.loader import NODE
 from pipeline.session import Session
 
 if TYPE_CHECKING:
-    from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import NodeEvent
-    from pipeline.build.executor import Executor
+    from pipeline.build.executor import Executor, InProcess
     from pipeline.build.job import Job, Result
     from pipeline.build.lookup import Waitable
+    from pipeline.process.pool import Pool
 
 
 def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
@@ -115,6 +116,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
         if not isinstance(error, ClusterError):
             return False
+        self.session.errors.append(EncodeError(str(error)))
         self.reporter.runtime_error(str(error))
         self.final_result = FAILURE
         return True
@@ -132,10 +134,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if build is None:
             return None
         # A run with nothing to do must not pay for these imports.
-        from pipeline.build.executor import InProcess
         from pipeline.build.job import expected_seconds
         from pipeline.build.work import close_tools, tools_for
-        from pipeline.process.capacity import cores
         from pipeline.process.pool import Pool
         from pipeline.process.worker import prepare_process
 
@@ -151,19 +151,29 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             executor = make_pool(self.worker_count)
         # With workers too: the driver warns once, whoever runs the encoders.
         build.log.warnings += prepare_process(root)
-        if shared is not None:
-            from pipeline.build.lookup import LookUps
+        alone = self._make_alone(build, make_pool) if executor is None else None
+        if shared is None:
+            return executor or alone
+        from pipeline.build.lookup import LookUps
 
-            cache = tools_for(build.config).cache
-            shared.resume(cache)
-            return LookUps(shared, cache, executor)
-        if executor is not None:
-            return executor
+        cache = tools_for(build.config).cache
+        shared.resume(cache)
+        return LookUps(shared, cache, executor, alone)
+
+    def _make_alone(self, build: Build, make_pool: Callable[[int], Pool]) -> InProcess:
+        """Return what does nodes in this process, and gets workers when the build proves long."""
+        from pipeline.build.executor import InProcess
+        from pipeline.process.capacity import cores
+
         count = cores()
         if count == 1:
             return InProcess()
         return InProcess(
-            lambda: make_pool(count), lambda: len(build.dirty), workers_wanted(build, count)
+            lambda: make_pool(count),
+            lambda: len(build.dirty),
+            workers_wanted(build, count),
+            # What comes from the shared cache is done here, quicker than by workers.
+            starts_early=self.session.shared is None,
         )
 
     def _loop(self, dispatcher: Any) -> None:
@@ -280,14 +290,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not isinstance(work, Job):
             self._finish(node, work)
             return False
-        self.reporter.execute_task(task)
         self._submit_once(node, work)
         return True
 
     def _submit_once(self, node: Any, job: Job) -> None:
         """Submit a job, or let it wait for the submitted one with its fingerprint.
 
-        It is restored from the cache then, instead of encoded twice at the same time.
+        It is restored from the cache then, instead of encoded twice at the same time. Only what is
+        submitted is reported to run.
         """
         from pipeline.build.work import do_job
 
@@ -298,6 +308,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 waiting.append((node, job))
                 return
             self._submitted[job.fingerprint] = []
+        self.reporter.execute_task(node.task)
         self._executor.submit(node, do_job, job)
 
     def _submit_waiting(self, fingerprint: str, outcome: str) -> None:
@@ -345,6 +356,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
         """Count a node that could not run because of another as failed, as the other did."""
         before: int = self.final_result
+        if node.task.meta is not NODE and not isinstance(base_fail, UnmetDependency):
+            said = {"said": base_fail.get_msg().strip()}
+            self.session.errors.append(EncodeError(f"the task {node.task.name} failed", said))
         super()._handle_task_error(node, base_fail)
         if isinstance(base_fail, UnmetDependency) and before != ERROR:
             self.final_result = FAILURE

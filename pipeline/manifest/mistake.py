@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -102,6 +101,8 @@ class Check:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is closest to a misspelled one; case does not matter."""
+    import difflib  # only a mistake needs it
+
     folded = {one.casefold(): one for one in known}
     # More lenient than difflib's own 0.6, because keys are short.
     near = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)

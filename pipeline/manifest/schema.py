@@ -5,7 +5,6 @@ All mistakes are collected and reported together, so that a user can fix them in
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +61,8 @@ class Manifest:
 
 def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
     """Parse TOML, or report what is wrong with it."""
+    import tomllib  # a manifest that did not change is not parsed again
+
     try:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
     except UnicodeDecodeError as error:

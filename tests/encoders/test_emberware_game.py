@@ -13,9 +13,11 @@ from PIL import Image
 
 from encoders.emberware.ember_manifest import convert_ember
 from encoders.emberware.format.rom_reader import unpack_rom
+from encoders.emberware.node_sound import encode_sound
 from encoders.emberware.profile import EMPTY_WASM
 from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import WARNINGS
 from encoders.kit.source.gltf.document.container import decode_container
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
@@ -98,6 +100,24 @@ def test_everything_in_a_folder_becomes_loose_files_and_a_rom(game: Game) -> Non
     }
     assert "largest assets" in ran.out
     assert "left" in ran.out
+
+
+def test_a_rom_without_loose_files_has_the_same_bytes_and_no_sound_is_compressed(
+    game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game.write("assets/red.png", png())
+    game.write("assets/crate.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    sound = write_wav(np.arange(50, dtype=np.int16))
+    game.write("assets/beep.wav", sound)
+    manifest(game)
+    assert game.doit().code == 0
+    rom = game.read(ROM)
+    manifest(game, top="loose_files = false\n")
+    assert game.doit().code == 0
+    assert game.outputs() == {ROM: rom}
+    monkeypatch.setattr("encoders.emberware.node_sound.pack_sound", None)
+    params = {"source": "beep.wav", "quality": "default", "loose_file": False}
+    assert encode_sound({"sound": sound}, params).keys() == {"samples", WARNINGS}
 
 
 def test_editing_one_clip_makes_that_clip_and_the_rom_again(game: Game) -> None:

@@ -281,6 +281,13 @@ def expired(proxy: Proxy) -> Harm:
     return lambda data: (head + text).encode()
 
 
+def skewed(proxy: Proxy) -> Harm:
+    """Answer as S3 does to who signs with a clock that is wrong."""
+    text = "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference</Message></Error>"
+    head = f"HTTP/1.1 403 Forbidden\r\nContent-Length: {len(text)}\r\n\r\n"
+    return lambda data: (head + text).encode()
+
+
 def too_busy(proxy: Proxy) -> Harm:
     """Be too busy for now."""
     return lambda data: BUSY
@@ -296,6 +303,7 @@ FAULTS: dict[Callable[[Proxy], Harm], str] = {
     harm.breaking: "",
     harm.denying: "access is denied",
     expired: "the credentials have expired",
+    skewed: "the clock of this machine is wrong",
     too_busy: "",
 }
 

@@ -56,8 +56,11 @@ def place_camera(params: Params, scale: float, bounds: Ints | None, name: str) -
         gravity=_word("falling", GRAVITY, scale, name),
         radius=_word("radius", RADIUS, scale, name),
     )
-    if bounds is None:
-        raise EncodeError("there is nothing to walk on", {"scene": name, "triangles": 0})
+    size = [0, 0] if bounds is None else [int(bounds[3] - bounds[0]), int(bounds[5] - bounds[2])]
+    if bounds is None or not all(size):
+        extent = " x ".join(f"{one * scale / ONE:g}" for one in size)
+        facts = {"scene": name, "from above": f"{extent} units"}
+        raise EncodeError("there is nothing to walk on", facts, "Add a floor to the scene.")
     low, high = (int(bounds[0]), int(bounds[2])), (int(bounds[3]), int(bounds[5]))
     # y points down: the floor lies below the eye.
     return SceneCamera(player, NavRectangle(low, high, position[1] + height))
@@ -71,9 +74,9 @@ def write_script(position: Sequence[int], rotation: Sequence[int]) -> bytes:
 
 
 def _number(raw: int) -> str:
-    """Return a number of 12 fractional bits as a decimal that is rounded back to it."""
-    text = f"{raw / ONE:.5f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    """Return an expression for a number of 12 fractional bits."""
+    # The console's Lua knows integers only; a literal with a point is a syntax error there.
+    return f"FixedPoint.newFromRaw({raw})" if raw % ONE else str(raw // ONE)
 
 
 def view_matrix(rotation: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -151,8 +151,10 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
     ) -> int:
         refuse_contradictions(always, shard, require_cached, executor)
         session: Session = self.loader.session
+        files = ResultFiles(json, junit, trace)
         with ExitStack() as stack:
             stack.callback(session.project.close)
+            files.refuse_places(session.project)
             if session.build is not None:
                 session.build.lint = lint
                 session.build.require_cached = require_cached
@@ -183,7 +185,6 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             runner.source_results = self.loader.source_results
             if shard is not None:
                 runner.on_built = partial(leave_durations, session, shard)
-            files = ResultFiles(json, junit, trace)
             with writing_results(session, files) as results:
                 results.exit_code = runner.run_all(self.control.task_dispatcher())
             return results.exit_code

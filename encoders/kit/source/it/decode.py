@@ -22,8 +22,9 @@ from encoders.kit.source.it.module import (
     ItPattern,
     ItSample,
 )
-from encoders.kit.source.it.pattern import decode_patterns
+from encoders.kit.source.it.pattern import EMPTY_PATTERN, decode_patterns
 from encoders.kit.source.shared.cursor import Cursor, decode_text
+from encoders.kit.source.shared.order import fill_orders
 from encoders.kit.warning import grouped
 
 MOST_POINTS, ENVELOPE = 25, 82
@@ -44,9 +45,10 @@ def decode_it(data: bytes, name: str) -> ItModule:
     header = decode_header(data, name)
     cursor = Cursor(data, name)
     warnings: list[str] = []
-    for number, order in enumerate(header.orders):
-        if order not in (SKIP, END):
-            cursor.check(order, 0, max(0, len(header.patterns) - 1), f"order {number}")
+    orders, warning = fill_orders(header.orders, len(header.patterns), (SKIP, END))
+    if warning:
+        warnings.append(warning)
+        header = replace(header, orders=orders, patterns=(*header.patterns, EMPTY_PATTERN))
     patterns = decode_patterns(cursor, header.patterns)
     samples = tuple(
         _sample(cursor.at(offset), f"sample {number + 1}", warnings)

@@ -47,6 +47,7 @@ FAILURES: tuple[tuple[type[RemoteError] | None, str, tuple[str, ...]], ...] = (
     (AccessError, "there is no such bucket", ("NoSuchBucket", "ContainerNotFound")),
     (None, MISSING, ("FileNotFoundError", "NotFoundError")),
     (AccessError, "the credentials have expired", ("ExpiredToken", "RequestExpired")),
+    (AccessError, "the clock of this machine is wrong", ("RequestTimeTooSkewed",)),
     (AccessError, "access is denied", ("PermissionDenied", "Unauthenticated", "AccessDenied",
         "PermissionError", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
         "401 Unauthorized", "403 Forbidden")),
