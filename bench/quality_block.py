@@ -3,9 +3,9 @@
 `rows()` gives the rows for `bench/quality.py`; run by itself, this prints them. Quality is the
 signal to noise in dB: of colours where the picture is opaque, else of all channels. Pictures are
 128 texels a side, so that this takes less than a minute; times are for as many texels as
-256 x 256 has. Peers are packages of the registry (quicktex for BC1, its level 18 in place of
-texpresso's cluster fit, which is no package; ispc-texcomp and etcpak for BC7); absent ones are
-left out.
+256 x 256 has. Peers are quicktex and texpresso's cluster fit for BC1 (the crate that the design of
+the RP2350 names, built by cargo where it is there; its default weighs channels as the eye does,
+"alike" as the decibels here do), ispc-texcomp and etcpak for BC7; absent ones are left out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench import texpresso_peer  # noqa: E402
 from bench.kit_bc1 import decibels, noise, quicktex_bc1  # noqa: E402
 from encoders.emberware.codec.bc7 import decode_bc7  # noqa: E402
 from encoders.kit.image.bc import bc1, bc7  # noqa: E402
@@ -142,6 +143,10 @@ def bc1_encoders() -> dict[str, Encode]:
     if find_spec("quicktex"):
         for level in (5, 18):
             encoders[f"quicktex {level}"] = partial(quicktex_bc1, level=level)
+    for name, is_uniform in (("texpresso", False), ("texpresso alike", True)):
+        encode = texpresso_peer.encoder(is_uniform)
+        if encode is not None:
+            encoders[name] = encode
     return encoders
 
 
@@ -179,16 +184,29 @@ def rows() -> Iterator[tuple[str, ...]]:
     """
     for form, encoders in (("BC1", bc1_encoders()), ("BC7", bc7_encoders())):
         yield (f"{form}: dB (ms)", *encoders, "first")
+        results: list[dict[str, float]] = []
         for name, picture in pictures():
             if form == "BC1" and not (picture[..., 3] == 255).all():
                 continue
             found = {way: measure(form, name, picture, encode) for way, encode in encoders.items()}
             first = max(found, key=lambda way: found[way].decibels)
             yield (name, *(one.cell() for one in found.values()), first)
+            results.append({way: one.decibels for way, one in found.items()})
+        yield from behind(form, results)
     if find_spec("ispc_texcomp"):
         yield "BC7 where Intel fast stays opaque: dB", "share", "ours", "Intel fast"
         for name, share, *decibels_of in opaque_rows():
             yield name, f"{share:.0%}", *(f"{one:.2f}" for one in decibels_of)
+
+
+def behind(form: str, results: list[dict[str, float]]) -> Iterator[tuple[str, ...]]:
+    """Count for each of our settings where each peer is nearer by at least 0.005 dB."""
+    ways = list(results[0])
+    for own in (way for way in ways if way.startswith("ours")):
+        for peer in (way for way in ways if not way.startswith("ours")):
+            lost = [one[peer] - one[own] for one in results if one[peer] - one[own] >= 0.005]
+            most = f", by at most {max(lost):.2f} dB" if lost else ""
+            yield (f"{form}: {own} behind {peer} on {len(lost)} of {len(results)}{most}",)
 
 
 def opaque_rows() -> Iterator[tuple[str, float, float, float]]:

@@ -1,10 +1,10 @@
 """Measure what several machines share: a cache server and a bucket on this machine's loopback.
 
-Run `python bench/scale.py`; `--only-snapshot` leaves out all but a snapshot from a bucket and the
-loop that it is held against, for sizes such as 20,000. Every measured build starts in a fresh copy
-of the tree, because a file system that has just deleted thousands of files makes new ones more
-slowly. The states take turns, so that whatever else the machine does falls on all of them; figures
-are medians.
+Run `python bench/scale.py`; `--only-bucket` leaves out the cache server, and `--only-snapshot` all
+but a snapshot from a bucket and the loop that it is held against, for sizes such as 20,000. Every
+measured build starts in a fresh copy of the tree, because a file system that has just deleted
+thousands of files makes new ones more slowly. The states take turns, so that whatever else the
+machine does falls on all of them; figures are medians.
 """
 
 from __future__ import annotations
@@ -111,34 +111,41 @@ def children_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(bench: Bench, rounds: int) -> dict[str, list[Cost]]:
-    """Measure all states, taking turns."""
+def measure(bench: Bench, rounds: int, with_server: bool) -> dict[str, list[Cost]]:
+    """Measure all states, taking turns; those with a cache server may be left out."""
     costs: dict[str, list[Cost]] = {}
-
-    def note(name: str, server: Server, *words: str, **more: str) -> Tree:
-        tree, cost = bench.build(name, server, *words, **more)
-        costs.setdefault(name, []).append(cost)
-        print(f"{name}: {cost.wall:.2f} s, CPU {cost.cpu:.2f} s", file=sys.stderr)
-        return tree
-
     for turn in range(rounds):
-        with running(bench.folder / f"server-{turn}") as server:
-            if bench.baseline and turn % 2 == 0:  # neither of the two is always the first
-                note(f"before, {PLAIN}", server, PYTHONPATH=str(bench.baseline))
-            tree = note(PLAIN, server)
-            if bench.baseline and turn % 2 == 1:
-                note(f"before, {PLAIN}", server, PYTHONPATH=str(bench.baseline))
-            note(LOCAL, server, CARTWRIGHT_CACHE=f"{tree.folder}/cache")
-            sending = {"CARTWRIGHT_REMOTE_CACHE": server.address, "CARTWRIGHT_REMOTE_WRITE": "1"}
-            note(EMPTY, server, **sending)
-            note(FULL, server)
-            note(FULL_TWO, server, "-n", "2")
+        found = list(local_costs(bench, turn))
+        if with_server:
+            found += server_costs(bench, turn)
         with bucket_server() as bucket:
-            for name, cost in fleet_costs(bench, bucket):
-                costs.setdefault(name, []).append(cost)
-                print(f"{name}: {cost.wall:.2f} s, CPU {cost.cpu:.2f} s", file=sys.stderr)
-        costs.setdefault(LOOP, []).append(write_in_a_loop(tree))
+            found += fleet_costs(bench, bucket)
+        for name, cost in found:
+            costs.setdefault(name, []).append(cost)
+            print(f"{name}: {cost.wall:.2f} s, CPU {cost.cpu:.2f} s", file=sys.stderr)
     return costs
+
+
+def local_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
+    """Measure builds without a shared cache, and the loop that writes the same files."""
+    before = f"before, {PLAIN}"
+    if bench.baseline and turn % 2 == 0:  # neither of the two is always the first
+        yield before, bench.build(before, None, PYTHONPATH=str(bench.baseline))[1]
+    tree, cost = bench.build(PLAIN, None)
+    yield PLAIN, cost
+    if bench.baseline and turn % 2 == 1:
+        yield before, bench.build(before, None, PYTHONPATH=str(bench.baseline))[1]
+    yield LOCAL, bench.build(LOCAL, None, CARTWRIGHT_CACHE=f"{tree.folder}/cache")[1]
+    yield LOOP, write_in_a_loop(tree)
+
+
+def server_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
+    """Measure builds with a cache server."""
+    with running(bench.folder / f"server-{turn}") as server:
+        sending = {"CARTWRIGHT_REMOTE_CACHE": server.address, "CARTWRIGHT_REMOTE_WRITE": "1"}
+        yield EMPTY, bench.build(EMPTY, server, **sending)[1]
+        yield FULL, bench.build(FULL, server)[1]
+        yield FULL_TWO, bench.build(FULL_TWO, server, "-n", "2")[1]
 
 
 def fleet_costs(bench: Bench, bucket: BucketServer) -> Iterator[tuple[str, Cost]]:
@@ -247,12 +254,13 @@ def median(costs: Iterable[Cost]) -> Cost:
 
 def lines(costs: Mapping[str, list[Cost]], nodes: int) -> Iterator[str]:
     """Lay the figures out, and the goals beside them."""
-    rows = [["from a fresh clone", "s", "CPU s", "nodes a second", "best round"]]
+    rows = [["from a fresh clone", "s", "CPU s", "nodes a second", "best round", "a CPU second"]]
     medians = {name: median(found) for name, found in costs.items()}
     for name, cost in medians.items():
         best = nodes / min(one.wall for one in costs[name])
-        figures = f"{cost.wall:.2f}", f"{cost.cpu:.2f}", f"{nodes / cost.wall:,.0f}", f"{best:,.0f}"
-        rows.append([name, *figures])
+        figures = f"{cost.wall:.2f}", f"{cost.cpu:.2f}"
+        rates = (nodes / cost.wall, best, nodes / cost.cpu)
+        rows.append([name, *figures, *(f"{one:,.0f}" for one in rates)])
     yield from columns(rows)
     for goal, names in ((GOAL_PER_SECOND, (FULL,)), (BUCKET_GOAL_PER_SECOND, (BUCKET_FULL, FETCH))):
         for name in (one for one in names if one in medians):
@@ -278,7 +286,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds that medians are taken of")
     parser.add_argument("--folder", type=Path, help="where the trees go, instead of a temporary")
     parser.add_argument("--baseline", type=Path, help="another checkout, to compare with")
-    parser.add_argument("--only-snapshot", action="store_true", help="only that and the loop")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--only-snapshot", action="store_true", help="only that and the loop")
+    only.add_argument("--only-bucket", action="store_true", help="no cache server, no Dask")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scale-", dir=given.folder) as folder:
         bench = Bench(Path(folder), given.size, given.baseline)
@@ -287,7 +297,10 @@ def main() -> None:
         if given.only_snapshot:
             print("\n".join(lines(measure_snapshot(bench, given.rounds), bench.nodes)))
             return
-        print("\n".join(lines(measure(bench, given.rounds), bench.nodes)))
+        costs = measure(bench, given.rounds, with_server=not given.only_bucket)
+        print("\n".join(lines(costs, bench.nodes)))
+        if given.only_bucket:
+            return
         print("\n".join(count_requests(Path(folder))))
     run_suite("scale")
 

@@ -1,5 +1,7 @@
 """How fast models become KAC files, where the time goes, and how it grows.
 
+No writer of KAC is on a registry; beside the large mesh stands what trimesh takes to read its OBJ.
+
 python bench/targets_kac.py
 """
 
@@ -10,7 +12,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from kit_obj import make_grid
+from kit_obj import load_with_trimesh, make_grid
 from PIL import Image
 
 from encoders.kac.kac_mesh import build_mesh, select_file
@@ -102,8 +104,9 @@ def encode_large() -> None:
         files = sum(name.startswith("kac") for name in encode_mesh(inputs, params))
         seconds = measure(lambda inputs=inputs: encode_mesh(inputs, params))
         verdict = "reached" if seconds <= LARGE_GOAL_SECONDS else "missed"
-        row = f"{count:,} triangles, files: {files}; {seconds:.2f} s"
-        print(f"{row}; goal {LARGE_GOAL_SECONDS} s: {verdict}")
+        peer = measure(lambda inputs=inputs: load_with_trimesh(inputs["sheet.obj"]))
+        row = f"{count:,} triangles, files: {files}; {seconds:.3f} s"
+        print(f"{row}; goal {LARGE_GOAL_SECONDS} s: {verdict}; trimesh {peer / seconds:.1f} x")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ class Session:
         self.needs: Mapping[str, Sequence[str]] = {}  # what each task of this run waits for
         self.share: Share | None = None  # what this job builds, where there are several
         self.unmet: dict[str, list[str]] = {}  # the failed needs of tasks that did not run
+        self.errors: list[EncodeError] = []  # of no node and no manifest
 
     def seconds_left(self, workers: int, running: Mapping[str, float]) -> float | None:
         """Return how long the nodes that are left will take, as far as earlier runs tell.
@@ -61,6 +62,11 @@ class Session:
         """
         schedule = self.build.schedule if self.build else None
         return None if schedule is None else schedule.seconds_left(workers, running)
+
+    def least_seconds(self, running: Mapping[str, float], pace: float) -> float:
+        """Return how long at least the nodes that run will go on; see `Schedule`."""
+        schedule = self.build.schedule if self.build else None
+        return 0.0 if schedule is None else schedule.least_seconds(running, pace)
 
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""
@@ -212,6 +218,11 @@ class Session:
     def log(self) -> BuildLog | None:
         """What the run found out; None where it built nothing and nothing failed."""
         return self.build.log if self.build else self.standing
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to do, and nothing is wrong."""
+        return self.log is None and not self.errors
 
     def warned(self) -> list[tuple[str, str]]:
         """Return the warnings of all manifests and of the build, each with its task or ""."""
@@ -454,6 +465,12 @@ class Session:
         planned = nodes.planned(task)
         inputs = planned.node.inputs.values() if planned else ()
         return [one.path for one in inputs if isinstance(one, Source)]
+
+    def known_files(self) -> set[str]:
+        """Return all sources and outputs of the manifests that this run is about."""
+        tasks = self.all_tasks()
+        outputs = (path for paths in self.outputs_by_task().values() for path in paths)
+        return {*outputs, *(path for task in tasks for path in self.sources_of(task))}
 
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""

@@ -25,6 +25,7 @@ KEYS = (
     "cluster_wait",
     "durable",
     "from_pointers",
+    "snapshot",
     "strict",
 )
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")

@@ -146,6 +146,11 @@ def test_the_contact_sheet_is_drawn_from_what_was_built(
         assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 1000
 
 
+def test_the_contact_sheet_shows_every_manifest() -> None:
+    text = (ROOT / "tools/contact_sheet.py").read_text(encoding="utf-8")
+    assert [one for one in MANIFESTS if f'    "{one}": {one}.show' not in text] == []
+
+
 def plane_edges(mesh: Mesh, axis: int, value: float) -> Counter[tuple[bytes, bytes]]:
     """Return how many triangles have each edge in a plane, by the bytes of its ends."""
     points, triangles = mesh

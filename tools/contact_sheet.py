@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from exhibit import (
     emberware,
+    emberware_nczx,
     kac,
     rp2350,
     rp2350_indexed,
@@ -30,6 +31,7 @@ EXHIBITS = {
     "rp2350": rp2350.show,
     "rp2350_indexed": rp2350_indexed.show,
     "emberware": emberware.show,
+    "emberware_nczx": emberware_nczx.show,
     "splashpack": splashpack.show,
     "splashpack20": splashpack20.show,
     "untold": untold.show,

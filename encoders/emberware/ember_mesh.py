@@ -36,12 +36,16 @@ INFLUENCES = 4
 
 @dataclass(frozen=True)
 class MeshOptions:
-    """The manifest's options of a mesh; a format of None means the attributes that it has."""
+    """The manifest's options of a mesh; a format of None means the attributes that it has.
+
+    `has_normal_map` is for meshes that are opened without their materials.
+    """
 
     format: int | None
     flips_v: bool
     welds: bool = True
     keeps_tangents: bool = False
+    has_normal_map: bool = False
     double_sided: Value = False
 
 
@@ -51,12 +55,12 @@ def build_mesh(mesh: Mesh, options: MeshOptions, warn: Warn, name: str) -> Ember
         raise EncodeError("mesh has no triangles", {"file": name})
     wanted = options.format
     if wanted is None:
-        wanted = own_format(mesh) | (TANGENT if needs_tangents(mesh) else 0)
+        wanted = own_format(mesh) | (TANGENT if needs_tangents(mesh, options) else 0)
         wanted &= ~0 if options.keeps_tangents else ~TANGENT
     if wanted & SKINNED and mesh.joints is None:
         hint = "Take SKINNED out of `vertex_format`, or bind the mesh to a skin."
         raise EncodeError("mesh has no joints and weights", {"file": name}, hint)
-    mesh = _with_attributes(mesh, wanted, options.flips_v, warn)
+    mesh = _with_attributes(mesh, wanted, options, warn)
     mesh = add_backs(mesh, options.double_sided)
     corners, triangles = _share_vertices(mesh) if options.welds else _split_vertices(mesh)
     vertices = _vertices(mesh, corners, options.flips_v)
@@ -72,21 +76,21 @@ def own_format(mesh: Mesh) -> int:
     return sum(flag for flag, part in has.items() if part not in (None, False))
 
 
-def needs_tangents(mesh: Mesh) -> bool:
+def needs_tangents(mesh: Mesh, options: MeshOptions) -> bool:
     """Tell whether a triangle has a normal map, and what tangents are computed from."""
     used = {int(number) for number in np.unique(mesh.material)} - {-1}
     has_map = any("normal" in mesh.materials[number].textures for number in used)
-    return has_map and bool(mesh.uv) and mesh.normal is not None
+    return (has_map or options.has_normal_map) and bool(mesh.uv) and mesh.normal is not None
 
 
-def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh:
+def _with_attributes(mesh: Mesh, wanted: int, options: MeshOptions, warn: Warn) -> Mesh:
     """Keep exactly the wanted attributes, complete: with a value at every corner."""
     if wanted & NORMAL:
         has_all = mesh.normal is not None and mesh.normal.is_complete
         mesh = mesh if has_all else fill_normals(mesh)
         if not has_all:
             warn(grouped("missing", "normals are missing and were computed"))
-    tangent = fill_tangents(mesh, flips_v, warn) if wanted & TANGENT else None
+    tangent = fill_tangents(mesh, options, warn) if wanted & TANGENT else None
     uv = _texture_coordinates(mesh, warn) if wanted & UV else None
     color = _filled(mesh.color, mesh, 4, "colours", warn) if wanted & COLOR else None
     return replace(
@@ -100,10 +104,10 @@ def _with_attributes(mesh: Mesh, wanted: int, flips_v: bool, warn: Warn) -> Mesh
     )
 
 
-def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32]:
+def fill_tangents(mesh: Mesh, options: MeshOptions, warn: Warn) -> Attribute[np.float32]:
     """Return tangents for every corner, for the v that is written; missing ones are computed."""
     given = mesh.tangent
-    if given is not None and flips_v:
+    if given is not None and options.flips_v:
         # The bitangent follows v.
         turned = given.values * np.array([1, 1, 1, -1], np.float32)
         given = Attribute(turned, given.corner)
@@ -112,7 +116,7 @@ def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32
     assert mesh.normal is not None
     corners = np.arange(mesh.triangle_count * 3)
     uv = mesh.uv[0].at(corners) if mesh.uv else np.zeros((len(corners), 2), np.float32)
-    if not flips_v:
+    if not options.flips_v:
         # As in glTF, the bitangent points to the top of the image, which is at v = 0.
         uv = np.stack((uv[:, 0], np.float32(1) - uv[:, 1]), axis=1)
     points = mesh.position.at(corners), mesh.normal.at(corners), uv
@@ -121,7 +125,7 @@ def fill_tangents(mesh: Mesh, flips_v: bool, warn: Warn) -> Attribute[np.float32
         has_value = given.corner.reshape(-1) >= 0
         values[has_value] = given.at(corners)[has_value]
     # A source with a normal map and without tangents means those of MikkTSpace.
-    if given is not None or not needs_tangents(mesh):
+    if given is not None or not needs_tangents(mesh, options):
         warn(grouped("missing", "tangents are missing and were computed"))
     return compact(Attribute(values, corners.reshape(-1, 3).astype(np.int32)))
 

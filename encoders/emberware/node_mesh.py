@@ -54,6 +54,8 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
         _vertex_format(params),
         _flips_v(params, mesh),
         bool(params["weld"]),
+        keeps_tangents=bool(params.get("tangents")),
+        has_normal_map=bool(params.get("normal_map")),
         double_sided=params.get("double_sided", False),
     )
     built = build_mesh(mesh, options, warnings.setdefault, name)

@@ -1,4 +1,7 @@
-"""The sound node: a sound file as `.ewzsnd`, and as the plain samples that a ROM holds."""
+"""The sound node: a sound file as the plain samples that a ROM holds, and as `.ewzsnd`.
+
+Where the manifest wants no loose files nothing is compressed, since only they hold QOA.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ def encode_sound(inputs: Inputs, params: Params) -> Outputs:
     if pcm.clipped:
         warnings.append(grouped("sound", f"{pcm.clipped} samples were too loud and were cut off"))
     samples = pcm.samples[:, 0]
-    return {
-        "file": pack_sound(samples, best=params["quality"] == "best"),
+    outputs = {
         "samples": samples.astype("<i2").tobytes(),
         WARNINGS: "\n".join(warnings).encode(),
     }
+    if params.get("loose_file", True):
+        outputs["file"] = pack_sound(samples, best=params["quality"] == "best")
+    return outputs

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES, Profile
@@ -70,7 +71,8 @@ FILES = ("wasm", "thumbnail", "screenshots")
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
     """Plan the nodes of one asset."""
-    planner = Planner(asset, PROFILES[str(settings.options["profile"])])
+    has_loose_files = bool(settings.options.get("loose_files", True))
+    planner = Planner(asset, PROFILES[str(settings.options["profile"])], has_loose_files)
     file = Source(asset.source)
     kinds = [kind for kind in asset.kinds if kind not in SINGLE]
     planner.check_profile()
@@ -83,9 +85,7 @@ def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[N
     if kinds and is_gltf(asset.source):
         yield from planner.model(kinds, surveys)
     elif kinds and is_model(asset.source):  # of a format that has meshes only
-        buffers = outline_model(asset.source, surveys).buffers
-        files = plan_inputs(asset.name, (asset.source, *buffers), surveys, asset.options)
-        yield planner.single("mesh", "node_mesh:encode_mesh", files.inputs)
+        yield planner.plain_mesh(surveys)
     else:
         yield from (planner.single(kind, LOOSE[kind], {"data": file}) for kind in kinds)
 
@@ -98,13 +98,15 @@ def escape(text: str) -> str:
 class Planner:
     """Plans the nodes of one asset for one console."""
 
-    def __init__(self, asset: Asset, profile: Profile) -> None:
-        self.asset, self.profile = asset, profile
+    def __init__(self, asset: Asset, profile: Profile, has_loose_files: bool) -> None:
+        self.asset, self.profile, self.has_loose_files = asset, profile, has_loose_files
 
     def params(self, kind: str, asset_id: str) -> dict[str, Any]:
         """Return the params of an encoder of this kind."""
         options = {key: self.asset.options[key] for key in OPTIONS.get(kind, ())}
         options |= chosen(self.asset.options, IMPORTS.get(kind, {}))
+        if kind == "sound" and not self.has_loose_files:
+            options["loose_file"] = False
         return {"source": self.asset.source, "kind": kind, "id": asset_id, **options}
 
     def outputs(self, kind: str, asset_id: str) -> dict[str, str | None]:
@@ -114,9 +116,11 @@ class Planner:
         suffix = posixpath.splitext(self.asset.source)[1]
         if kind in KIND_SUFFIXES:
             suffix = f".{self.profile.suffix}{KIND_SUFFIXES[kind]}"
-        files: dict[str, str | None] = {"file": f"assets/{escape(asset_id)}{suffix}"}
+        path = f"assets/{escape(asset_id)}{suffix}" if self.has_loose_files else None
+        if kind != "sound":
+            return {"file": path}
         # A ROM holds the plain samples, not the compressed file.
-        return files | {"samples": None} if kind == "sound" else files
+        return {"samples": None} | ({"file": path} if path else {})
 
     def single(self, kind: str, encoder: str, inputs: Mapping[str, Source | Product]) -> Node:
         """Plan a node that reads whole files."""
@@ -129,6 +133,16 @@ class Planner:
             self.params(kind, asset.id) | (self._tangents() if is_mesh else {}),
             self.outputs(kind, asset.id) | (dict.fromkeys(self._rom_roles()) if is_mesh else {}),
         )
+
+    def plain_mesh(self, surveys: Surveys) -> Node:
+        """Plan the mesh of a format that has neither skeletons nor clips."""
+        asset = self.asset
+        outline = outline_model(asset.source, surveys)
+        files = plan_inputs(asset.name, (asset.source, *outline.buffers), surveys, asset.options)
+        node = self.single("mesh", "node_mesh:encode_mesh", files.inputs)
+        if not (self.profile.has_tangents and outline.images(("normal",))):
+            return node
+        return replace(node, params={**node.params, "normal_map": True})
 
     def _tangents(self) -> dict[str, Any]:
         """Return the param that lets a mesh have tangents, or refuse a request for them."""

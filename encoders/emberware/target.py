@@ -157,7 +157,12 @@ TARGET = Target(
     plan=plan_asset,
     link=plan_rom,
     budget=Budget("ROM", tuple(f".{one.suffix}" for one in PROFILES.values()), made_of_others=True),
-    options={"profile": Option(Choice(tuple(PROFILES)), "ewz", "which console")},
+    options={
+        "profile": Option(Choice(tuple(PROFILES)), "ewz", "which console"),
+        "loose_files": Option(
+            Flag(), True, "whether each asset is a file by itself too, beside the ROM"
+        ),
+    },
     tables={"game": Table(GAME)},
     readers=(*ROM_READERS, *LOOSE_READERS),
     commands={

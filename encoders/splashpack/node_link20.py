@@ -100,7 +100,7 @@ def _link_scene(
         bvh=_tree(placed, boxes, name),
         player=camera.player,
         fog=_fog(params),
-        colliders=_colliders(placed, params["collider"], name),
+        colliders=_colliders(placed, params["collider"], name, warnings),
         nav=camera.nav,
         clips=clips,
         script=camera.script,
@@ -221,15 +221,15 @@ def _tree(placed: Scene20, boxes: Ints, name: str) -> Bvh:
     return build_bvh(boxes, owners_of(placed), placed.triangle_count.astype(np.int64))
 
 
-def _colliders(placed: Scene20, asked: object, name: str) -> list[int]:
+def _colliders(placed: Scene20, asked: object, name: str, warnings: list[str]) -> list[int]:
     """Return the objects whose boxes are solid: all with triangles, or those of the names given."""
-    patterns = asked if isinstance(asked, list) else ["*"] * bool(asked)
-    names = [one.decode() for one in placed.names]
-    found = [
-        number
-        for number, one in enumerate(names)
-        if placed.triangle_count[number] and any(fnmatchcase(one, str(p)) for p in patterns)
-    ]
+    patterns = [str(one) for one in asked] if isinstance(asked, list) else ["*"] * bool(asked)
+    names = {n: one.decode() for n, one in enumerate(placed.names) if placed.triangle_count[n]}
+    for pattern in patterns:
+        if not any(fnmatchcase(one, pattern) for one in names.values()):
+            text = f'`collider`: no object of the scene is called "{pattern}"'
+            warnings.append(grouped("missing", text))
+    found = [n for n, one in names.items() if any(fnmatchcase(one, p) for p in patterns)]
     if len(found) > COLLIDER_LIMIT:
         facts = {"scene": name, "found": len(found), "allowed": COLLIDER_LIMIT}
         hint = 'Name the objects that need one, such as `collider = ["wall*"]`.'

@@ -26,6 +26,8 @@ ONE = 4096
 LEAST, GREATEST = -32768, 32767
 # The runtime of version 1 draws nothing beyond this distance: a longer triangle may never be drawn.
 FAR = 6144
+# From this share of flat triangles on, `scale` is at fault rather than the model.
+MANY_FLAT = 0.05
 # The file's x and y point the other way than those of the sources.
 AXES = np.array([-1.0, -1.0, 1.0])
 
@@ -41,7 +43,7 @@ def encode_mesh(inputs: Inputs, params: Params) -> Outputs:
     corners = gather_corners(decoded, textures, params, warnings)
     object_number = decoded.object_of_part[decoded.model.mesh.part]
     grid = _on_grid(corners, object_number, decoded, scale)
-    corners, grid = _drop_flat(corners, grid, source, warnings)
+    corners, grid = _drop_flat(corners, grid, source, scale, warnings)
     _warn_long(grid, source, int(str(params.get("far", FAR))), warnings)
     material = decoded.model.mesh.material[corners.source]
     columns = {
@@ -105,21 +107,20 @@ def _too_far(model: Model, name: str, what: str, found: float, scale: float) -> 
 
 
 def _drop_flat(
-    corners: Corners, grid: npt.NDArray[np.int64], source: str, warnings: list[str]
+    corners: Corners, grid: npt.NDArray[np.int64], source: str, scale: float, warnings: list[str]
 ) -> tuple[Corners, npt.NDArray[np.int64]]:
     """Drop triangles without an area in fixed point: they would never be drawn."""
     edges = grid[:, 1:] - grid[:, :1]
     solid = (np.cross(edges[:, 0], edges[:, 1]) != 0).any(axis=1)
     if solid.all():
         return corners, grid
-    count = int((~solid).sum())
-    warnings.append(
-        grouped(
-            "degenerate",
-            f"{source}: triangles without an area on the console's grid left out ({count})",
-        )
-    )
     rows = np.flatnonzero(solid)
+    count = len(solid) - len(rows)
+    text = f"{source}: triangles without an area on the console's grid left out ({count})"
+    # A few are specks of any model; many tell of a model that is too small for its scale.
+    if count > len(solid) * MANY_FLAT:
+        text += f"; a smaller `scale` than {scale:g} keeps more of the {len(solid)}"
+    warnings.append(grouped("degenerate", text))
     return corners.take(rows), grid[rows]
 
 

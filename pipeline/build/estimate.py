@@ -7,8 +7,7 @@ nodes of the same encoder with inputs of a similar size did.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from statistics import median_low
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.state.cost_record import CostRecord
@@ -22,15 +21,24 @@ FIRST_SECONDS, FIRST_BYTES_PER_SECOND = 0.001, 20e6
 class Estimate(NamedTuple):
     """What a node is expected to cost; no memory is expected of one that nothing is known of.
 
-    `is_known` tells that this is what the node itself cost before.
+    `is_known` tells that this is what the node itself cost before, `is_by_size` that no node of
+    its encoder has a record, so that the size of its inputs is all there is.
     """
 
     seconds: float
     peak_bytes: int = 0
     is_known: bool = False
+    is_by_size: bool = False
 
 
 UNKNOWN = Estimate(0.0)
+
+
+def _median_low(values: Iterable[float]) -> float:
+    """Return the median, of two middle values the lower."""
+    # To import `statistics` takes longer than most one-node builds have to spare.
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2]
 
 
 class Estimator:
@@ -51,10 +59,11 @@ class Estimator:
         """Return what a new node is expected to cost."""
         similar = self._similar(encoder, input_bytes)
         if not similar:
-            return Estimate(FIRST_SECONDS + input_bytes / FIRST_BYTES_PER_SECOND)
+            seconds = FIRST_SECONDS + input_bytes / FIRST_BYTES_PER_SECOND
+            return Estimate(seconds, is_by_size=True)
         return Estimate(
-            median_low(one.seconds * _scale(one, input_bytes) for one in similar),
-            int(median_low(one.peak_bytes * _scale(one, input_bytes) for one in similar)),
+            _median_low(one.seconds * _scale(one, input_bytes) for one in similar),
+            int(_median_low(one.peak_bytes * _scale(one, input_bytes) for one in similar)),
         )
 
     def _similar(self, encoder: str, input_bytes: int) -> list[CostRecord]:

@@ -60,7 +60,7 @@ class InProcess:
     With `make_pool`, worker processes are started when the build proves long, and take over when
     they are ready; until then jobs are done here. `count_left` tells how many jobs are left. A
     job for which `wants_workers` is left to workers at once: done here, it would keep all others
-    waiting.
+    waiting. With `starts_early`, workers are started before the first of many jobs.
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class InProcess:
         make_pool: Callable[[], Pool] | None = None,
         count_left: Callable[[], int] = int,
         wants_workers: Callable[[Any], bool] = lambda _: False,
+        *,
+        starts_early: bool = True,
     ) -> None:
         self._wants_workers = wants_workers
         self._answers: deque[tuple[Any, Any]] = deque()
@@ -76,8 +78,18 @@ class InProcess:
         self._workers: Pool | None = None
         self._done, self._seconds, self._longest = 0, 0.0, 0.0
         # Workers take a while to start: with many jobs this goes on while the first are done here.
-        if make_pool is not None and count_left() > START_AT_ONCE_FROM:
+        if make_pool is not None and starts_early and count_left() > START_AT_ONCE_FROM:
             self._start_workers(make_pool, QUICK_SECONDS)
+
+    @property
+    def workers(self) -> Pool | None:
+        """Return the workers that have taken over, if any have."""
+        return self._workers
+
+    @property
+    def has_answer(self) -> bool:
+        """Tell whether an answer is there without waiting."""
+        return bool(self._answers)
 
     @property
     def has_room(self) -> bool:
@@ -116,13 +128,15 @@ class InProcess:
 
     def _consider_workers(self) -> None:
         busy = self._busy_seconds()
-        if self._make_pool and self._starting is None and busy > BUSY_SECONDS:
-            # Nodes of one build are often alike.
-            each = busy / max(1, self._done - 1)
-            # Less one: the job that was just done is recorded only when its answer is taken.
-            if each * (self._count_left() - 1) > LEFT_SECONDS:
-                self._start_workers(self._make_pool, each)
+        # Nodes of one build are often alike.
+        each = busy / max(1, self._done - 1)
+        is_busy = self._starting is None and busy > BUSY_SECONDS
+        # Less one: the job that was just done is recorded only when its answer is taken.
+        if self._make_pool and is_busy and each * (self._count_left() - 1) > LEFT_SECONDS:
+            self._start_workers(self._make_pool, each)
         if self._starting is not None and self._starting.is_warm:
+            # Started for many jobs, which were taken to be quick: by now it is known.
+            self._starting.warm_up(each)
             self._workers = self._starting
 
     def _start_workers(self, make_pool: Callable[[], Pool], job_seconds: float) -> None:

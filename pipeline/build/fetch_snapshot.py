@@ -8,12 +8,13 @@ of hundreds of small ones takes one write.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
+
+import msgspec
 
 from pipeline.build.job import RunConfig
 from pipeline.build.place_files import Tools, has_bytes, make_room
@@ -177,18 +178,20 @@ def _result(root: str, node: SnapshotNode, fetched: Mapping[str, bytes]) -> Stor
 
 def _remove_old(project: Project, now: Mapping[str, Mapping[str, str]]) -> int:
     """Remove files that the last fetch wrote and this one does not have, if they are unchanged."""
-    path = f"{project.private}/{FETCHED}"
+    path, root = f"{project.private}/{FETCHED}", os.path.realpath(project.root)
     try:
-        before = json.loads(read_if_there(path) or b"{}")
-    except ValueError:
+        before = msgspec.json.decode(read_if_there(path) or b"{}", type=dict[str, dict[str, str]])
+    except msgspec.MsgspecError:
         before = {}
     removed = 0
     for stem in now:
         stale = {p: sha for p, sha in before.get(stem, {}).items() if p not in now[stem]}
         for name, sha in stale.items():
-            if has_bytes(f"{project.root}/{name}", sha):
+            place = f"{root}/{name}"
+            # A folder may have become a link since then, and what is outside is not ours.
+            if has_bytes(place, sha) and not leads_out(os.path.dirname(place), root):
                 with suppress(OSError):
-                    os.unlink(f"{project.root}/{name}")
+                    os.unlink(place)
                     removed += 1
-    write_whole(path, json.dumps({**before, **now}).encode(), project.scratch)
+    write_whole(path, msgspec.json.encode({**before, **now}), project.scratch)
     return removed

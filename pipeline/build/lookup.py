@@ -2,11 +2,12 @@
 
 With workers, many look-ups are under way at once while the workers do what is ready. Without, they
 go in batches: threads that read answers and a driver that encodes would contend for the
-interpreter's lock, which costs more than either. A node that was found is in the local cache then
-and is restored from there; any other is encoded. A node that is quicker to encode than to look up
-is not looked up. One whose look-up takes longer than its encoding did is encoded meanwhile, and the
-first of both wins: a worker that still encodes it is not waited for. When the breaker trips, nodes
-stop waiting for the server at once.
+interpreter's lock, which costs more than either. A build that proves long gets workers half-way.
+
+A node that was found is in the local cache then and is restored from there; any other is encoded. A
+node that is quicker to encode than to look up is not looked up. One whose look-up takes longer than
+its encoding did is encoded meanwhile, and the first of both wins: a worker that still encodes it is
+not waited for. When the breaker trips, nodes stop waiting for the server at once.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Protocol
 
-from pipeline.build.executor import Executor
+from pipeline.build.executor import Executor, InProcess
 from pipeline.build.job import Job
+from pipeline.build.wakeup import Wakeup
 from pipeline.cache.local import Cache
 from pipeline.cache.shared.shared_cache import SharedCache
 
@@ -47,10 +48,20 @@ class Waitable(Executor, Protocol):
 
 
 class LookUps:
-    """Stands before a pool, or before this process, and has the interface of a pool."""
+    """Stands before a pool, or before this process, and has the interface of a pool.
 
-    def __init__(self, shared: SharedCache, cache: Cache, pool: Waitable | None) -> None:
+    Where there is no pool, `alone` does the nodes, until it has workers that take over.
+    """
+
+    def __init__(
+        self,
+        shared: SharedCache,
+        cache: Cache,
+        pool: Waitable | None,
+        alone: InProcess | None = None,
+    ) -> None:
         self._shared, self._cache, self._pool = shared, cache, pool
+        self._alone = alone or InProcess()
         # A heap by ticket: jobs were submitted in the order in which they should start, whichever
         # answer comes first.
         self._ready: list[tuple[int, Any, Any]] = []
@@ -124,7 +135,10 @@ class LookUps:
     def _set_deadline(self, ticket: int, seconds: float) -> None:
         """Let a node wait no longer for its answer than it would take to encode it."""
         self._deadlines[ticket] = monotonic() + max(seconds, LINGER_SECONDS)
-        if self._wakeup is not None and not self._is_watched:
+        self._watch_deadlines()
+
+    def _watch_deadlines(self) -> None:
+        if self._wakeup is not None and self._deadlines and not self._is_watched:
             self._is_watched = True
             threading.Thread(target=self._watch, args=(self._wakeup,), daemon=True).start()
 
@@ -171,27 +185,53 @@ class LookUps:
 
     def next_answer(self) -> tuple[Any, Any]:
         """Wait for the result of a node; do one here where there are no workers."""
-        if self._pool is None or self._wakeup is None:
-            self._take_answers()
-            while not self._ready:
-                self._await_batch()
-            ticket, key, (function, job) = heappop(self._ready)
-            self._overdue.pop(ticket, None)
-            return key, function(job)
         answer = None
         while answer is None:
-            # Before the answers are taken: one that comes after that wakes the driver again.
-            self._wakeup.clear()
-            self._take_answers()
-            self._release_overdue()
-            if self._won:
-                return self._take_won()
-            self._hand_on(self._pool)
-            if self._pool.is_busy:
-                answer = self._answer_of_pool(self._pool, self._wakeup)
+            if self._pool is None or self._wakeup is None:
+                answer = self._do_here()
             else:
-                wait([self._wakeup.reader])
+                answer = self._next_of_pool(self._pool, self._wakeup)
         return answer
+
+    def _do_here(self) -> tuple[Any, Any] | None:
+        """Do a node in this process; None where it was left to workers."""
+        self._take_answers()
+        while not self._ready:
+            self._await_batch()
+        ticket, key, (function, job) = heappop(self._ready)
+        self._overdue.pop(ticket, None)
+        if job.is_fetched:  # quick, and it tells nothing of what encoding takes
+            return key, function(job)
+        self._alone.submit(key, function, job)
+        is_done = self._alone.has_answer
+        if self._alone.workers is not None:
+            self._hire(self._alone.workers)
+        if is_done:
+            return self._alone.next_answer()
+        self._with_pool[key] = ticket
+        return None
+
+    def _hire(self, pool: Waitable) -> None:
+        """Let workers take over that were started half-way."""
+        # An answer that came before a thread could see the wakeup is taken before the next wait.
+        self._pool, self._wakeup = pool, Wakeup()
+        for ticket, job in self._batch:
+            self._request(ticket, job)
+        self._batch.clear()
+        self._watch_deadlines()
+
+    def _next_of_pool(self, pool: Waitable, wakeup: Wakeup) -> tuple[Any, Any] | None:
+        # Before the answers are taken: one that comes after that wakes the driver again.
+        wakeup.clear()
+        self._take_answers()
+        self._release_overdue()
+        if self._won:
+            return self._take_won()
+        self._hand_on(pool)
+        if pool.is_busy:
+            return self._answer_of_pool(pool, wakeup)
+        wait([wakeup.reader])
+        return None
 
     def _answer_of_pool(self, pool: Waitable, wakeup: Wakeup) -> tuple[Any, Any] | None:
         """Wait for an answer; None where the driver has something else to do first."""
@@ -272,12 +312,15 @@ class LookUps:
             self._pool.abandon()
         elif self._pool is not None:
             self._pool.close()
+        else:
+            self._alone.close()
 
     def kill(self) -> None:
         """Stop all workers at once."""
         self._stop_threads()
         if self._pool is not None:
             self._pool.kill()
+        self._alone.kill()
 
     def _stop_threads(self) -> None:
         self._over.set()
@@ -285,26 +328,3 @@ class LookUps:
         for _ in range(self._threads):
             self._requests.put(None)
         self._threads = 0
-
-
-class Wakeup:
-    """An event that can be waited for together with the workers' pipes, because it is a pipe."""
-
-    def __init__(self) -> None:
-        self.reader, self._writer = Pipe(duplex=False)
-        self._lock = threading.Lock()
-        self._is_set = False
-
-    def set(self) -> None:
-        """Wake the driver; a second call before it has noticed changes nothing."""
-        with self._lock:
-            if not self._is_set:
-                self._is_set = True
-                self._writer.send_bytes(b"!")
-
-    def clear(self) -> None:
-        """Reset the event, so that the next `set` wakes the driver again."""
-        with self._lock:
-            if self._is_set:
-                self.reader.recv_bytes()
-                self._is_set = False

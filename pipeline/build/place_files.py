@@ -9,12 +9,13 @@ import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.build.job import RunConfig
 from pipeline.cache.local import Cache
-from pipeline.disk.file import is_there, read_if_there
+from pipeline.disk.file import is_equal, is_there, read_if_there
 from pipeline.disk.listing import Stamp, take_stamp
 from pipeline.output import Output
 from pipeline.state.ledger import Ledger
@@ -48,10 +49,12 @@ def place_files(
     outputs: Iterable[Output],
     load: Callable[[Output], bytes | None],
     known: Iterable[str],
+    made: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Placement | None:
     """Write every output to its file; None where bytes that a file lacks can't be loaded.
 
-    A file that has the right bytes is not touched. `known` are the files that the node owns.
+    A file that has the right bytes is not touched. `known` are the files that the node owns, `made`
+    the outputs by role that are in memory anyway.
     """
     root = tools.config.root
     files = {one.path: one for one in outputs if one.path is not None}
@@ -59,7 +62,7 @@ def place_files(
     in_the_way: list[str] = []
     for path, one in files.items():
         if is_there(f"{root}/{path}"):
-            if has_bytes(f"{root}/{path}", one.sha):
+            if _is_output(f"{root}/{path}", one, made.get(one.role)):
                 continue
             in_the_way.append(path)
         data = load(one)
@@ -72,6 +75,12 @@ def place_files(
     for path, data in lacking.items():
         tools.cache.put_in_place(files[path].sha, data, f"{root}/{path}", tools.config.scratch)
     return Placement({path: take_stamp(f"{root}/{path}") for path in files}, displaced)
+
+
+def _is_output(path: str, one: Output, data: bytes | None) -> bool:
+    """Tell whether a file has the bytes of an output."""
+    # An altered large file often differs early, and to compare is quicker than to hash.
+    return has_bytes(path, one.sha) if data is None else is_equal(path, data)
 
 
 def has_bytes(path: str, sha: str) -> bool:

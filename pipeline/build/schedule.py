@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from pipeline.build.estimate import UNKNOWN, Estimate
+from pipeline.process.pool import SLOW_SECONDS
 
 # A node below this part of the limit is not counted: even 64 workers with one each stay below it.
 SMALL_PART = 1 / 64
@@ -81,6 +82,16 @@ class Schedule:
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
         return max(shared, self._longest_left(done), 0.0)
 
+    def least_seconds(self, running: Mapping[str, float], pace: float) -> float:
+        """Return how long at least the tasks that run will go on, by what they took before.
+
+        `pace` is the part of expected times that the run has taken so far. A task that has run for
+        longer than that is not restored, as others may have been: it will take its whole time.
+        """
+        known = {task: self.known_seconds(task) or 0.0 for task in running}
+        late = (task for task, so_far in running.items() if so_far > known[task] * pace)
+        return max((known[task] - running[task] for task in late), default=0.0)
+
     def _longest_left(self, done: Mapping[str, float]) -> float:
         """Return the longest chain that is left: more workers do not make it shorter."""
         if self._by_path is None:
@@ -96,8 +107,11 @@ class Schedule:
         return longest
 
     def expected_seconds(self, task: str) -> float:
-        """Return how long a task is expected to take."""
-        return self._estimates.get(task, UNKNOWN).seconds
+        """Return how long a task is expected to take, 0 where that is not known."""
+        found = self._estimates.get(task, UNKNOWN)
+        # A small input may take long: that a node is quick, only a record can tell.
+        is_doubtful = found.is_by_size and found.seconds < SLOW_SECONDS
+        return 0.0 if is_doubtful else found.seconds
 
     def known_seconds(self, task: str) -> float | None:
         """Return how long a task took when it was last encoded; None where that is not known."""

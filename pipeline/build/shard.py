@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 FIRST_SECONDS, BYTES_PER_SECOND = 0.001, 20e6  # of nodes whose durations nobody has recorded
 SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
+MOST_SHARDS = 9999
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Publishing the outputs of a build as a snapshot, and the durations that shards go by."""
+"""Publishing the outputs of a build as a snapshot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from pipeline.cache.shared.snapshot import (
     SnapshotError,
     SnapshotFile,
     SnapshotNode,
-    get_named,
     make_bundles,
     pack_snapshot,
     put_named,
-    unpack_snapshot,
 )
 from pipeline.disk.file import read_if_there
 from pipeline.project import Project
@@ -29,16 +27,16 @@ AT_ONCE = 16
 NOT_SENT = "the snapshot could not be sent"
 
 
-# Publishing.
-
-
 def publish_snapshot(
-    build: Build, tasks: Iterable[str], shared: SharedCache, names: Sequence[str], commit: str
+    build: Build,
+    tasks: Iterable[str],
+    shared: SharedCache,
+    names: Sequence[str],
+    commit: str,
+    durations: Mapping[str, float],
 ) -> Snapshot:
     """Send all outputs that the shared cache lacks, then the list of them under each name."""
     project = build.project
-    durations = known_durations(shared, names[0]) | shard_durations(shared)
-    durations |= {task: one.seconds for task, one in project.state.costs().items()}
     nodes = [_node(build, task, durations) for task in sorted(tasks)]
     # By path, so that what is fetched together lies together, whatever tasks are called.
     nodes.sort(key=SnapshotNode.first_path)
@@ -103,38 +101,3 @@ def _send_large(project: Project, shared: SharedCache, files: Iterable[SnapshotF
     with ThreadPoolExecutor(AT_ONCE) as threads:
         if not all(threads.map(send, large.values())):
             raise SnapshotError(NOT_SENT, {"because": shared.problem or shared.no_uploads})
-
-
-# Durations, which shards are balanced by.
-
-
-def shard_name(number: int) -> str:
-    """Return the name under which a shard leaves its durations."""
-    return f"durations of shard {number}"
-
-
-def known_durations(shared: SharedCache, name: str) -> dict[str, float]:
-    """Return the durations that a snapshot has; the same for all who ask."""
-    try:
-        data = get_named(shared, name)
-        snapshot = unpack_snapshot(data) if data is not None else None
-    except SnapshotError:  # the build does without
-        return {}
-    nodes = snapshot.nodes if snapshot else ()
-    return {one.task: one.seconds for one in nodes if one.seconds >= 0}
-
-
-def publish_durations(shared: SharedCache, number: int, durations: Mapping[str, float]) -> None:
-    """Leave the durations of a shard for the snapshot that its night ends with."""
-    nodes = [SnapshotNode(task, "", [], [], [], one) for task, one in sorted(durations.items())]
-    put_named(shared, [shard_name(number)], pack_snapshot(Snapshot({}, nodes, [])))
-
-
-def shard_durations(shared: SharedCache) -> dict[str, float]:
-    """Return the durations that shards have left."""
-    found: dict[str, float] = {}
-    number = 1
-    while durations := known_durations(shared, shard_name(number)):
-        found |= durations
-        number += 1
-    return found

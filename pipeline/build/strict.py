@@ -67,6 +67,12 @@ def _checked(where: str, names: Iterable[Any]) -> frozenset[str]:
     return frozenset(names)
 
 
+def as_error(warnings: Iterable[str]) -> EncodeError:
+    """Return warnings that are failures as an error."""
+    hint = "Mend it, or leave this group of warnings out of --strict."
+    return EncodeError(PROBLEM, {"warning": "; ".join(warnings)}, hint)
+
+
 def fail_nodes(
     strictness: Strictness, log: BuildLog, standing: Mapping[str, Sequence[str]]
 ) -> None:
@@ -77,7 +83,6 @@ def fail_nodes(
             event = NodeEvent(task, UNCHANGED, warnings=tuple(warnings))
         failures = strictness.failures_among(event.warnings)
         if failures and event.outcome not in (FAILED, NOT_BUILT):
-            hint = "Mend it, or leave this group of warnings out of --strict."
-            event.error = EncodeError(PROBLEM, {"warning": "; ".join(failures)}, hint)
+            event.error = as_error(failures)
             event.outcome = FAILED
             log.nodes[task] = event

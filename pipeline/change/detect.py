@@ -8,7 +8,8 @@ planned again and every node is evaluated. Either way the result is saved in one
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from encoders.kit.plan import Product
 from encoders.kit.source.registry import is_composed
@@ -28,17 +29,18 @@ from pipeline.disk.listing import (
     without_fresh,
 )
 from pipeline.manifest.mistake import ManifestError
-from pipeline.manifest.schema import overlap
 from pipeline.plan.graph import Claim, claims_of, collisions, edge_of
-from pipeline.plan.manifest_plan import ManifestPlan
 from pipeline.plan.survey import Mapper, Surveyor
-from pipeline.plan.target import TargetError, load_target
 from pipeline.project import Project
 from pipeline.state.database import StateDamagedError
 from pipeline.state.manifest_record import BudgetRecord, ManifestRecord
 from pipeline.state.node_table import NodeTable, RoleDigests
+from pipeline.state.serial import plain
 from pipeline.state.state import BUILDING, NodeRow
 from pipeline.task_name import TaskName
+
+if TYPE_CHECKING:
+    from pipeline.plan.manifest_plan import ManifestPlan
 
 LOAD_ALL_FROM = 500  # from so many files on, one query for all remembered digests is faster
 TOO_FRESH: tuple[int, ...] = ()  # equals no stamp, not even that of a missing file
@@ -81,7 +83,7 @@ class Detector:
             return False
         outputs = state.outputs_among(stem, changed)
         with state.transaction():
-            sources = self._changed_sources(stem, record.target, changed - outputs.keys())
+            sources = self._changed_sources(stem, record.surveys, changed - outputs.keys())
             if sources is None:
                 return False
             tasks = state.readers(stem, sources) | {task for task, _ in outputs.values()}
@@ -129,8 +131,13 @@ class Detector:
             for name in names
         )
 
-    def _changed_sources(self, stem: str, target: str, paths: set[str]) -> set[str] | None:
-        """Return the files whose content changed; None if the change affects the plan."""
+    def _changed_sources(
+        self, stem: str, own: Mapping[str, str], paths: set[str]
+    ) -> set[str] | None:
+        """Return the files whose content changed; None if the change affects the plan.
+
+        `own` are the target's surveys by suffix.
+        """
         project, state = self.project, self.project.state
         seen = state.seen(stem, paths)
         if len(paths) > LOAD_ALL_FROM:
@@ -148,10 +155,7 @@ class Detector:
             self.in_parallel,
             project.survey_exchange,
         )
-        try:
-            surveys = surveyor.survey(changed, load_target(target).surveys)
-        except TargetError:  # planning again reports what is wrong
-            return None
+        surveys = surveyor.survey(changed, own)
         surveyor.save()
         # The plan depends on the survey alone, so other content with the same survey keeps it.
         if any(surveys.digest(path) != seen[path][0] for path in changed):
@@ -167,7 +171,7 @@ class Detector:
                 raise StateDamagedError("an edge leads to no node")
             clean = self.evaluator.is_current(
                 planned.node,
-                row.built,
+                self.nodes.built(task),
                 self.nodes.digests_in(row.stem),
                 altered if row.clean else None,
             )
@@ -192,6 +196,9 @@ class Detector:
 
     def _plan_again(self, stem: str) -> list[NodeRow]:
         """Plan a manifest and save its nodes, each with whether it is up to date."""
+        # Only here: an edit of a source plans nothing.
+        from pipeline.plan.manifest_plan import ManifestPlan
+
         plan = ManifestPlan(self.project, stem, self.in_parallel)
         plan.make()
         state = self.project.state
@@ -243,6 +250,8 @@ class Detector:
         Another manifest's last plan may be outdated, so a collision with it is checked against
         a new plan of it.
         """
+        from pipeline.manifest.schema import overlap
+
         state = self.project.state
         others = [
             stem
@@ -270,6 +279,8 @@ class Detector:
         return claims_of(stem, {row.task: row.planned.node for row in rows})
 
     def _current_claims(self, stem: str) -> list[Claim]:
+        from pipeline.plan.manifest_plan import ManifestPlan
+
         if stem not in self.project.manifests.stems():
             return []
         try:
@@ -327,6 +338,7 @@ def _manifest_record(plan: ManifestPlan) -> ManifestRecord:
         inputs=tuple(sorted(plan.input_folders)),
         node_count=len(plan.planned),
         warnings=tuple(plan.finding.warnings),
+        surveys=plain(plan.target.surveys),
         budget=_budget_record(plan),
     )
 

@@ -17,7 +17,8 @@ from pipeline.disk.temporary import temporary_name
 
 FICLONE = 0x40049409
 WORTH_SHARING = 1 << 16
-AT_ONCE = 1 << 16
+AT_ONCE = 1 << 20
+PART_BYTES = 1 << 20  # of a file that is compared
 _BINARY = getattr(os, "O_BINARY", 0)
 # To open a pipe waits for whoever writes to it, unless one says not to.
 _READ = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
@@ -149,6 +150,31 @@ def read_if_there(path: str) -> bytes | None:
         if error.errno in NO_FILE:
             return None
         raise
+
+
+def is_equal(path: str, data: bytes) -> bool:
+    """Tell whether a plain file has these bytes; reading ends at the first part that differs."""
+    try:
+        handle = open_to_read(path)
+    except OSError as error:
+        if error.errno in NO_FILE:
+            return False
+        raise
+    try:
+        stat = os.fstat(handle)
+        return S_ISREG(stat.st_mode) and stat.st_size == len(data) and _reads_as(handle, data)
+    finally:
+        os.close(handle)
+
+
+def _reads_as(handle: int, data: bytes) -> bool:
+    """Tell whether the rest of an opened file is these bytes."""
+    at = 0
+    while part := os.read(handle, PART_BYTES):
+        if data[at : at + len(part)] != part:
+            return False
+        at += len(part)
+    return at == len(data)
 
 
 def is_there(path: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from doit.exceptions import InvalidCommand, InvalidDodoFile
 
 from pipeline.disk.file import read_if_there
+from pipeline.doit_plugin.checkout import checked_out_commit
 from pipeline.setting import SettingError, find_switch, is_set
 
 LFS = b"filter=lfs"  # in .gitattributes: other machines may have pointers instead of files
@@ -73,17 +74,17 @@ def known_durations(session: Session) -> Mapping[str, float]:
     try:
         if not is_set(root, "remote_cache"):
             return {}
-        from pipeline.build.snapshot import known_durations
+        from pipeline.build.duration import known_durations
         from pipeline.cache.shared.shared_cache import open_shared
-        from pipeline.cache.shared.snapshot import DEFAULT_NAME
+        from pipeline.cache.shared.snapshot import snapshot_name
 
-        shared = open_shared(root)
+        shared, name = open_shared(root), snapshot_name(root)
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None
     if shared is None:
         return {}
     try:
-        return known_durations(shared, DEFAULT_NAME)
+        return known_durations(shared, name)
     finally:
         shared.close()
 
@@ -128,10 +129,8 @@ def leave_durations(session: Session, shard: Shard) -> None:
     shared, build = session.shared, session.build
     if shared is None or build is None or not shared.takes_uploads:
         return
+    from pipeline.build.duration import publish_durations
     from pipeline.build.event import BUILT
-    from pipeline.build.snapshot import publish_durations
 
-    events = build.log.nodes.values()
-    publish_durations(
-        shared, shard.number, {one.task: one.seconds for one in events if one.outcome == BUILT}
-    )
+    built = {one.task: one.seconds for one in build.log.nodes.values() if one.outcome == BUILT}
+    publish_durations(shared, shard.number, checked_out_commit(session.project.root), built)

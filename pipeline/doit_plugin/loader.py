@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from doit.cmd_base import DodoTaskLoader
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from pipeline.build.shard import Shard
     from pipeline.change.task_item import TaskItem
     from pipeline.doit_plugin.source_task import Results, SourceTasks
+    from pipeline.manifest.mistake import Mistake
 
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
 # The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
 RARE_COLLECTION = (20_000, 50, 100)
+NO_NAMES: list[str] = []  # one list for all tasks: with many it would take more than the node
 # Commands that show tasks to people, and run none.
 SHOWING = ("list", "info")
 
@@ -48,6 +51,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         self.from_pointers = False
         self.target_command: type[Any] | None = None  # set if the line names one
         self.source_results: Results = {}  # own tasks that ran before the plan was made
+        self._values: dict[str, Any] = {}  # of the command's options
         self._made_by: dict[str, str] = {}  # the own task that makes a source
 
     def setup(self, opt_values: dict[str, Any]) -> None:
@@ -55,6 +59,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         super().setup(opt_values)
         # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
+        self._values = opt_values
         self.always = bool(opt_values.get("always"))
         self.shard = opt_values.get("shard")
         self.from_pointers = bool(opt_values.get("from_pointers"))
@@ -69,7 +74,7 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             exchange_surveys(session, self.from_pointers)
         gc.disable()  # what is loaded stays: scanning it again and again takes a tenth of the time
         try:
-            with user_errors_as_doit_errors():
+            with user_errors_as_doit_errors(partial(self._save_mistakes, cmd)):
                 nodes = session.retry_if_damaged(lambda: self._load_nodes(cmd, pos_args, own))
             if not cmd.execute_tasks:
                 self._refuse_unknown(cmd, pos_args, [*own, *nodes])
@@ -83,6 +88,16 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         if cmd.dep_manager is not None:  # tab completion has none
             self._connect_backend(cmd, session)
         return [*own, *nodes]
+
+    def _save_mistakes(self, cmd: Any, mistakes: Sequence[Mistake]) -> None:
+        """Save the result of a run that ends here, before it began."""
+        if cmd.name != "run":
+            return
+        from pipeline.doit_plugin.result_option import ResultFiles, write_mistakes
+
+        assert self.session is not None
+        files = ResultFiles(*(self._values.get(name, "") for name in ResultFiles._fields))
+        write_mistakes(self.session, files, mistakes)
 
     @staticmethod
     def _connect_backend(cmd: Any, session: Session) -> None:
@@ -210,7 +225,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             return
         for task in tasks:
             makers = {self._made_by.get(path) for path in session.sources_of(task.name)}
-            task.task_dep += sorted(name for name in makers if name in self.source_results)
+            made = sorted(name for name in makers if name in self.source_results)
+            task.task_dep = [*task.task_dep, *made]  # the list may be that of all such tasks
         for group in groups:
             group.task_dep += sorted(self.source_results)
 
@@ -277,9 +293,10 @@ class NodeTask(Task):  # type: ignore[misc] # doit has no types
 
     def __init__(self, name: str, needs: Sequence[str], files: Sequence[str], doc: str) -> None:
         # doit's own `__init__` is left out: its results are attributes of the classes below.
-        self.name, self.subtask_of, self.targets = name, stem_of(name), list(files)
-        self.doc = doc
-        self.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
+        self.name, self.subtask_of, self.doc = name, stem_of(name), doc
+        self.targets = list(files) or NO_NAMES
+        # Set here: doit would take a name with `*` for a pattern.
+        self.task_dep = list(needs) or NO_NAMES
 
 
 def _with_attributes_of(task: Task) -> type[NodeTask]:

@@ -9,7 +9,8 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.disk.file import read_file, read_if_there
 from pipeline.project import Project
-from pipeline.report.last_build import LAST, PREVIOUS, SCHEMA, WORK, LastBuild
+from pipeline.report.last_build import LAST, PREVIOUS, WORK, LastBuild
+from pipeline.report.run_json import SCHEMA
 
 KEYS = {"schema", "started", "seconds", "manifests", "nodes"}
 
@@ -37,12 +38,19 @@ def _parse(path: str, data: bytes) -> dict[str, Any]:
 def read_last(project: Project, built: bool = False) -> dict[str, Any]:
     """Return the last run of a project; with `built` the last one that built something."""
     last = LastBuild(project)
-    for name in (LAST, WORK) if built else (LAST,):
+    for name in (LAST, WORK):
         data = read_if_there(last.path(name))
         result = _parse(last.path(name), data) if data else None
-        if result and (not built or any(node["worker"] for node in result["nodes"])):
+        if result and _is_wanted(result, built):
             return result
     raise InvalidCommand("there is no build to tell of yet; run `doit` first")
+
+
+def _is_wanted(result: dict[str, Any], built: bool) -> bool:
+    """Tell whether a run says something of nodes: mistakes in manifests may have kept it from."""
+    if built:
+        return any(node["worker"] for node in result["nodes"])
+    return bool(result["manifests"] or not result.get("errors"))
 
 
 def read_previous(project: Project) -> dict[str, Any] | None:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from doit.exceptions import InvalidCommand
 from doit.runner import ERROR
 
-from pipeline.disk.file import write_whole
-from pipeline.report.last_build import LastBuild, save_result
+from pipeline.doit_plugin.named_file import parse_file_name, refuse_place, write_named_file
+from pipeline.project import Project
+from pipeline.report.last_build import LastBuild, save_mistakes, save_result
 from pipeline.report.output_stream import INTERRUPTED
 from pipeline.session import Session
 from pipeline.state.database import DAMAGE
 
+if TYPE_CHECKING:
+    from pipeline.manifest.mistake import Mistake
+
+NOT_BEGUN = 3  # doit's exit code for what is wrong before anything runs
+
 
 def _file_option(name: str, what: str) -> dict[str, object]:
-    return {"name": name, "long": name, "type": str, "default": "", "help": what}
+    return {"name": name, "long": name, "type": parse_file_name, "default": "", "help": what}
 
 
 RESULT_OPTIONS = (
@@ -36,6 +42,12 @@ class ResultFiles(NamedTuple):
     json: str = ""
     junit: str = ""
     trace: str = ""
+
+    def refuse_places(self, project: Project) -> None:
+        """Refuse folders and what is among outputs, before anything is built."""
+        for option, path in zip(self._fields, self, strict=True):
+            if path:
+                refuse_place(project, f"--{option}", path)
 
 
 @dataclass
@@ -62,8 +74,21 @@ def writing_results(session: Session, files: ResultFiles) -> Iterator[Results]:
     _write(session, last, results.exit_code, files)
 
 
+def write_mistakes(session: Session, files: ResultFiles, mistakes: Sequence[Mistake]) -> None:
+    """Write the results of a run that mistakes in manifests kept from building anything."""
+    data = save_mistakes(session, mistakes, NOT_BEGUN)
+    try:
+        files.refuse_places(session.project)
+        _write_files(session, lambda: data, files)
+    except InvalidCommand as error:  # the mistakes are to be told all the same
+        print(error, file=sys.stderr)
+
+
 def _write(session: Session, last: LastBuild, exit_code: int, files: ResultFiles) -> None:
-    data = save_result(session, last, exit_code)
+    _write_files(session, save_result(session, last, exit_code), files)
+
+
+def _write_files(session: Session, data: Callable[[], bytes], files: ResultFiles) -> None:
     if files.json:
         _write_file(session, files.json, data())
     if files.junit:
@@ -79,6 +104,6 @@ def _write(session: Session, last: LastBuild, exit_code: int, files: ResultFiles
 
 def _write_file(session: Session, path: str, data: bytes) -> None:
     try:
-        write_whole(os.path.abspath(path), data, session.project.scratch)
+        write_named_file(path, data, session.project.scratch)
     except OSError as error:
         raise InvalidCommand(f"{path}: {error.strerror or error}") from None

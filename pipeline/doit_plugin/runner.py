@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Any
 from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
 from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
+from encoders.kit.error import EncodeError
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
-from pipeline.doit_plugin.loader import NODE
+from pipeline.doit_plugin.loader import NO_NAMES, NODE
 from pipeline.session import Session
 
 if TYPE_CHECKING:
-    from encoders.kit.error import EncodeError
     from pipeline.build.build import Build
     from pipeline.build.event import NodeEvent
-    from pipeline.build.executor import Executor
+    from pipeline.build.executor import Executor, InProcess
     from pipeline.build.job import Job, Result
     from pipeline.build.lookup import Waitable
+    from pipeline.process.pool import Pool
+
+NO_NODES: set[Any] = set()
 
 
 def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
@@ -48,6 +51,16 @@ def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
     return wants_workers
 
 
+def release(node: Any) -> None:
+    """Free what doit keeps of a task that is done: most of the memory that it takes for one.
+
+    Whoever waits for it has been told; whoever begins to do so asks for its status alone.
+    """
+    node.generator = None
+    node.ancestors = node.task_dep = node.bad_deps = node.ignored_deps = NO_NAMES
+    node.calc_dep = node.wait_run = node.wait_run_calc = node.waiting_me = NO_NODES
+
+
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     """Runs tasks in doit's order; `worker_count` and `cluster` choose the executor of nodes."""
 
@@ -66,6 +79,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self._done: deque[Any] = deque()  # tasks that are done and of which doit does not know yet
         # Fingerprints of submitted jobs, each with the nodes that wait for the same result.
         self._submitted: dict[str, list[tuple[Any, Job]]] = {}
+        self._values: dict[str, dict[str, str]] = {}
         self._stored: set[str] = set()  # fingerprints whose results the cache has since this run
 
     def run_tasks(self, task_dispatcher: Any) -> None:
@@ -115,6 +129,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
 
         if not isinstance(error, ClusterError):
             return False
+        self.session.errors.append(EncodeError(str(error)))
         self.reporter.runtime_error(str(error))
         self.final_result = FAILURE
         return True
@@ -132,10 +147,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if build is None:
             return None
         # A run with nothing to do must not pay for these imports.
-        from pipeline.build.executor import InProcess
         from pipeline.build.job import expected_seconds
         from pipeline.build.work import close_tools, tools_for
-        from pipeline.process.capacity import cores
         from pipeline.process.pool import Pool
         from pipeline.process.worker import prepare_process
 
@@ -151,19 +164,29 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             executor = make_pool(self.worker_count)
         # With workers too: the driver warns once, whoever runs the encoders.
         build.log.warnings += prepare_process(root)
-        if shared is not None:
-            from pipeline.build.lookup import LookUps
+        alone = self._make_alone(build, make_pool) if executor is None else None
+        if shared is None:
+            return executor or alone
+        from pipeline.build.lookup import LookUps
 
-            cache = tools_for(build.config).cache
-            shared.resume(cache)
-            return LookUps(shared, cache, executor)
-        if executor is not None:
-            return executor
+        cache = tools_for(build.config).cache
+        shared.resume(cache)
+        return LookUps(shared, cache, executor, alone)
+
+    def _make_alone(self, build: Build, make_pool: Callable[[int], Pool]) -> InProcess:
+        """Return what does nodes in this process, and gets workers when the build proves long."""
+        from pipeline.build.executor import InProcess
+        from pipeline.process.capacity import cores
+
         count = cores()
         if count == 1:
             return InProcess()
         return InProcess(
-            lambda: make_pool(count), lambda: len(build.dirty), workers_wanted(build, count)
+            lambda: make_pool(count),
+            lambda: len(build.dirty),
+            workers_wanted(build, count),
+            # What comes from the shared cache is done here, quicker than by workers.
+            starts_early=self.session.shared is None,
         )
 
     def _loop(self, dispatcher: Any) -> None:
@@ -183,11 +206,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _take_ready_tasks(self, dispatcher: Any) -> None:
         """Take all tasks that doit has ready; nodes that have work to do wait for their turn."""
         while not (self._stop_running or self._is_exhausted):
+            done = self._done.popleft() if self._done else None
             try:
-                node = dispatcher.generator.send(self._done.popleft() if self._done else None)
+                node = dispatcher.generator.send(done)
             except StopIteration:
                 self._is_exhausted = True
                 return
+            if done is not None and done.task.meta is NODE:
+                release(done)
             if node == "hold on":
                 if not self._done:
                     return
@@ -280,14 +306,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not isinstance(work, Job):
             self._finish(node, work)
             return False
-        self.reporter.execute_task(task)
         self._submit_once(node, work)
         return True
 
     def _submit_once(self, node: Any, job: Job) -> None:
         """Submit a job, or let it wait for the submitted one with its fingerprint.
 
-        It is restored from the cache then, instead of encoded twice at the same time.
+        It is restored from the cache then, instead of encoded twice at the same time. Only what is
+        submitted is reported to run.
         """
         from pipeline.build.work import do_job
 
@@ -298,6 +324,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 waiting.append((node, job))
                 return
             self._submitted[job.fingerprint] = []
+        self.reporter.execute_task(node.task)
         self._executor.submit(node, do_job, job)
 
     def _submit_waiting(self, fingerprint: str, outcome: str) -> None:
@@ -328,7 +355,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             # A shard sends everything: the job that restores it encodes nothing, however quick.
             if self.session.share is not None or shared.pays(result.seconds):
                 shared.offer(result.fingerprint, tools_for(build.config).cache)
-        node.task.values = {"outcome": event.outcome}
+        values = {"outcome": event.outcome}  # the same dict for all tasks with this outcome
+        node.task.values = self._values.setdefault(event.outcome, values)
         self.process_task_result(node, self._doit_failure(event))
         self._submit_waiting(fingerprint, event.outcome)
 
@@ -345,6 +373,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _handle_task_error(self, node: Any, base_fail: BaseFail) -> None:
         """Count a node that could not run because of another as failed, as the other did."""
         before: int = self.final_result
+        if node.task.meta is not NODE and not isinstance(base_fail, UnmetDependency):
+            said = {"said": base_fail.get_msg().strip()}
+            self.session.errors.append(EncodeError(f"the task {node.task.name} failed", said))
         super()._handle_task_error(node, base_fail)
         if isinstance(base_fail, UnmetDependency) and before != ERROR:
             self.final_result = FAILURE

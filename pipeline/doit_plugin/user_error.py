@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,17 @@ from doit.exceptions import InvalidCommand, InvalidDodoFile
 from pipeline.typed_command import typed
 
 if TYPE_CHECKING:
-    from pipeline.manifest.mistake import ManifestError
+    from pipeline.manifest.mistake import ManifestError, Mistake
 
 
 @contextmanager
-def user_errors_as_doit_errors() -> Iterator[None]:
-    """Turn mistakes in manifests and refusals of the file system into doit's errors."""
+def user_errors_as_doit_errors(
+    on_mistakes: Callable[[Sequence[Mistake]], object] = lambda _: None,
+) -> Iterator[None]:
+    """Turn mistakes in manifests and refusals of the file system into doit's errors.
+
+    Mistakes are handed to `on_mistakes` before.
+    """
     try:
         yield
     except OSError as error:
@@ -29,6 +34,7 @@ def user_errors_as_doit_errors() -> Iterator[None]:
 
         if isinstance(error, ManifestError):
             _annotate(error)
+            on_mistakes(error.mistakes)
             raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
         raise
 

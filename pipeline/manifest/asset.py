@@ -102,18 +102,20 @@ class Search:
 
     def _is_there(self, path: str, entry: Entry) -> bool:
         known = len(self.check.mistakes)
-        problem = self._problem_of(path, _suffixes(self.target, entry))
-        # Where the folder can't be listed the lister has said why.
-        if problem and len(self.check.mistakes) == known:
+        listing = self.lister(posixpath.dirname(path))
+        if len(self.check.mistakes) > known:  # the lister has said why the folder can't be listed
+            return False
+        problem = self._problem_of(path, listing or (), _suffixes(self.target, entry))
+        if problem:
             self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
         return not problem
 
-    def _problem_of(self, path: str, suffixes: Sequence[str]) -> str:
-        folder, _, name = path.rpartition("/")
+    def _problem_of(self, path: str, listing: Iterable[str], suffixes: Sequence[str]) -> str:
         output = next((one for one in self.outputs if path.startswith(f"{one}/")), None)
         if output is not None:
             return f"it lies in {output}, where outputs go"
-        names = [one for one in self.lister(folder) or () if not one.endswith("/")]
+        folder, name = posixpath.split(path)
+        names = [one for one in listing if not one.endswith("/")]
         if name not in names:
             near = nearest(name, names)
             near = posixpath.join(folder, near) if near else in_other_case(path, self.lister)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from encoders.kit.option import Rule, Text
 
+SYNTAX = "TOML"  # stands for the key of a mistake in the syntax, whose text has the line
 PATHS = Text(text="a path, a pattern, or a list of them")  # its text alone is used, in messages
 
 
@@ -24,7 +24,8 @@ class Mistake:
     def __str__(self) -> str:
         # Before a hint, which is on a line of its own.
         first, newline, rest = self.problem.partition("\n")
-        return f"{first} (line {self.line}){newline}{rest}" if self.line else self.problem
+        is_to_be_said = self.line and self.key != SYNTAX
+        return f"{first} (line {self.line}){newline}{rest}" if is_to_be_said else self.problem
 
 
 class ManifestError(Exception):
@@ -102,6 +103,8 @@ class Check:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is closest to a misspelled one; case does not matter."""
+    import difflib  # only a mistake needs it
+
     folded = {one.casefold(): one for one in known}
     # More lenient than difflib's own 0.6, because keys are short.
     near = difflib.get_close_matches(name.casefold(), folded, 1, 0.5)

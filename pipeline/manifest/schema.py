@@ -5,14 +5,13 @@ All mistakes are collected and reported together, so that a user can fix them in
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from encoders.kit.option import Option, Text, Value
 from encoders.kit.plan import Kind, Params, Settings, Table, Target
-from pipeline.manifest.mistake import PATHS, Check, nearest, show
+from pipeline.manifest.mistake import PATHS, SYNTAX, Check, nearest, show
 from pipeline.size import parse_bytes
 
 # No separators and no control characters, and at least one character that is neither a dot nor a
@@ -62,16 +61,18 @@ class Manifest:
 
 def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
     """Parse TOML, or report what is wrong with it."""
+    import tomllib  # a manifest that did not change is not parsed again
+
     try:
         return tomllib.loads(data.decode("utf-8-sig"))  # some editors begin with a mark
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
-        check.add("TOML", f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
+        check.add(SYNTAX, f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
     except ValueError as error:
-        check.add("TOML", str(error))
+        check.add(SYNTAX, str(error))
     except RecursionError:  # Python's parser calls itself for each level
-        check.add("TOML", "it is nested too deeply")
+        check.add(SYNTAX, "it is nested too deeply")
     return {}
 
 

@@ -232,16 +232,17 @@ class ManifestPlan:
     def code(self) -> dict[str, str]:
         """Return all code and libraries that decide the plan or its nodes."""
         table: dict[str, str] = {}
-        for dotted, suffixes in sorted(self._functions()):
+        for dotted, suffixes in sorted(self._functions):
             table |= self.project.code.table(dotted, suffixes)
         return table
 
     def code_files(self) -> set[str]:
         """Return the files of that code, and those that would be taken instead if they appeared."""
-        return {path for one in self._functions() for path in self.project.code.files(*one)}
+        return {path for one in self._functions for path in self.project.code.files(*one)}
 
+    @cached_property
     def _functions(self) -> set[tuple[str, Suffixes]]:
-        """Return all functions that are called, each with the suffixes of the sources it reads."""
+        """All functions that are called, each with the suffixes of the sources it reads."""
         nodes = (one.node for one in self.planned.values() if not one.is_broken)
         encoders = {(node.encoder, self.project.code.suffixes_read(node)) for node in nodes}
         surveys = {**survey_functions(), **self.target.surveys}

@@ -1,13 +1,14 @@
 """JUnit's XML from the result of a run: a suite for each manifest, a case for each node.
 
 A node that failed is a failure with its facts and its hint; one that was not built for want of
-another is skipped, so that a dashboard counts a cause once.
+another is skipped, so that a dashboard counts a cause once. What fails a run beside its nodes, such
+as a mistake in a manifest, is one more case of the manifest's suite.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -20,9 +21,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def junit_xml(result: Mapping[str, Any]) -> bytes:
     """Return the XML for a result."""
     root = ET.Element("testsuites", name="cartwright", time=f"{result['seconds']:.3f}")
-    for stem in result["manifests"]:
+    errors: dict[str, list[Mapping[str, Any]]] = {}
+    for one in result["errors"]:
+        errors.setdefault(one["manifest"], []).append(one)
+    for stem in sorted({*result["manifests"], *errors}):
         nodes = [one for one in result["nodes"] if stem_of(one["task"]) == stem]
-        root.append(_suite(stem, nodes, result["started"]))
+        cases = [_case(node) for node in nodes]
+        cases += [_case_of_manifest(stem, errors[stem])] if stem in errors else []
+        root.append(_suite(stem or RUN, cases, result["started"]))
     for count in COUNTS:
         root.set(count, str(sum(int(suite.get(count, 0)) for suite in root)))
     ET.indent(root)
@@ -30,13 +36,12 @@ def junit_xml(result: Mapping[str, Any]) -> bytes:
     return text
 
 
-def _suite(stem: str, nodes: Iterable[Mapping[str, Any]], started: str) -> ET.Element:
-    cases = [_case(node) for node in nodes]
+def _suite(name: str, cases: Sequence[ET.Element], started: str) -> ET.Element:
     counts = {tag: sum(case.find(tag) is not None for case in cases) for tag in TAGS.values()}
     seconds = sum(float(case.get("time", 0)) for case in cases)
     suite = ET.Element(
         "testsuite",
-        name=_text(stem),
+        name=_text(name),
         tests=str(len(cases)),
         failures=str(counts["failure"]),
         skipped=str(counts["skipped"]),
@@ -48,6 +53,7 @@ def _suite(stem: str, nodes: Iterable[Mapping[str, Any]], started: str) -> ET.El
     return suite
 
 
+RUN = "run"  # the suite and the case of what is about no manifest
 COUNTS = ("tests", "failures", "skipped", "errors")
 TAGS = {"failed": "failure", "not built": "skipped"}
 
@@ -62,11 +68,29 @@ def _case(node: Mapping[str, Any]) -> ET.Element:
     if tag is not None:
         error = node["error"] or {"problem": node["outcome"], "facts": {}, "hint": ""}
         ending = ET.SubElement(case, tag, message=_text(error["problem"]), type=node["outcome"])
-        lines = [f"{label}: {value}" for label, value in error["facts"].items()]
-        ending.text = _text("\n".join([*lines, error["hint"]] if error["hint"] else lines))
+        ending.text = _text("\n".join(_lines(error)))
     if node["warnings"]:
         ET.SubElement(case, "system-out").text = _text("\n".join(node["warnings"]))
     return case
+
+
+def _case_of_manifest(stem: str, errors: Sequence[Mapping[str, Any]]) -> ET.Element:
+    """Return the case of what fails a manifest, or a run, as a whole."""
+    name = f"manifests/{stem}.toml" if stem else RUN
+    case = ET.Element("testcase", classname=_text(stem or RUN), name=_text(name), time="0.000")
+    if stem:
+        case.set("file", _text(name))
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    message = f"{errors[0]['problem']}{more}"
+    failure = ET.SubElement(case, "failure", message=_text(message), type="failed")
+    failure.text = _text("\n\n".join("\n".join([one["problem"], *_lines(one)]) for one in errors))
+    return case
+
+
+def _lines(error: Mapping[str, Any]) -> list[str]:
+    """Return the facts of an error, then its hint."""
+    lines = [f"{label}: {value}" for label, value in error["facts"].items()]
+    return [*lines, error["hint"]] if error["hint"] else lines
 
 
 def _text(text: str) -> str:

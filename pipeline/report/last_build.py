@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from json.encoder import encode_basestring_ascii as quote
@@ -28,23 +27,32 @@ import xxhash
 
 from encoders.kit.error import EncodeError
 from pipeline.disk.file import read_file, read_if_there, write_parts, write_whole
+from pipeline.report.run_json import (
+    NODES,
+    SCHEMA,
+    errors_of_mistakes,
+    lines_of_session,
+    run_line,
+    schema_line,
+    whole_lines,
+)
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
     from pipeline.build.event import NodeEvent
+    from pipeline.manifest.mistake import Mistake
     from pipeline.project import Project
     from pipeline.session import Session
     from pipeline.state.node_table import NodeTable
 
-SCHEMA = "cartwright.build/1"
 NAME = "last-build.json"
 LAST, WORK, PREVIOUS, KEY = NAME, "report/work.json", "report/previous.json", "report/key"
 NO_KEY = "-"
-# The last run did nothing, or something, or failed for warnings of earlier runs.
-IDLE, WORKED, STRICT = "idle", "worked", "strict"
+# The last run did nothing, or something, or failed for warnings of earlier runs, or did not begin
+# for mistakes in manifests.
+IDLE, WORKED, STRICT, MISTAKEN = "idle", "worked", "strict", "mistaken"
 CODE = '\n],"code":'
 LINES_A_PART = 200  # written at once: some 100 kB
-RUN_LINE_BYTES = 120  # of the line with the time, which is overwritten
 
 
 class LastBuild:
@@ -81,7 +89,7 @@ class LastBuild:
         """Return the lines of nodes that hold since an earlier run, by quoted task."""
         data = (read_if_there(self.path(LAST)) or b"") if self._may_reuse else b""
         # Damaged bytes make a line that nothing can be made of, and no error.
-        head, _, rest = data.decode(errors="replace").partition('"nodes":[\n')
+        head, _, rest = data.decode(errors="replace").partition(NODES)
         nodes, found, code = rest.rpartition(CODE)
         if f'"schema":"{SCHEMA}"' not in head or not found:
             return {}
@@ -100,7 +108,7 @@ class LastBuild:
         """Save a run that did nothing after another such run; False where that is not enough."""
         key, kind = self._key()
         self._may_reuse = key == state_key(session)
-        if not self._may_reuse or session.standing is not None or kind != IDLE:
+        if not (self._may_reuse and session.is_idle and kind == IDLE):
             return False
         return self._overwrite_run_line(run_line)
 
@@ -110,21 +118,28 @@ class LastBuild:
         What the nodes did is the only difference, so the file is not taken apart.
         """
         key, kind = self._key()
-        if key != state_key(session) or session.standing is not None or kind != WORKED:
+        if not (key == state_key(session) and session.is_idle and kind == WORKED):
             return False
         data = read_file(self.path(LAST))
-        head, found, rest = data.partition(b'"nodes":[\n')
+        head, found, rest = data.partition(NODES.encode())
         from pipeline.report.unchanged_line import all_unchanged
 
         nodes = all_unchanged(rest, sum(one.node_count for one in session.statuses.values()))
         place = head.find(b"\n") + 1
         if nodes is None or not found or f'"schema":"{SCHEMA}"'.encode() not in head[:place]:
             return False
-        start, end = head[:place] + run_line, head[place + RUN_LINE_BYTES :]
+        start = head[:place] + run_line + lines_of_session(session).encode()
         self._move(LAST, WORK)
-        write_parts(self.path(LAST), lambda: (start, end, found, nodes), self._project.scratch)
+        write_parts(self.path(LAST), lambda: (start, found, nodes), self._project.scratch)
         self._write(KEY, f"{key} {IDLE}".encode())
         return True
+
+    def save_mistaken(self, data: bytes) -> None:
+        """Save a run that came to nothing; what others want of the runs before it is kept."""
+        if self._key()[1] == WORKED:
+            self._move(LAST, WORK)
+        self._write(LAST, data)
+        self._write(KEY, f"{NO_KEY} {MISTAKEN}".encode())
 
     def _overwrite_run_line(self, run_line: bytes) -> bool:
         """Write the time of a run into the file, in one call: it is whole or not there."""
@@ -136,12 +151,12 @@ class LastBuild:
     def save(self, session: Session, parts: Callable[[], Iterable[bytes]]) -> None:
         """Save a run, and keep those before it that other commands want."""
         if session.build is not None:
-            self._move(LAST, PREVIOUS)
+            self._move(WORK if self._key()[1] == MISTAKEN else LAST, PREVIOUS)
         elif self._key()[1] == WORKED:
             self._move(LAST, WORK)
         write_parts(self.path(LAST), parts, self._project.scratch)
         # A strict run with nothing to do has failed nodes, so its lines are not those of the next.
-        kind = IDLE if session.log is None else WORKED if session.build else STRICT
+        kind = WORKED if session.build else IDLE if session.is_idle else STRICT
         self._write(KEY, f"{state_key(session)} {kind}".encode())
 
 
@@ -157,25 +172,10 @@ def state_key(session: Session) -> str:
     return digest.hexdigest()
 
 
-def run_line(session: Session, exit_code: int) -> bytes:
-    """Return the line about the run itself, always of the same length."""
-    seconds = time.perf_counter() - session.began
-    started = time.time() - seconds
-    moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(started))
-    text = (
-        f'"started":"{moment}.{int(started % 1 * 1000):03}+00:00",'
-        f'"seconds":{seconds:.6f},"exit_code":{exit_code},'
-    )
-    return f"{text:<{RUN_LINE_BYTES - 1}}\n".encode()
-
-
-def compose(stems: list[str], line: bytes, nodes: NodeRows) -> Iterator[bytes]:
-    """Return the parts of the file."""
-    from importlib.metadata import version
-
-    head = f'{{"schema":"{SCHEMA}","cartwright":{quote(version("cartwright-build"))},\n'
-    yield head.encode() + line
-    yield f'"manifests":[{",".join(map(quote, stems))}],\n"nodes":[\n'.encode()
+def compose(line: bytes, whole: str, nodes: NodeRows) -> Iterator[bytes]:
+    """Return the parts of the file: a line about the time, lines about the whole run, and nodes."""
+    yield schema_line().encode() + line
+    yield f"{whole}{NODES}".encode()
     lines = nodes.lines()
     mark = ""
     while part := ",\n".join(islice(lines, LINES_A_PART)):
@@ -196,11 +196,21 @@ def save_result(session: Session, last: LastBuild, exit_code: int) -> Callable[[
     nodes = NodeRows(session, last)
 
     def parts() -> Iterator[bytes]:
-        return compose(sorted(session.statuses), line, nodes)
+        return compose(line, lines_of_session(session), nodes)
 
     with suppress(OSError):
         last.save(session, parts)
     return lambda: b"".join(parts())
+
+
+def save_mistakes(session: Session, mistakes: Sequence[Mistake], exit_code: int) -> bytes:
+    """Save a run that mistakes in manifests kept from building anything, and return it."""
+    whole = whole_lines((), (), errors_of_mistakes(mistakes))
+    start, end = schema_line().encode() + run_line(session, exit_code), f"{CODE}{{}}}}\n"
+    data = start + f"{whole}{NODES}{end.lstrip()}".encode()
+    with suppress(OSError):
+        LastBuild(session.project).save_mistaken(data)
+    return data
 
 
 class KeyTexts:
@@ -247,7 +257,9 @@ class NodeRows:
         self._ran = RanLines(self._nodes, self._writer, self._keys.parts)
         self._events: dict[str, Any] = session.log.nodes if session.log else {}
         self._standing = self._state.facts_of_nodes(WARNED)
-        self._kept, self._kept_code = last.kept_lines(), last.kept_code
+        # The text of a large project takes more memory than the run: not where no line is used.
+        self._kept = {} if self._all_ran else last.kept_lines()
+        self._kept_code = last.kept_code
         self._used: set[str] = set()  # the tables of earlier runs that lines refer to
 
     @property
@@ -266,12 +278,15 @@ class NodeRows:
             line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
             yield line or self._line(task, event, is_clean[task])
 
+    @property
+    def _all_ran(self) -> bool:
+        # A budget that was exceeded is an event of the manifest, not of a node.
+        is_complete = len(self._events) == self._count
+        return is_complete and not self._events.keys() & self._targets.keys()
+
     def _ran_tasks(self) -> dict[str, bool]:
         """Return all tasks and whether each is up to date, where all of them ran; or nothing."""
-        # A budget that was exceeded is an event of the manifest, not of a node.
-        if len(self._events) != self._count or self._events.keys() & self._targets.keys():
-            return {}
-        return {task: task not in self._dirty for task in self._events}
+        return {task: task not in self._dirty for task in self._events} if self._all_ran else {}
 
     def _tasks(self) -> dict[str, bool]:
         found: dict[str, bool] = {}

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from urllib.parse import quote
 
-VERSION = 12  # raise it when a table or a record changes its form
+VERSION = 13  # raise it when a table or a record changes its form
 SCHEMA = """
 CREATE TABLE manifest (stem TEXT PRIMARY KEY, record BLOB, crc INTEGER);
 CREATE TABLE listing (stem TEXT, folder TEXT, digest BLOB, rows BLOB, PRIMARY KEY (stem, folder));

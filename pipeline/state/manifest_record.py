@@ -30,7 +30,8 @@ class ManifestRecord(NamedTuple):
     """What the last plan of a manifest depended on and came to.
 
     `modules` are the files of encoder code with their stamps, `inputs` the folders whose
-    listings decide the plan, `stale_removed` tells whether its stale outputs were removed since.
+    listings decide the plan, `surveys` the target's own surveys by suffix. `stale_removed` tells
+    whether its stale outputs were removed since.
     """
 
     digest: str
@@ -42,6 +43,7 @@ class ManifestRecord(NamedTuple):
     inputs: tuple[str, ...]
     node_count: int
     warnings: tuple[str, ...]
+    surveys: Mapping[str, str]
     # Every new plan starts with False; `remove_stale` sets it.
     stale_removed: bool = False
     budget: BudgetRecord | None = None

@@ -13,9 +13,11 @@ from PIL import Image
 
 from encoders.emberware.ember_manifest import convert_ember
 from encoders.emberware.format.rom_reader import unpack_rom
+from encoders.emberware.node_sound import encode_sound
 from encoders.emberware.profile import EMPTY_WASM
 from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import WARNINGS
 from encoders.kit.source.gltf.document.container import decode_container
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
@@ -98,6 +100,24 @@ def test_everything_in_a_folder_becomes_loose_files_and_a_rom(game: Game) -> Non
     }
     assert "largest assets" in ran.out
     assert "left" in ran.out
+
+
+def test_a_rom_without_loose_files_has_the_same_bytes_and_no_sound_is_compressed(
+    game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game.write("assets/red.png", png())
+    game.write("assets/crate.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    sound = write_wav(np.arange(50, dtype=np.int16))
+    game.write("assets/beep.wav", sound)
+    manifest(game)
+    assert game.doit().code == 0
+    rom = game.read(ROM)
+    manifest(game, top="loose_files = false\n")
+    assert game.doit().code == 0
+    assert game.outputs() == {ROM: rom}
+    monkeypatch.setattr("encoders.emberware.node_sound.pack_sound", None)
+    params = {"source": "beep.wav", "quality": "default", "loose_file": False}
+    assert encode_sound({"sound": sound}, params).keys() == {"samples", WARNINGS}
 
 
 def test_editing_one_clip_makes_that_clip_and_the_rom_again(game: Game) -> None:
@@ -480,7 +500,6 @@ path = "song.xm"
         "game = 1",
         "[game]\nid = 3",
         '[[assets.data]]\nid = "x"',
-        '[[assets.data]]\npath = "/etc/passwd"',
         '[[assets.data]]\npath = "a*"',
     ],
 )
@@ -529,6 +548,21 @@ path = "f.ttf"
     assert "[game] has no id, title, author" in told
     assert "'../out/game.wasm' lies outside of the project" in told
     assert "[[assets.fonts]]: 1 entries left out" in told
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/home/me/a.png", "write a path relative to the file"),
+        ("C:\\art\\a.png", "write a path relative to the file"),
+        ("..\\art\\a.png", "import from 1 folder further up"),
+    ],
+)
+def test_paths_of_another_machine_are_left_out_and_do_not_stop_the_import(path, hint) -> None:
+    text = f"[[assets.textures]]\nid = 'a'\npath = '{path}'\n"
+    converted = convert_ember(text.encode(), "nether.toml")
+    assert "asset" not in tomllib.loads(converted.text)
+    assert any("is left out" in one and hint in one for one in converted.warnings)
 
 
 def test_files_outside_of_the_project_are_left_out_with_the_way_to_get_them() -> None:

@@ -12,9 +12,13 @@ from encoders.emberware.format.vertex import ROM_FORMATS, Vertices, pack_vertice
 from encoders.emberware.node_mesh import encode_mesh
 from encoders.emberware.node_passthrough import encode_loose_mesh
 from encoders.emberware.node_rom import encode_rom
-from encoders.emberware.target import FORMAT
+from encoders.emberware.plan import plan_asset
+from encoders.emberware.target import FORMAT, TARGET
 from encoders.emberware.view import decode_rom_file, extract_rom_file
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import Asset, Settings
+from encoders.kit.source.mtl.survey import survey_mtl
+from encoders.kit.source.obj.survey import survey_obj
 from tests.encoders.emberware_build import encode, local, plan
 from tests.kit.glb_builder import quad
 
@@ -159,6 +163,27 @@ def test_an_obj_has_the_tangents_of_its_upright_texture() -> None:
     for _, tangent, bitangent in frames(made["rom"]):
         assert tangent[0] == pytest.approx(1, abs=1e-3)
         assert bitangent[1] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("statement", ["norm", "map_Kd"])
+def test_an_obj_with_a_normal_map_gets_the_tangents_that_it_means(statement: str) -> None:
+    source = b"mtllib a.mtl\n" + SQUARE.replace(b"f 1", b"usemtl m\nf 1")
+    surveys = {
+        "a.obj": survey_obj(source, "a.obj"),
+        "a.mtl": survey_mtl(f"newmtl m\n{statement} n.png\n".encode(), "a.mtl"),
+    }
+    options = {key: one.default for key, one in TARGET.kinds["mesh"].options.items()}
+    asset = Asset("a", "a", ("a.obj",), ("mesh",), options)
+    for profile in ("nczx", "ewz"):
+        (node,) = plan_asset(asset, surveys, Settings({"profile": profile}, {}))
+        made = encode_mesh({"a.obj": source}, node.params)
+        rom = made.get("rom", made["file"])
+        has_tangents = profile == "nczx" and statement == "norm"
+        assert unpack_mesh(rom, "", ROM_FORMATS)["format"] == (21 if has_tangents else 5)
+        assert not made["warnings"]
+        for _, tangent, bitangent in frames(rom) if has_tangents else ():
+            assert tangent[0] == pytest.approx(1, abs=1e-3)
+            assert bitangent[1] == pytest.approx(1, abs=1e-3)
 
 
 def test_tangents_are_refused_for_the_first_console_and_without_normals() -> None:

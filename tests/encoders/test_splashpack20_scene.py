@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from encoders.splashpack.node_link20 import encode_scene20, trim_atlas
 from encoders.splashpack.node_sound import encode_sound
 from encoders.splashpack.scene_view import view_scene20
 from encoders.splashpack.v20.budget import SceneCost, warn_of_cost
+from encoders.splashpack.v20.camera import write_script
 from encoders.splashpack.v20.view import decode_scene, export_obj, extract_scene, extract_spu
 from pipeline.build.purity import pure
 from tests.encoders.splashpack20_reader import drawn, read20, read_spu20, read_vram20
@@ -140,6 +142,12 @@ def test_names_fog_and_colliders_are_those_of_the_manifest():
         link20({}, [mesh] * 33, collider=True)
 
 
+def test_a_collider_that_no_object_matches_is_a_warning():
+    found = link20({}, [square("Kd 1 1 1", grid(1))], collider=["sec*", "wal*"])
+    (text,) = warnings_of(found)
+    assert 'no object of the scene is called "wal*"' in text
+
+
 def test_a_name_that_is_too_long_is_cut_at_a_whole_character():
     long = "ä" * 130
     found = link20({}, [square("Kd 1 1 1", grid(1).replace("o second", f"o {long}"))])
@@ -153,8 +161,10 @@ def test_a_camera_is_placed_by_a_script():
     assert found["start"][:2] == ((-1024, -2048, -3072), (-1024, 2048, 0))
     assert found["script"].decode() == (
         "function onSceneCreationEnd()\n"
-        "  Camera.SetPosition(Vec3.new(-0.25, -0.5, -0.75))\n"
-        "  Camera.SetRotation(Vec3.new(-0.25, 0.5, 0))\n"
+        "  Camera.SetPosition(Vec3.new(FixedPoint.newFromRaw(-1024), "
+        "FixedPoint.newFromRaw(-2048), FixedPoint.newFromRaw(-3072)))\n"
+        "  Camera.SetRotation(Vec3.new(FixedPoint.newFromRaw(-1024), "
+        "FixedPoint.newFromRaw(2048), 0))\n"
         "end\n"
     )
     assert found["nav"] is None
@@ -162,9 +172,18 @@ def test_a_camera_is_placed_by_a_script():
         textured(camera={**camera, "position": [33, 0, 0]}, scale=4)
 
 
+def test_the_script_has_no_number_with_a_point():
+    """The console's Lua reads whole numbers only, and refuses a script with `0.5` in it."""
+    script = write_script((1, -2049, 8192), (-4095, 0, 4096)).decode()
+    assert not re.search(r"\.\d", script)
+    assert "newFromRaw(-2049), 2))" in script
+    assert "newFromRaw(-4095), 0, 1))" in script
+
+
 def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
     camera = {**NO_CAMERA, "position": [0, 2, 0], "walk": True, "height": 1.5}
-    found = read20(textured(camera=camera, scale=100)["pack"])
+    floor = [square("Kd 1 1 1", "v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 3 2\n")]
+    found = read20(link20({}, floor, camera=camera, scale=100)["pack"])
     (one,) = found["objects"]
     (x0, _, z0), (x1, _, z1) = one["bounds"][:3], one["bounds"][3:]
     assert found["nav"]["corners"] == [(x0, z0), (x1, z0), (x1, z1), (x0, z1)]
@@ -172,8 +191,14 @@ def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
     assert found["nav"]["floor"] == (0, 0, -82 + 61)
     assert found["start"][2:] == (61, 4, 8, 200, 819, 20)
     assert found["script"] == b""
+    with pytest.raises(EncodeError, match="does not stand on the floor") as refused:
+        link20({}, floor, camera={**camera, "position": [-1, 2, 0]}, scale=100)
+    assert refused.value.facts["x of the floor"] == "0 to 100 units"
+    # The square with a texture stands upright.
+    with pytest.raises(EncodeError, match="nothing to walk on"):
+        textured(camera=camera, scale=100)
     with pytest.raises(EncodeError, match="the player does not fit 16 bits"):
-        textured(camera={**camera, "position": None}, scale=0.01)
+        link20({}, floor, camera={**camera, "position": None}, scale=0.01)
 
 
 def draw_start(outputs):

@@ -240,12 +240,17 @@ def test_normals_of_cut_triangles_have_unit_length():
 
 
 def test_triangles_too_small_for_the_grid_are_left_out_and_told():
-    obj = SQUARE + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"
+    obj = SQUARE + "f 1/1/1 2/2/1 3/3/1 4/4/1\n" * 9 + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"
     encoded = square(obj=obj)
-    assert len(triangles(encoded)["vertices"]) == 2
+    assert len(triangles(encoded)["vertices"]) == 20
     assert warnings_of(encoded) == [
         "a.obj: triangles without an area on the console's grid left out (1) [degenerate]"
     ]
+
+
+def test_many_triangles_too_small_for_the_grid_ask_for_a_smaller_scale():
+    (warning,) = warnings_of(square(obj=SQUARE + "v 0.00001 0 0\nf 1/1/1 5/2/1 4/4/1\n"))
+    assert "left out (1); a smaller `scale` than 1 keeps more of the 3" in warning
 
 
 def test_triangle_longer_than_the_runtime_sees_is_told():

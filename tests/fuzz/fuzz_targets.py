@@ -38,7 +38,7 @@ from pipeline.plan.target import load_target
 from pipeline.process.worker import prepare_process
 from tests.fuzz.damage import damage
 from tests.fuzz.fork_decoder import use_forks
-from tests.fuzz.memory_build import Built, build
+from tests.fuzz.memory_build import FORMS, Built, build
 from tests.fuzz.seeds import Project, given_projects, make_projects, missing_formats
 
 SLOW_SECONDS, HANG_SECONDS = 8.0, 90.0
@@ -128,7 +128,8 @@ def run_case(number: int, name: str, target: str, files: Project) -> Outcome:
 def _refusal_of_readers(target: str, built: Built) -> str:
     """Return why a reader of the target refuses a file that it built, if one does."""
     for path, data in built.files.items():
-        readers = [one for one in load_target(target).readers if path.endswith(one.suffix)]
+        every = load_target(target.partition(":")[0]).readers
+        readers = [one for one in every if path.endswith(one.suffix) and data.startswith(one.magic)]
         # The longest suffix that fits is the one meant, as in `doit inspect`.
         for reader in sorted(readers, key=lambda one: -len(one.suffix))[:1]:
             try:
@@ -268,7 +269,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9, help="end after this time")
     parser.add_argument(
-        "--targets", default="", help="names with commas between; all, if not given"
+        "--targets", default="", help="such as kac,splashpack:20; all and their forms, if not given"
     )
     parser.add_argument(
         "--one-target", action="store_true", help="build each file with one target, in turn"
@@ -282,7 +283,8 @@ def main() -> int:
         projects = {chosen.only: projects[chosen.only]}
     elif missing_formats(projects):
         print(f"no file to damage: {', '.join(missing_formats(projects))}")
-    targets = tuple(chosen.targets.split(",")) if chosen.targets else tuple(target_names())
+    every = (*target_names(), *FORMS)
+    targets = tuple(chosen.targets.split(",")) if chosen.targets else every
     cases = Cases(projects, targets, chosen.seed, chosen.one_target, not chosen.no_limits)
     tally = fuzz(cases, chosen.first, chosen.first + chosen.count, chosen.seconds)
     print(tally.summary())

@@ -38,6 +38,13 @@ MANIFESTS = {
     "splashpack": f'{SCENE}[[texture]]\nmatch = "*"\nbpp = "auto"\ndither = true\n',
     "untold": f'{SCENE}compression = "lz4"\n',
 }
+# The newer forms of some targets, by the target's name and a word behind it.
+FORMS = {
+    "emberware:nczx": f'profile = "nczx"\n{MANIFESTS["emberware"]}',
+    "rp2350:indexed8": f'[[asset]]\nsource = {IMAGES}\nformat = "indexed8"\npalette = "all"\n',
+    "splashpack:20": f"version = 20\n{SCENE}collider = true\n[camera]\nposition = [0, 1, 2]\n",
+    "untold:model": '[[model]]\nname = "model"\nsource = "assets/*"\nformat_version = 4\n',
+}
 
 
 @dataclass
@@ -50,9 +57,11 @@ class Built:
 
 
 def build(name: str, files: Mapping[str, bytes], manifest: str = "") -> Built:
-    """Build all that a target makes of the files, which are called by their paths."""
+    """Build all that a target, or a form of it, makes of the files; these are called by paths."""
+    plain = MANIFESTS["kac"].partition("overflow")[0]
+    text = manifest or {**MANIFESTS, **FORMS}.get(name, plain)
+    name = name.partition(":")[0]
     target = load_target(name)
-    text = manifest or MANIFESTS.get(name, MANIFESTS["kac"].partition("overflow")[0])
     assets, settings = _assets(name, target, f'target = "{name}"\n{text}', files)
     built = Built()
     surveys = _survey(files, built)
@@ -63,7 +72,7 @@ def build(name: str, files: Mapping[str, bytes], manifest: str = "") -> Built:
         except EncodeError as error:
             built.errors.append(error)
     if target.link:
-        nodes += target.link(assets, nodes, settings)
+        nodes += [*target.link(assets, nodes, settings)]
     _encode_all(nodes, files, built)
     return built
 

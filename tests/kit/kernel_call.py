@@ -23,6 +23,7 @@ from encoders.kit.mesh import patch, strip, vertex_cache
 from encoders.kit.mesh.simplify import quadric
 from encoders.kit.mesh.simplify import reference as simplify_reference
 from encoders.kit.native import kernel, row_number
+from encoders.kit.source.gltf.geometry import matrix
 from encoders.kit.source.obj import block
 from encoders.kit.source.png import unfilter
 
@@ -329,6 +330,40 @@ def weld_rows(random: np.random.Generator) -> Call:
     return Call("weld_rows", row_number.weld_rows, arguments, ("number", "first"))
 
 
+def compose_matrices(random: np.random.Generator) -> Call:
+    count = int(random.integers(1, 9))
+    parts = {"translation": 3, "rotation": 4, "scale": 3}
+    arguments: dict[str, Any] = {
+        name: random.standard_normal((count, width)) for name, width in parts.items()
+    }
+    arguments["matrices"] = np.zeros((count, 16))
+    return Call("compose_matrices", matrix.compose_matrices, arguments, ("matrices",))
+
+
+def decompose_matrices(random: np.random.Generator) -> Call:
+    count = int(random.integers(1, 9))
+    matrices = random.standard_normal((count, 16))
+    # Columns of no length, and whole numbers, of which several are equal.
+    matrices[:, int(random.integers(0, 3)) :: 4] *= random.integers(0, 2, (count, 1))
+    if random.integers(0, 2):
+        matrices = np.round(matrices)
+    arguments = {
+        "matrices": matrices,
+        "rotation": np.zeros((count, 4)),
+        "scale": np.zeros((count, 3)),
+    }
+    return Call("decompose_matrices", matrix.decompose_matrices, arguments, ("rotation", "scale"))
+
+
+def chain_matrices(random: np.random.Generator) -> Call:
+    count, frames = (int(n) for n in random.integers(1, (9, 5)))
+    arguments = {
+        "parents": np.array([random.integers(-1, n) for n in range(count)], np.int32),
+        "matrices": random.standard_normal((frames, count, 16)),
+    }
+    return Call("chain_matrices", matrix.chain_matrices, arguments, ("matrices",))
+
+
 CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "adpcm_encode": adpcm_encode,
     "bc1_encode": bc1_encode,
@@ -336,6 +371,9 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "decode_vectors": decode_vectors,
     "unfilter_rows": unfilter_rows,
     "bc7_encode": bc7_encode,
+    "compose_matrices": compose_matrices,
+    "decompose_matrices": decompose_matrices,
+    "chain_matrices": chain_matrices,
     "dither": dither_picture,
     "cluster_patches": cluster,
     "strip_patches": strips,

@@ -114,6 +114,18 @@ def test_a_loop_of_a_few_samples_becomes_a_block_or_more(count):
     assert np.abs(fitted.samples - 0.25).max() < 1e-6
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 13, 28, 40])
+@pytest.mark.parametrize(("rate", "wanted"), [(48000, 48000), (384000, 48000), (8000, 1000)])
+def test_a_short_loop_keeps_its_pitch_at_a_rate_that_its_field_holds(count, rate, wanted):
+    """A loop of one sample asked for a rate of 617,400 Hz."""
+    wave = np.cos(np.arange(count) * 2 * np.pi / count)[:, None] * 0.5
+    fitted = fit_loop(Sound(rate, wave), wanted, 28)
+    periods = len(fitted.samples) * rate / (fitted.rate * count)
+    assert fitted.rate <= 4 / 3 * wanted
+    assert len(fitted.samples) % 28 == 0
+    assert periods == pytest.approx(round(periods), rel=2e-3)
+
+
 def test_a_loop_that_fits_is_left_as_it_is():
     sound = Sound(8000, np.zeros((56, 1)))
     assert fit_loop(sound, 8000, 28) is sound

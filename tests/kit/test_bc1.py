@@ -225,7 +225,7 @@ def test_best_is_no_worse_than_default(name):
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize(
-    ("quality", "digest"), [("default", "8e2a8f16fc41c8f5"), ("best", "0ca049bcca2eebdb")]
+    ("quality", "digest"), [("default", "42b3cffdd1b6ce1b"), ("best", "0ca049bcca2eebdb")]
 )
 def test_blocks_are_the_same_on_every_machine(quality, digest):
     data = bc1.encode_bc1(formula(), quality=quality)
@@ -288,6 +288,14 @@ def test_colour_under_a_hole_does_not_matter():
     two = one.copy()
     two[one[..., 3] < 128, :3] = 99
     assert bc1.encode_bc1(one) == bc1.encode_bc1(two)
+
+
+def test_default_comes_near_the_best_search_on_photographs():
+    """Three rounds of alternation alone stayed 0.2 dB behind."""
+    picture = photo()
+    found = [bc1.encode_bc1(picture, quality=quality) for quality in ("default", "best")]
+    near, best = (decibels(picture, bc1.decode_bc1(data, "photo", 128, 128)) for data in found)
+    assert best - 0.15 < near < best
 
 
 def test_blocks_of_few_colours_are_searched_by_default():

@@ -54,6 +54,10 @@ def test_glb_of_version_1_is_refused_with_a_hint():
 def test_gltf_1_json_is_refused():
     with pytest.raises(EncodeError, match="version"):
         decode_gltf(b'{"asset": {"version": "1.0"}}', "old.gltf")
+    # Its lists were objects, so no document of version 2 has these types.
+    with pytest.raises(EncodeError, match="version") as error:
+        decode_gltf(b'{"asset": {"version": "1.0"}, "meshes": {"a": {}}}', "old.gltf")
+    assert error.value.facts["found"] == "1.0"
 
 
 def test_binary_chunk_before_json_is_refused():

@@ -232,6 +232,12 @@ def test_damaged_exif_turns_nothing() -> None:
         assert exif_orientation(data) == 1
 
 
+@pytest.mark.parametrize(("value", "orientation"), [(6, 6), (-6, 1)])
+def test_an_orientation_may_be_a_signed_number(value: int, orientation: int) -> None:
+    entry = struct.pack("<HHIi", 0x0112, 9, 1, value)
+    assert exif_orientation(b"Exif\0\0II*\0\x08\0\0\0\x01\0" + entry + bytes(4)) == orientation
+
+
 def test_filling_behind_the_end_of_a_png_is_no_damage() -> None:
     data = make_png([[(1, 2, 3)]], 8, 2)
     warnings: list[str] = []

@@ -9,9 +9,11 @@ from encoders.kit.error import EncodeError
 from encoders.kit.source.it.compression import decompress
 from encoders.kit.source.it.module import ItCell
 from encoders.kit.source.shared.cursor import Cursor
+from encoders.kit.source.shared.order import fill_orders
 from encoders.kit.source.tracker import open_tracker
 from encoders.kit.source.tracker_survey import survey_tracker
 from encoders.kit.source.xm.decode import sample_rate
+from encoders.kit.source.xm.module import XmPattern
 from tests.kit.tracker_maker import (
     ItInstrumentData,
     ItSampleData,
@@ -155,6 +157,13 @@ def test_it_samples_of_every_coding_come_back(coding: int, width: type) -> None:
     assert (found[:, 0] * half == values).all()
 
 
+def test_a_sample_without_data_may_have_any_rate() -> None:
+    empty = ItSampleData(WAVE[:0], rate=1 << 31)
+    assert open_tracker(an_it(samples=[empty]), "a.it").samples[0].sound is None
+    with pytest.raises(EncodeError, match="rate of sample 1"):
+        open_tracker(an_it(samples=[ItSampleData(WAVE, rate=1 << 31)]), "a.it")
+
+
 def test_a_stereo_it_sample_has_two_channels() -> None:
     found = open_tracker(an_it(samples=[ItSampleData(np.stack([WAVE, -WAVE]))]), "a.it")
     assert (found.samples[0].sound.samples * 32768 == np.stack([WAVE, -WAVE], axis=1)).all()
@@ -244,9 +253,28 @@ def test_compressed_data_that_is_damaged_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [an_xm(), an_it()], ids=["xm", "it"])
-def test_an_order_of_a_pattern_that_is_not_there_is_refused(data: bytes) -> None:
+def test_an_order_of_a_pattern_that_is_not_there_plays_an_empty_one(data: bytes) -> None:
     where = 80 if data.startswith(b"Ext") else 0xC0
-    damaged = data[:where] + b"\x09" + data[where + 1 :]
-    with pytest.raises(EncodeError, match="out of range") as caught:
-        open_tracker(damaged, "a")
-    assert caught.value.facts["part"] == "order 0"
+    module = open_tracker(data[:where] + b"\x09" + data[where + 1 :], "a")
+    assert module.header.orders[0] == 1
+    assert len(module.patterns) == 2
+    empty = module.patterns[1]
+    if isinstance(empty, XmPattern):
+        assert (empty.rows, set(empty.cells)) == (64, {0})
+        assert module.header.patterns == 2
+    else:
+        assert empty.rows == ({},) * 64
+    assert any("(times: 1)" in one for one in module.warnings)
+
+
+def test_orders_keep_their_marks_and_their_patterns() -> None:
+    filled, warning = fill_orders(bytes([0, 254, 7, 2, 255, 9]), 3, (254, 255))
+    assert list(filled) == [0, 254, 3, 2, 255, 3]
+    assert "(times: 2)" in warning
+    assert fill_orders(b"\0\2", 3) == (b"\0\2", "")
+
+
+def test_a_restart_behind_the_end_of_an_xm_is_its_beginning() -> None:
+    data = bytearray(an_xm())
+    data[66:68] = (9).to_bytes(2, "little")
+    assert open_tracker(bytes(data), "a").header.restart == 0

@@ -194,13 +194,32 @@ def test_collada_is_turned_by_its_up_axis(axis: bytes, highest: tuple[float, ...
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        DAE.decode().replace("utf-8", "utf-16").encode("utf-16"),
+        b"\xfe\xff" + DAE.decode().replace("utf-8", "utf-16").encode("utf-16-be"),
+        DAE.replace(b"0.01", b"0,01"),
+    ],
+    ids=["utf-16-le", "utf-16-be", "comma"],
+)
+def test_collada_in_utf_16_or_with_a_comma_in_its_unit_is_the_same_model(data: bytes) -> None:
+    np.testing.assert_array_equal(points(opened(data, "a.dae")), points(opened(DAE, "a.dae")))
+
+
+@pytest.mark.parametrize(
     ("name", "data", "said"),
     [
         ("a.3mf", make_3mf(b"furlong"), "unknown unit"),
         ("a.3mf", b"PK\x03\x04", "damaged"),
         ("a.dae", DAE.replace(b"0.01", b"0"), "no length"),
         ("a.dae", DAE.replace(b"<COLLADA", b'<!DOCTYPE a [<!ENTITY b "c">]><COLLADA'), "DOCTYPE"),
-        ("a.dae", DAE.decode().encode("utf-16"), "not UTF-8"),
+        ("a.dae", DAE.decode().encode("utf-16-le"), "neither UTF-8 nor UTF-16"),
+        ("a.dae", DAE.decode().encode("utf-16")[:-1], "neither UTF-8 nor UTF-16"),
+        (
+            "a.dae",
+            DAE.replace(b"<COLLADA", b"<!DOCTYPE a><COLLADA").decode().encode("utf-16"),
+            "DOC",
+        ),
         ("a.ply", PLY.replace(b"4 0 1 2 3", b"4 0 1 2 9"), "ply"),
         ("a.ply", PLY.replace(b"1 2 0 0 0 1 1 1", b"nan 2 0 0 0 1 1 1"), "not finite"),
         ("a.stl", b"\x89PNG\r\n\x1a\n", "damaged"),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
 from pipeline.build.event import BuildLog, NodeEvent
-from pipeline.report import last_build
-from tests.pipeline.game import ROOT, Game
+from pipeline.report import last_build, run_json
+from tests.pipeline.game import MANIFEST, ROOT, Game
 
 SCHEMA = json.loads((ROOT / "pipeline/report/build_schema.json").read_text(encoding="utf-8"))
 LAST = ".cartwright/last-build.json"
+OWN_TASK = """
+def task_own():
+    return {"actions": [lambda: False]}
+"""
 VOLATILE = ("seconds", "cpu_seconds", "peak_bytes", "worker", "started")
 
 
@@ -215,6 +221,61 @@ def test_failures_are_data_and_their_readers_are_not_built(toy):
     assert [file["path"] for file in nodes["toy:a"]["inputs"]] == ["assets/a.txt"]
 
 
+def test_what_fails_a_run_beside_its_nodes_is_in_the_result(toy):
+    toy.write("manifests/toy.toml", f'budget = "10 B"\n{MANIFEST}')
+    strict = 'target = "toy"\n[[asset]]\nsource = ["assets/a.txt", "assets/none*.txt"]\n'
+    toy.write("manifests/two.toml", strict)
+    toy.write("dodo.py", OWN_TASK)
+    for _ in range(2):  # with work to do, and without
+        assert toy.doit("-c", "--strict=empty-glob").code == 1
+        result = load(toy)
+        found = [(one["manifest"], one["problem"]) for one in result["errors"]]
+        assert found == [
+            ("toy", "over its budget of files"),
+            ("two", "a warning is a failure here"),
+            ("", "the task own failed"),
+        ]
+        assert ["none*.txt" in one for one in result["warnings"]] == [True]
+        assert not [one for one in result["nodes"] if one["error"]]
+    toy.write("manifests/toy.toml", MANIFEST)
+    toy.remove("manifests/two.toml")
+    toy.write("dodo.py", OWN_TASK.replace("False", "True"))
+    for _ in range(3):
+        assert toy.doit().code == 0
+        assert (load(toy)["errors"], load(toy)["warnings"]) == ([], [])
+
+
+def test_a_mistake_in_a_manifest_is_a_result_and_hides_no_build(toy):
+    toy.doit()
+    built = load(toy)
+    toy.write("manifests/toy.toml", f"budgt = 1\n{MANIFEST}")
+    assert toy.doit("--json", "out.json", "--junit", "out.xml").code == 3
+    result = load(toy)
+    assert toy.read("out.json") == toy.read(LAST)
+    assert (result["exit_code"], result["manifests"], result["nodes"]) == (3, [], [])
+    (error,) = result["errors"]
+    assert (error["manifest"], error["facts"]["line"]) == ("toy", "1")
+    assert 'did you mean "budget"?' in error["problem"]
+    failures = ElementTree.fromstring(toy.read("out.xml")).findall("testsuite/testcase/failure")
+    assert [one.get("message") for one in failures] == [error["problem"]]
+    assert "toy:a" in toy.doit("sizes").out
+    assert "toy:a" in toy.doit("timings").out
+    toy.write("manifests/toy.toml", MANIFEST)
+    toy.write("assets/a.txt", "more")
+    toy.doit()
+    assert f"({built['started']})" in toy.doit("sizes").out
+
+
+def test_a_run_with_nothing_to_do_after_a_mistake_tells_of_every_node(toy):
+    toy.doit()
+    toy.write("manifests/toy.toml", "")
+    assert toy.doit().code == 3
+    toy.write("manifests/toy.toml", MANIFEST)
+    for _ in range(2):
+        assert "nothing to do" in toy.doit().out
+        assert set(outcomes(load(toy)).values()) == {"unchanged"}
+
+
 def test_reasons_and_restored_nodes_are_named(toy):
     toy.doit()
     toy.remove("build/toy/a.out")
@@ -253,12 +314,41 @@ def test_a_run_for_one_manifest_lists_its_nodes_alone(toy):
         assert {task.partition(":")[0] for task in outcomes(result)} == set(stems)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("assets", "--json: assets is a folder"),
+        ("-", "standard output has the report"),
+        ("build/toy/result.json", "is in the output folder of toy"),
+    ],
+)
+def test_a_place_that_no_result_belongs_in_is_refused_before_anything_is_built(toy, path, said):
+    ran = toy.doit("--json", path)
+    assert (ran.code, "Traceback" in ran.err, said in ran.err) == (3, False, True)
+    assert not toy.path("build").exists()
+    assert toy.doit().code == 0
+
+
 def test_a_file_that_cannot_be_written_is_an_error_of_the_command_line(toy):
-    ran = toy.doit("--json", "assets")
-    assert (ran.code, "Traceback" in ran.err, "assets: " in ran.err) == (3, False, True)
+    ran = toy.doit("--json", "assets/a.txt/result.json")
+    assert (ran.code, "Traceback" in ran.err, "result.json: Not a dir" in ran.err) == (
+        3,
+        False,
+        True,
+    )
+
+
+def test_a_result_goes_through_links_and_pipes_and_replaces_neither(toy):
+    toy.path("link.json").symlink_to("real.json")
+    os.mkfifo(toy.path("pipe.json"))
+    with os.fdopen(os.open(toy.path("pipe.json"), os.O_RDWR | os.O_NONBLOCK), "rb") as pipe:
+        assert toy.doit("--json", "link.json", "--junit", "pipe.json").code == 0
+        assert pipe.read(5) == b"<?xml"
+    assert toy.path("link.json").is_symlink()
+    assert toy.read("real.json") == toy.read(LAST)
 
 
 def test_the_schema_is_part_of_the_package():
-    assert SCHEMA["$id"] == last_build.SCHEMA
+    assert SCHEMA["$id"] == run_json.SCHEMA
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert "build_schema.json" in pyproject

@@ -42,6 +42,17 @@ def workers_started(monkeypatch, seconds, count, wall_per_cpu=1):
     return bool(pools)
 
 
+def test_workers_that_were_started_for_quick_jobs_learn_how_long_jobs_take(monkeypatch):
+    clock, pool = Clock(), FakePool()
+    monkeypatch.setattr(executor, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(executor, "process_time", lambda: clock.now)
+    here = InProcess(lambda: pool, lambda: executor.START_AT_ONCE_FROM + 1)
+    assert pool.job_seconds == executor.QUICK_SECONDS
+    pool.is_warm = True
+    here.submit("job", clock.take, executor.IMPORT_SECONDS + 2)
+    assert pool.job_seconds == 2
+
+
 def test_the_imports_of_a_first_job_start_no_workers_for_a_few_quick_ones(monkeypatch):
     assert not workers_started(monkeypatch, [0.4, 0.01, 0.01], 8)
 

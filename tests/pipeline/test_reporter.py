@@ -273,6 +273,23 @@ def test_a_task_that_waits_behind_others_does_not_run_yet():
     assert running.slow() == [("quick", 5.0)]
 
 
+def test_a_node_that_waits_for_the_result_of_an_equal_one_does_not_run_yet(game, monkeypatch):
+    for name in "abc":
+        game.write(f"assets/{name}.txt", "the same")
+    calls = []
+    for name in ("begin", "end"):
+        plain = getattr(Running, name)
+
+        def noted(self, task, name=name, plain=plain):
+            calls.append((name, task))
+            plain(self, task)
+
+        monkeypatch.setattr(Running, name, noted)
+    assert game.doit("-n", "1").code == 0
+    assert calls[:2] == [("begin", "toy:a"), ("end", "toy:a")]
+    assert {task for name, task in calls if name == "begin"} > {"toy:b", "toy:c"}
+
+
 def test_a_log_of_many_nodes_does_not_name_each_unless_it_is_asked_for(game):
     for number in range(220):
         game.write(f"assets/{number:03}.txt", f"text {number}")

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from pipeline.build.executor import InProcess
 from pipeline.build.job import Job, RunConfig
 from pipeline.build.lookup import AT_ONCE, ROOM, LookUps
 from pipeline.cache.local import Cache
@@ -52,6 +53,10 @@ def job_of(name: str) -> Job:
 
 def name_of(job: Job) -> str:
     return job.task
+
+
+def process_of(_: Job) -> int:
+    return os.getpid()
 
 
 def answers(look_ups: LookUps, count: int) -> list[str]:
@@ -105,6 +110,35 @@ def test_what_is_ready_is_done_while_a_look_up_takes_its_time(
     assert not silent.ended
     silent.go_on.set()
     assert answers(look_ups, 1) == ["slow"]
+    look_ups.close()
+
+
+def test_workers_that_a_long_build_gets_take_over_what_waits(
+    silent: Silent, tmp_path: Path
+) -> None:
+    pool = Pool(2, str(tmp_path))
+    alone = InProcess(lambda: pool, wants_workers=lambda job: job.task == "slow")
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None, alone)
+    silent.go_on.set()
+    look_ups.submit("quick", process_of, job_of("quick"))
+    assert look_ups.next_answer() == ("quick", os.getpid())
+    for name in ("slow", *"abcdef"):
+        look_ups.submit(name, process_of, job_of(name))
+    found = dict(look_ups.next_answer() for _ in range(7))
+    assert set(found) == {"slow", *"abcdef"}
+    assert os.getpid() not in found.values()
+    assert not look_ups.is_busy
+    look_ups.close()
+
+
+def test_a_node_that_was_found_is_restored_here_and_counts_for_no_workers(
+    silent: Silent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent, "fetch", lambda *_: True)
+    alone = InProcess(lambda: pytest.fail("workers were started"), wants_workers=lambda _: True)
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None, alone)
+    look_ups.submit("found", process_of, job_of("found"))
+    assert look_ups.next_answer() == ("found", os.getpid())
     look_ups.close()
 
 

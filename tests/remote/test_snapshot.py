@@ -12,7 +12,6 @@ from typing import cast
 import msgspec
 import pytest
 
-from pipeline.build.snapshot import known_durations
 from pipeline.cache.shared import snapshot_contents
 from pipeline.cache.shared.address import find_address
 from pipeline.cache.shared.shared_cache import SharedCache
@@ -23,6 +22,7 @@ from pipeline.cache.shared.snapshot import (
     SnapshotFile,
     SnapshotNode,
     check_path,
+    get_named,
     make_bundles,
     pack_snapshot,
     put_named,
@@ -200,7 +200,8 @@ def test_a_file_that_no_output_can_be_is_refused(path: str) -> None:
     node = SnapshotNode("toy:x", "f" * 64, [SnapshotFile("r", 1, "a" * 64, path)], [], [])
     with pytest.raises(SnapshotError, match="no output"):
         unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [node], [])))
-    check_path("build/toy/x.toy")
+    for good in ("build/toy/x.toy", "build/größer als/x y.toy"):
+        check_path(good)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +212,40 @@ def test_what_is_no_digest_names_no_file(fingerprint: str, sha: str, size: int) 
     node = SnapshotNode("toy:x", fingerprint, [SnapshotFile("r", size, sha, "build/x")], [], [])
     with pytest.raises(SnapshotError, match="digest"):
         unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, [node], [])))
+
+
+@pytest.mark.parametrize("paths", [("b/x", "b/x"), ("b/x", "b/x/y"), ("b/x", "b/x/y/z", "b/w")])
+def test_files_that_cannot_be_there_at_once_are_refused(paths: tuple[str, ...]) -> None:
+    nodes = [
+        SnapshotNode(f"toy:{n}", "f" * 64, [SnapshotFile("r", 1, "a" * 64, path)], [], [])
+        for n, path in enumerate(paths)
+    ]
+    with pytest.raises(SnapshotError, match=r"twice|a folder as well"):
+        unpack_snapshot(pack_snapshot(Snapshot({"toy": "toy"}, nodes, [])))
+
+
+def test_a_result_that_is_not_what_a_node_promises_is_encoded(
+    published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = open_shared_cache()
+    data = get_named(shared, "main")
+    assert data is not None
+    sha = hashlib.sha256(b"x").hexdigest()
+    assert shared.put_blob(sha, b"x")
+    nodes = [
+        SnapshotNode(one.task, one.fingerprint, [SnapshotFile("else", 1, sha, f"b/{n}")], [], [])
+        for n, one in enumerate(unpack_snapshot(data).nodes)
+    ]
+    assert put_named(shared, ["forged"], pack_snapshot(Snapshot({"toy": "toy"}, nodes, [])))
+    shared.close()
+    other = clone(published, tmp_path / "second")
+    assert other.doit("snapshot", "fetch", "forged").code == 0
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "off")
+    ran = other.doit()
+    assert (ran.code, len(ran.built)) == (0, len(nodes)), ran.out
+    assert other.outputs() == published.outputs()
+    other.remove("build")
+    assert other.doit().built == [], "what was forged is forgotten"
 
 
 def test_a_bundle_that_would_fill_the_memory_is_refused() -> None:
@@ -226,6 +261,32 @@ def test_no_file_goes_where_a_link_leads_out_of_the_folder(published: Game, tmp_
     ran = game.doit("snapshot", "fetch")
     assert (ran.code, list(outside.iterdir())) == (1, [])
     assert "a link leads out of the project" in ran.out
+
+
+def test_nothing_is_removed_from_a_folder_that_became_a_link(
+    published: Game, tmp_path: Path
+) -> None:
+    game, outside = empty_game(tmp_path / "second"), tmp_path / "outside"
+    assert game.doit("snapshot", "fetch").code == 0
+    (game.root / "build").rename(outside)
+    (game.root / "build").symlink_to(outside)
+    shared = open_shared_cache()
+    assert put_named(shared, ["none"], pack_snapshot(Snapshot({"toy": "toy"}, [], [])))
+    shared.close()
+    assert game.doit("snapshot", "fetch", "none").code == 0
+    assert len([one for one in outside.rglob("*") if one.is_file()]) == len(published.outputs())
+
+
+@pytest.mark.parametrize("text", ["[]", '{"toy": []}', '{"toy": {"build/x": 1}}', "{"])
+def test_a_damaged_list_of_what_was_fetched_removes_nothing(
+    published: Game, tmp_path: Path, text: str
+) -> None:
+    game = empty_game(tmp_path / "second")
+    game.write(".cartwright/fetched.json", text)
+    game.write("build/x", "mine")
+    ran = game.doit("snapshot", "fetch")
+    assert ran.code == 0, ran.err
+    assert game.outputs() == published.outputs() | {"build/x": b"mine"}
 
 
 def test_an_output_that_somebody_edited_is_kept_and_said(published: Game, tmp_path: Path) -> None:
@@ -327,16 +388,6 @@ def test_a_file_that_a_bundle_does_not_have_is_refused() -> None:
             with pytest.raises(SnapshotError, match="lacks a file") as caught:
                 contents.load(one)
             assert caught.value.facts["file"] == one.path
-
-
-def test_durations_of_a_build_come_with_its_snapshot(published: Game) -> None:
-    shared = open_shared_cache()
-    durations = known_durations(shared, "main")
-    assert "toy:text000" in " ".join(durations)
-    assert all(one >= 0 for one in durations.values())
-    assert put_named(shared, ["broken"], b"no snapshot")
-    assert known_durations(shared, "broken") == known_durations(shared, "none") == {}
-    shared.close()
 
 
 def test_of_two_that_publish_at_once_one_is_the_snapshot_whole(

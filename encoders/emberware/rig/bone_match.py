@@ -75,7 +75,7 @@ def match_clip(gltf: Gltf, clip: Clip, skeleton: Skeleton) -> Clip:
         gltf.warn(grouped("animation", f"{where}: {_listed(strange, list(known))}"))
     _compare_rest(gltf, clip, skeleton, target)
     channels = [
-        replace(channel, node=target[channel.node])
+        channel._replace(node=target[channel.node])
         for channel in clip.channels
         if channel.node in target
     ]
@@ -94,8 +94,8 @@ def _listed(names: Sequence[str], known: Sequence[str]) -> str:
 
 def _rest(gltf: Gltf, node: int) -> tuple[list[float], list[float]]:
     """Return a node's translation and rotation at rest."""
-    parts = rest_parts(gltf, node)
-    return parts["translation"].tolist(), parts["rotation"].tolist()
+    parts = rest_parts(gltf, [node])
+    return parts["translation"][0].tolist(), parts["rotation"][0].tolist()
 
 
 def _compare_rest(gltf: Gltf, clip: Clip, skeleton: Skeleton, target: dict[int, int]) -> None:

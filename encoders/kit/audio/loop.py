@@ -14,11 +14,14 @@ _REACH = 66
 def fit_loop(sound: Sound, rate: int, block: int) -> Sound:
     """Return a loop of whole blocks, at the rate nearest to `rate` that keeps its pitch.
 
-    The resampler reads past the ends as a player of the loop does: from the other end.
+    The resampler reads past the ends as a player of the loop does: from the other end. A loop of
+    less than three quarters of a block is repeated, so that the rate is at most a third higher.
     """
+    times = -(-3 * block * sound.rate // (4 * len(sound.samples) * rate))
+    if times > 1:
+        sound = Sound(sound.rate, np.tile(sound.samples, (times, 1)))
     count = len(sound.samples)
-    # At least one block, however short the loop is.
-    wanted = max(1, round(count * rate / sound.rate / block)) * block
+    wanted = round(count * rate / sound.rate / block) * block
     if wanted == count and rate == sound.rate:
         return sound
     reach = -(-_REACH * max(count, wanted) // wanted)

@@ -6,21 +6,27 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from encoders.kit.image.import_option import POWER_OF_TWO
-from encoders.kit.image.lanczos import resize_lanczos
 from encoders.kit.image.pixel import Rgba8
 from encoders.kit.plan import Params
 
 Resize: TypeAlias = Callable[[Rgba8, int, int], Rgba8]
 
 
-def import_image(image: Rgba8, params: Params, resize: Resize = resize_lanczos) -> Rgba8:
+def import_image(image: Rgba8, params: Params, resize: Resize | None = None) -> Rgba8:
     """Return the picture at the size that the params ask for, the same array where they do not.
 
     `resize` is for pictures that hold no colours, such as `resize_normals` for normal maps.
     """
     height, width = image.shape[:2]
     size = imported_size(width, height, params)
-    return image if size == (width, height) else resize(image, *size)
+    if size == (width, height):
+        return image
+    if resize is None:
+        # Only here: most pictures keep their size, and its tables take a while to make.
+        from encoders.kit.image.lanczos import resize_lanczos
+
+        resize = resize_lanczos
+    return resize(image, *size)
 
 
 def imported_size(width: int, height: int, params: Params) -> tuple[int, int]:

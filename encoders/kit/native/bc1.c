@@ -7,7 +7,7 @@
 
 enum { BLOCK_BYTES = 8, TEXEL_BYTES = 4 * TEXELS, EQUAL = 0, GREATER = 1, LESS = 2 };
 
-/* Blocks of so many colours are searched by default too: they have few cuts. */
+/* Blocks of so many colours have few cuts: by default too, all of them are tried. */
 enum { FEW_COLORS = 5 };
 
 static const uint8_t TRANSPARENT[BLOCK_BYTES] = {0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -33,6 +33,7 @@ static bc1_texels unpack_texels(const uint8_t *rgba)
         }
     /* One transparent texel makes the block use the three-colour mode. */
     texels.steps = texels.count == TEXELS ? 3 : 2;
+    bc1_principal_axis(&texels);
     return texels;
 }
 
@@ -61,7 +62,16 @@ static void pack_block(const bc1_texels *texels, const bc1_line *line, uint8_t *
     put_word(block + 6, packed >> 16);
 }
 
-static void encode_block(const uint8_t *rgba, const bc1_table table, int best, uint8_t *block)
+/* Improve a line: by all cuts, where they are few or the best is wanted, else by the likely ones. */
+static bc1_line improve(const bc1_texels *texels, const bc1_cuts *cuts, int best, bc1_line line)
+{
+    if (best || bc1_has_at_most(texels, FEW_COLORS))
+        return bc1_search(texels, line);
+    return texels->steps == 3 ? bc1_scan(texels, cuts, line) : line;
+}
+
+static void encode_block(const uint8_t *rgba, const bc1_table table, const bc1_cuts *cuts, int best,
+                         uint8_t *block)
 {
     bc1_texels texels = unpack_texels(rgba);
     if (texels.count == 0) {
@@ -69,15 +79,17 @@ static void encode_block(const uint8_t *rgba, const bc1_table table, int best, u
         return;
     }
     bc1_line line = bc1_refine(&texels, table);
-    line = bc1_search(&texels, line, best ? TEXELS : FEW_COLORS);
+    line = improve(&texels, cuts, best, line);
     pack_block(&texels, &line, block);
 }
 
 static void encode_blocks(const uint8_t *texels, const bc1_table table, int best, uint8_t *blocks,
                           Py_ssize_t count)
 {
+    bc1_cuts cuts;
+    bc1_fill_cuts(&cuts);
     for (Py_ssize_t i = 0; i < count; i++)
-        encode_block(texels + i * TEXEL_BYTES, table, best, blocks + i * BLOCK_BYTES);
+        encode_block(texels + i * TEXEL_BYTES, table, &cuts, best, blocks + i * BLOCK_BYTES);
 }
 
 /* Is every level of the table one of its channel's? Larger ones would overflow the errors. */

@@ -9,14 +9,24 @@ enum { TEXELS = 16, FAR_AWAY = 1 << 30 };
 /* The line to any mean colour: levels of both ends by mode, channel and 8-bit value. */
 typedef uint8_t bc1_table[2][3][256][2];
 
-/* A block of one mode: colours by channel, which texels count, how many do, D. */
+/* A block of one mode: colours by channel, which texels count, how many do, D, the principal axis.
+ */
 typedef struct {
     int16_t color[3][TEXELS];
     int16_t opaque[TEXELS];
     int32_t count;
     int32_t sum[3];
     int32_t steps;
+    int16_t axis[3];
 } bc1_texels;
+
+/* Sums over the texels, sorted along the axis, from each place on: three colours, and the opaque
+ * ones' count. */
+typedef struct {
+    int order[TEXELS];
+    int32_t color[3][TEXELS + 1];
+    int32_t count[TEXELS + 1];
+} bc1_suffix;
 
 /* A pair of endpoints as 5-6-5 levels, and its error. */
 typedef struct {
@@ -57,10 +67,12 @@ static inline int32_t bc1_channel_error(const bc1_moments *found, int c, int32_t
            2 * steps * (a * found->a_color[c] + b * found->b_color[c]);
 }
 
-/* Round the least-squares line for the chosen steps: a down or up, each with the b that suits. */
+/* Round the least-squares line for the chosen steps: a down or up, each with the b that suits. Its
+ * error is that of `bc1_error`. */
 static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
 {
     bc1_line line;
+    line.error = 0;
     int32_t determinant = found->aa * found->bb - found->ab * found->ab;
     int32_t weight = found->bb > 1 ? found->bb : 1;
     /* 0 where all texels have one step; the quotient is then useless, but its error is judged
@@ -74,18 +86,19 @@ static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
     }
     for (int c = 0; c < 3; c++) {
         int32_t a = found->a_color[c], b = found->b_color[c];
-        int32_t solution = steps * (found->bb * a - found->ab * b), least = 0;
-        int32_t low = bc1_level(solution, solve[c & 1], c, 0.0f), top = (int32_t)BC1_TOP[c];
-        for (int up = 0; up < 2; up++) {
-            int32_t level = low + up < top ? low + up : top, wide = bc1_expand(level, c);
-            int32_t other = bc1_level(steps * b - found->ab * wide, match[c & 1], c, 0.5f);
-            int32_t error = bc1_channel_error(found, c, wide, bc1_expand(other, c), steps);
-            if (up && error >= least)
-                break;
-            least = error;
-            line.a[c] = level;
-            line.b[c] = other;
+        int32_t solution = steps * (found->bb * a - found->ab * b), top = (int32_t)BC1_TOP[c];
+        int32_t down = bc1_level(solution, solve[c & 1], c, 0.0f), up = down + (down < top);
+        int32_t other[2], error[2];
+        for (int k = 0; k < 2; k++) {
+            int32_t wide = bc1_expand(k ? up : down, c);
+            other[k] = bc1_level(steps * b - found->ab * wide, match[c & 1], c, 0.5f);
+            error[k] = bc1_channel_error(found, c, wide, bc1_expand(other[k], c), steps);
         }
+        /* Chosen without a branch: neither is likelier. */
+        int is_up = error[1] < error[0];
+        line.a[c] = is_up ? up : down;
+        line.b[c] = is_up ? other[1] : other[0];
+        line.error += is_up ? error[1] : error[0];
     }
     return line;
 }
@@ -101,7 +114,7 @@ static inline int32_t bc1_error(const bc1_moments *found, const bc1_line *line, 
     return error;
 }
 
-void bc1_principal_axis(const bc1_texels *texels, int16_t axis[3]);
+void bc1_principal_axis(bc1_texels *texels);
 void bc1_project(const bc1_texels *texels, const int16_t axis[3], int32_t place[TEXELS]);
 void bc1_nearest_steps(const bc1_texels *texels, const bc1_line *line, int16_t steps[TEXELS]);
 
@@ -111,7 +124,24 @@ bc1_line bc1_refine(const bc1_texels *texels, const bc1_table table);
 /* Go on alternating from a line. */
 bc1_line bc1_settle(const bc1_texels *texels, bc1_line line);
 
-/* Try every cut between the sorted colours, then settle; leave blocks of more colours alone. */
-bc1_line bc1_search(const bc1_texels *texels, bc1_line line, int most_colors);
+int bc1_has_at_most(const bc1_texels *texels, int most_colors);
+void bc1_sum_up(const bc1_texels *texels, bc1_suffix *sums);
+bc1_moments bc1_cut_moments(const bc1_suffix *sums, const int cuts[3], int32_t steps);
+
+/* Try every cut between the sorted colours, then settle. */
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line);
+
+/* The ways to place a second and a third cut, the last ones first; and for each first cut what
+ * turns the square of a sum of colours into what the cut explains. */
+enum { BC1_PAIRS = (TEXELS + 1) * (TEXELS + 2) / 2 };
+typedef struct {
+    float factor[TEXELS + 1][BC1_PAIRS];
+    uint8_t second[BC1_PAIRS], third[BC1_PAIRS];
+} bc1_cuts;
+
+void bc1_fill_cuts(bc1_cuts *cuts);
+
+/* Try the cuts of sixteen opaque texels whose unrounded lines are best. */
+bc1_line bc1_scan(const bc1_texels *texels, const bc1_cuts *cuts, bc1_line line);
 
 #endif

@@ -1,9 +1,9 @@
-/* The line through a block's colours; the reference is encoders/kit/image/bc/bc1_reference.py. */
+/* The line through a block's colours; the reference is encoders/kit/image/bc/bc1_fit.py. */
 #include "bc1.h"
 
 #include <math.h>
 
-enum { ROUNDS = 3, SETTLING_ROUNDS = 2, POWER_STEPS = 4, INSET = 16 };
+enum { ROUNDS = 2, SETTLING_ROUNDS = 2, POWER_STEPS = 4, INSET = 16 };
 
 static void unit(float v[3])
 {
@@ -37,7 +37,7 @@ static float covariance(const bc1_texels *texels, int i, int j)
     return (float)(texels->count * products - texels->sum[i] * texels->sum[j]);
 }
 
-void bc1_principal_axis(const bc1_texels *texels, int16_t axis[3])
+void bc1_principal_axis(bc1_texels *texels)
 {
     float m[3][3];
     for (int i = 0; i < 3; i++)
@@ -55,7 +55,7 @@ void bc1_principal_axis(const bc1_texels *texels, int16_t axis[3])
     }
     unit(v);
     for (int c = 0; c < 3; c++)
-        axis[c] = (int16_t)(v[c] * 1023.0f);
+        texels->axis[c] = (int16_t)(v[c] * 1023.0f);
 }
 
 void bc1_project(const bc1_texels *texels, const int16_t axis[3], int32_t place[TEXELS])
@@ -83,10 +83,8 @@ static void cut(const bc1_texels *texels, const int32_t place[TEXELS], int32_t s
 
 static void first_steps(const bc1_texels *texels, int16_t steps[TEXELS])
 {
-    int16_t axis[3];
     int32_t place[TEXELS], low = FAR_AWAY, high = -FAR_AWAY;
-    bc1_principal_axis(texels, axis);
-    bc1_project(texels, axis, place);
+    bc1_project(texels, texels->axis, place);
     for (int t = 0; t < TEXELS; t++) {
         if (!texels->opaque[t])
             continue;

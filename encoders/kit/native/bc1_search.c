@@ -1,65 +1,56 @@
 /* Every way to cut a block's sorted colours into steps.
  *
- * The reference is encoders/kit/image/bc/bc1_reference.py.
+ * The reference is encoders/kit/image/bc/bc1_search.py.
  */
 #include "bc1.h"
 
-/* Sums over the sorted texels from each place on: three colours, and the opaque ones' count.
- * Cuts are the places where the colour changes, and both ends. */
+/* Cuts are the places where the colour changes, and both ends. */
 typedef struct {
-    int32_t color[3][TEXELS + 1];
-    int32_t count[TEXELS + 1];
-    int cuts[TEXELS + 1];
-    int cut_count;
-} suffix;
+    int places[TEXELS + 1];
+    int count;
+} cut_list;
 
 static void sort_texels(const bc1_texels *texels, int order[TEXELS])
 {
-    int16_t axis[3];
-    int32_t place[TEXELS];
-    bc1_principal_axis(texels, axis);
-    bc1_project(texels, axis, place);
-    for (int t = 0; t < TEXELS; t++) {
-        int k = t;
-        if (!texels->opaque[t])
-            /* Behind all others, where they add nothing to any sum. */
-            place[t] = FAR_AWAY;
-        /* Insertion sort is stable, as the reference's sort is, and fast for sixteen. */
-        for (; k > 0 && place[order[k - 1]] > place[t]; k--)
-            order[k] = order[k - 1];
-        order[k] = t;
-    }
+    int32_t place[TEXELS], rank[TEXELS] = {0};
+    bc1_project(texels, texels->axis, place);
+    for (int t = 0; t < TEXELS; t++)
+        /* Those that do not count come last, where they add nothing to any sum. The number of the
+         * texel keeps equal places in order, as the reference's sort does. */
+        place[t] = (texels->opaque[t] ? place[t] : FAR_AWAY / TEXELS) * TEXELS + t;
+    /* Counting the texels below has no branches, unlike sorting. */
+    for (int u = 0; u < TEXELS; u++)
+        for (int t = 0; t < TEXELS; t++)
+            rank[t] += place[u] < place[t];
+    for (int t = 0; t < TEXELS; t++)
+        order[rank[t]] = t;
 }
 
-static void find_cuts(const bc1_texels *texels, const int order[TEXELS], suffix *sums)
+static cut_list find_cuts(const bc1_texels *texels, const int order[TEXELS])
 {
-    sums->cuts[0] = 0;
-    sums->cut_count = 1;
+    cut_list cuts = {{0}, 1};
     for (int k = 1; k < TEXELS; k++) {
         int differs = 0;
         for (int c = 0; c < 3; c++)
             differs |= texels->color[c][order[k]] != texels->color[c][order[k - 1]];
         if (differs && texels->opaque[order[k]])
-            sums->cuts[sums->cut_count++] = k;
+            cuts.places[cuts.count++] = k;
     }
-    sums->cuts[sums->cut_count++] = texels->count;
+    cuts.places[cuts.count++] = texels->count;
+    return cuts;
 }
 
-static suffix suffix_sums(const bc1_texels *texels)
+void bc1_sum_up(const bc1_texels *texels, bc1_suffix *sums)
 {
-    int order[TEXELS];
-    suffix sums;
-    sort_texels(texels, order);
+    sort_texels(texels, sums->order);
     for (int c = 0; c < 3; c++) {
-        sums.color[c][TEXELS] = 0;
+        sums->color[c][TEXELS] = 0;
         for (int t = TEXELS - 1; t >= 0; t--)
-            sums.color[c][t] = sums.color[c][t + 1] + texels->color[c][order[t]];
+            sums->color[c][t] = sums->color[c][t + 1] + texels->color[c][sums->order[t]];
     }
-    sums.count[TEXELS] = 0;
+    sums->count[TEXELS] = 0;
     for (int t = TEXELS - 1; t >= 0; t--)
-        sums.count[t] = sums.count[t + 1] + texels->opaque[order[t]];
-    find_cuts(texels, order, &sums);
-    return sums;
+        sums->count[t] = sums->count[t + 1] + texels->opaque[sums->order[t]];
 }
 
 /* What the first cuts add to the moments: shares of b, their squares, weighted colours. */
@@ -67,7 +58,7 @@ typedef struct {
     int32_t once, twice, red, green, blue;
 } partial;
 
-static inline partial add_cut(partial sum, const suffix *sums, int k, int cut)
+static inline partial add_cut(partial sum, const bc1_suffix *sums, int k, int cut)
 {
     sum.once += sums->count[cut];
     /* The squares 1, 4, 9 grow by 1, 3, 5. */
@@ -78,7 +69,7 @@ static inline partial add_cut(partial sum, const suffix *sums, int k, int cut)
     return sum;
 }
 
-static inline bc1_moments cut_moments(const suffix *sums, partial sum, int32_t d)
+static inline bc1_moments moments_of(const bc1_suffix *sums, partial sum, int32_t d)
 {
     bc1_moments found;
     found.aa = d * d * sums->count[0] - 2 * d * sum.once + sum.twice;
@@ -90,6 +81,14 @@ static inline bc1_moments cut_moments(const suffix *sums, partial sum, int32_t d
     for (int c = 0; c < 3; c++)
         found.a_color[c] = d * sums->color[c][0] - found.b_color[c];
     return found;
+}
+
+bc1_moments bc1_cut_moments(const bc1_suffix *sums, const int cuts[3], int32_t steps)
+{
+    partial sum = {0, 0, 0, 0, 0};
+    for (int k = 0; k < steps; k++)
+        sum = add_cut(sum, sums, k, cuts[k]);
+    return moments_of(sums, sum, steps);
 }
 
 /* Would the unrounded fit of these steps be better than the least error? */
@@ -106,19 +105,18 @@ static inline int promising(const bc1_moments *found, int32_t least, int32_t d)
     return determinant > 0 && gain * (d * d) > -(int64_t)least * determinant;
 }
 
-static inline void try_cut(const suffix *sums, partial sum, int32_t d, bc1_line *best)
+static inline void try_cut(const bc1_suffix *sums, partial sum, int32_t d, bc1_line *best)
 {
-    bc1_moments found = cut_moments(sums, sum, d);
+    bc1_moments found = moments_of(sums, sum, d);
     if (!promising(&found, best->error, d))
         return;
     bc1_line line = bc1_fit(&found, d);
-    line.error = bc1_error(&found, &line, d);
     if (line.error < best->error)
         *best = line;
 }
 
 /* Has a block at most so many colours? Decided without sorting, because most blocks have more. */
-static int has_at_most(const bc1_texels *texels, int most)
+int bc1_has_at_most(const bc1_texels *texels, int most)
 {
     uint32_t found[TEXELS];
     int count = 0;
@@ -137,23 +135,22 @@ static int has_at_most(const bc1_texels *texels, int most)
     return 1;
 }
 
-bc1_line bc1_search(const bc1_texels *texels, bc1_line line, int most_colors)
+bc1_line bc1_search(const bc1_texels *texels, bc1_line line)
 {
     const partial none = {0, 0, 0, 0, 0};
-    if (!has_at_most(texels, most_colors))
-        return line;
-    suffix sums = suffix_sums(texels);
-    int count = sums.cut_count;
-    for (int first = 0; first < count; first++) {
-        partial one = add_cut(none, &sums, 0, sums.cuts[first]);
-        for (int second = first; second < count; second++) {
-            partial two = add_cut(one, &sums, 1, sums.cuts[second]);
+    bc1_suffix sums;
+    bc1_sum_up(texels, &sums);
+    cut_list cuts = find_cuts(texels, sums.order);
+    for (int first = 0; first < cuts.count; first++) {
+        partial one = add_cut(none, &sums, 0, cuts.places[first]);
+        for (int second = first; second < cuts.count; second++) {
+            partial two = add_cut(one, &sums, 1, cuts.places[second]);
             if (texels->steps == 2) {
                 try_cut(&sums, two, 2, &line);
                 continue;
             }
-            for (int third = second; third < count; third++)
-                try_cut(&sums, add_cut(two, &sums, 2, sums.cuts[third]), 3, &line);
+            for (int third = second; third < cuts.count; third++)
+                try_cut(&sums, add_cut(two, &sums, 2, cuts.places[third]), 3, &line);
         }
     }
     return bc1_settle(texels, line);

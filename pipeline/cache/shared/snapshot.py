@@ -26,6 +26,7 @@ from pipeline.cache.shared.action_result import (
 )
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
+from pipeline.setting import SettingError, find_setting
 
 SCHEMA = "cartwright.snapshot/1"
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -39,6 +40,8 @@ NAME_BYTES = 1 << 14  # of what a name stands for
 SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
 BUNDLE_BYTES = 1 << 24  # of one that is fetched; it is held in memory
 END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
+# What nearly all paths of outputs look like: checked at once, because a snapshot may have 100,000.
+USUAL_PATH = re.compile(r"(?:[\w-][\w.-]*/)+[\w-][\w.-]*", re.ASCII)
 # Folders and files of a project that no output is written to.
 RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
 
@@ -87,6 +90,20 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 class SnapshotError(EncodeError):
     """A snapshot cannot be had, or is not to be trusted."""
+
+
+def snapshot_name(root: str) -> str:
+    """Return the name of the project's snapshot where none is given."""
+    setting, name = find_setting(root, "snapshot")
+    return check_name(setting, DEFAULT_NAME if name in (None, "") else name)
+
+
+def check_name(source: str, name: object) -> str:
+    """Return a name that a snapshot can have; raise SettingError for others."""
+    if not isinstance(name, str) or not name.isprintable() or len(name) > NAME_CHARACTERS:
+        needed = f"a name of 1 to {NAME_CHARACTERS} printable characters is needed"
+        raise SettingError(f"{source}: {needed}")
+    return name
 
 
 def name_key(name: str) -> str:
@@ -146,6 +163,7 @@ def unpack_snapshot(data: bytes) -> Snapshot:
         raise SnapshotError("the snapshot is of another version", {"found": snapshot.schema[:80]})
     for node in snapshot.nodes:
         _check_node(node)
+    _check_places([one.path for node in snapshot.nodes for one in node.files if one.path])
     if any(not DIGEST.fullmatch(one.sha) or one.size > BUNDLE_BYTES for one in snapshot.bundles):
         raise SnapshotError("the snapshot has a bundle that cannot be one")
     return snapshot
@@ -163,13 +181,33 @@ def _check_node(node: SnapshotNode) -> None:
             check_path(one.path)
 
 
+def _check_places(paths: Sequence[str]) -> None:
+    """Raise SnapshotError where two files cannot be there at once."""
+    files: set[str] = set()
+    for path in paths:
+        if path in files:
+            raise SnapshotError("the snapshot has a file twice", {"file": path})
+        files.add(path)
+    folders = {path.rpartition("/")[0] for path in files}
+    while folders:
+        if not files.isdisjoint(folders):
+            facts = {"file": min(files & folders)}
+            raise SnapshotError("the snapshot has a file that is a folder as well", facts)
+        folders = {path.rpartition("/")[0] for path in folders} - {""}
+
+
 def check_path(path: str) -> None:
     """Raise SnapshotError for a path that no output has: a snapshot may be anybody's."""
-    parts = path.split("/")
-    is_plain = path.isprintable() and "\\" not in path and ":" not in path
-    has_hidden = any(part in ("", ".", "..") or part.startswith(".") for part in parts)
-    if not is_plain or has_hidden or len(parts) < 2 or parts[0].lower() in RESERVED:
+    is_usual = USUAL_PATH.fullmatch(path) or _is_plain(path)
+    if not is_usual or path.partition("/")[0].lower() in RESERVED:
         raise SnapshotError("the snapshot has a file that is no output", {"file": repr(path)[:200]})
+
+
+def _is_plain(path: str) -> bool:
+    """Tell whether a path has a folder, and no part that is hidden or leads elsewhere."""
+    parts = path.split("/")
+    is_text = path.isprintable() and "\\" not in path and ":" not in path
+    return is_text and len(parts) > 1 and not any(part == "" or part[0] == "." for part in parts)
 
 
 def make_bundles(

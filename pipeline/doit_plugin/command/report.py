@@ -9,8 +9,8 @@ from typing import Any
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.disk.file import write_whole
 from pipeline.doit_plugin.command_line import PlainCommand
+from pipeline.doit_plugin.named_file import refuse_place, write_named_file
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.read_result import read_last
 from pipeline.project import Project
@@ -51,11 +51,11 @@ class Report(PlainCommand):
         session = open_session()
         project, out = session.project, opt_values["out"]
         try:
-            refuse_output_folder(project, out)
+            refuse_place(project, "report", out)
             result, built = read_last(project), last_built(project)
             page = make_report(project, result, built, survey_in_parallel(project.root))
             os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
-            write_whole(os.path.abspath(out), page, project.scratch)
+            write_named_file(out, page, project.scratch)
         except OSError as error:
             # Not `error.filename`: the page is written to a temporary file first.
             raise InvalidCommand(f"report: {out}: {error.strerror or error}") from None
@@ -74,12 +74,3 @@ def last_built(project: Project) -> dict[str, Any] | None:
     with suppress(InvalidCommand):
         return read_last(project, built=True)
     return None
-
-
-def refuse_output_folder(project: Project, out: str) -> None:
-    """Refuse to write among outputs: a build would take the page for a stranger's file."""
-    path = os.path.relpath(os.path.abspath(out), project.root).replace(os.sep, "/")
-    for stem in project.state.stems():
-        folder = project.state.planned_manifest(stem).output
-        if path.startswith(f"{folder}/"):
-            raise InvalidCommand(f"report: {out} is in the output folder of {stem}; choose another")

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from doit.exceptions import InvalidCommand
 
+from pipeline.build.duration import known_durations, merge_durations, shard_durations
 from pipeline.build.fetch_snapshot import fetch_snapshot
 from pipeline.build.snapshot import publish_snapshot
 from pipeline.cache.shared.shared_cache import SharedCache, open_shared
 from pipeline.cache.shared.snapshot import (
-    DEFAULT_NAME,
-    NAME_CHARACTERS,
     Snapshot,
     SnapshotError,
+    check_name,
     get_named,
+    snapshot_name,
     unpack_snapshot,
 )
+from pipeline.doit_plugin.checkout import checked_out_commit, clean_commit, find_commit
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.user_error import user_errors_as_doit_errors
@@ -37,8 +38,8 @@ opt_name = {
     "name": "name",
     "long": "name",
     "type": str,
-    "default": DEFAULT_NAME,
-    "help": "the name that is published, beside that of the commit",
+    "default": "",
+    "help": "the name that is published, beside that of the commit; main without another",
 }
 
 
@@ -72,6 +73,8 @@ class SnapshotCommand(PlainCommand):
                     publish(session, shared, opt_values["name"])
                 else:
                     fetch(session, shared, rest)
+        except SettingError as error:
+            raise InvalidCommand(str(error)) from None
         except SnapshotError as error:
             print(describe_failure("snapshot", None, error))
             return 1
@@ -98,13 +101,10 @@ def _opened(session: Session) -> Iterator[SharedCache]:
 
 def publish(session: Session, shared: SharedCache, name: str) -> None:
     """Publish what is built, which has to be everything."""
-    if not name or not name.isprintable() or len(name) > NAME_CHARACTERS:
-        raise InvalidCommand(
-            f"--name: a name of 1 to {NAME_CHARACTERS} printable characters is needed"
-        )
+    name = check_name("--name", name) if name else snapshot_name(session.project.root)
     if not shared.takes_uploads:
         raise InvalidCommand("snapshot publish: set CARTWRIGHT_REMOTE_WRITE=1")
-    commit = find_commit(session.project.root)
+    commit = clean_commit(session.project.root)
     in_parallel = survey_in_parallel(session.project.root)
     with Inquiry(session).looking_at([], in_parallel) as (build, tasks):
         if build.dirty:
@@ -112,16 +112,24 @@ def publish(session: Session, shared: SharedCache, name: str) -> None:
                 f"snapshot publish: {len(build.dirty):,} nodes are not up to date; run doit first"
             )
         names = [name, commit] if commit else [name]
-        snapshot = publish_snapshot(build, tasks, shared, names, commit)
+        durations = durations_to_publish(session, shared, name)
+        snapshot = publish_snapshot(build, tasks, shared, names, commit, durations)
     count = sum(1 for node in snapshot.nodes for one in node.files if one.path)
     sent = format_bytes(shared.client.bytes_up)
     also = f" and {commit[:12]}" if commit else ""
     print(f"{count:,} files published as {name}{also}, {sent} sent")
 
 
+def durations_to_publish(session: Session, shared: SharedCache, name: str) -> dict[str, float]:
+    """Return what nodes take, as far as an earlier snapshot, shards or this machine know."""
+    left = shard_durations(shared, checked_out_commit(session.project.root))
+    own = {task: one.seconds for task, one in session.project.state.costs().items()}
+    return merge_durations(known_durations(shared, name), own | left)
+
+
 def fetch(session: Session, shared: SharedCache, words: Sequence[str]) -> None:
     """Fetch a snapshot into the working folder."""
-    name = words[0] if words else DEFAULT_NAME
+    name = words[0] if words else snapshot_name(session.project.root)
     snapshot = find_snapshot(session.project.root, shared, name)
     known = {*snapshot.manifests, *snapshot.manifests.values()}
     unknown = [word for word in words[1:] if word not in known]
@@ -141,7 +149,7 @@ def find_snapshot(root: str, shared: SharedCache, name: str) -> Snapshot:
     """Return the snapshot of a name or a commit, which may be abbreviated in a checkout."""
     data = get_named(shared, name)
     if data is None and shared.is_on:
-        commit = _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        commit = find_commit(root, name)
         data = get_named(shared, commit) if commit else None
     if data is not None:
         return unpack_snapshot(data)
@@ -150,21 +158,3 @@ def find_snapshot(root: str, shared: SharedCache, name: str) -> Snapshot:
     if problem:
         raise SnapshotError("the shared cache cannot be used", facts | {"because": problem})
     raise SnapshotError("no such snapshot", facts, f"{typed('snapshot publish')} makes one.")
-
-
-def find_commit(root: str) -> str:
-    """Return the commit that is checked out; "" where there is none, or files differ from it."""
-    if _git(root, "status", "--porcelain", "--untracked-files=no") != "":
-        return ""
-    return _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or ""
-
-
-def _git(root: str, *words: str) -> str | None:
-    """Return what git says; None where it fails, or there is no git."""
-    try:
-        ran = subprocess.run(
-            ["git", "-C", root, *words], capture_output=True, text=True, check=False, timeout=60
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ran.stdout.strip() if ran.returncode == 0 else None

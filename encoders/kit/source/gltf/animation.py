@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +36,7 @@ WIDTHS = {"translation": 3, "rotation": 4, "scale": 3}
 FRAME_LIMIT = 65535
 
 
-@dataclass(frozen=True, eq=False)
-class Channel:
+class Channel(NamedTuple):
     """Keys of one path of one node. Cubic values are (keys, 3, n): in-tangent, value, out."""
 
     node: int

@@ -18,7 +18,7 @@ from encoders.kit.source.gltf.data.opened import Gltf
 from encoders.kit.source.gltf.document.fault import fault
 from encoders.kit.source.gltf.document.node import local_matrix, unit_rotation
 from encoders.kit.source.gltf.document.spec import Node, element, node_place
-from encoders.kit.source.gltf.geometry.matrix import compose, decompose
+from encoders.kit.source.gltf.geometry.matrix import chain, compose, decompose
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -41,27 +41,31 @@ class Pose:
         return compose(*parts)
 
 
-def rest_parts(gltf: Gltf, index: int) -> dict[str, Floats]:
-    """Return a node's own translation, rotation and scale, taking a matrix apart."""
+def rest_parts(gltf: Gltf, nodes: Sequence[int]) -> dict[str, Floats]:
+    """Return the nodes' own translations, rotations and scales, taking matrices apart."""
+    with np.errstate(all="ignore"):  # `sample_local` checks that all is finite
+        columns = zip(*(_rest_of_node(gltf, node) for node in nodes), strict=True)
+        rows = dict(zip(WIDTHS, columns, strict=False))  # there may be no node
+        return {
+            path: np.array(rows.get(path, ()), np.float32).reshape(-1, width)
+            for path, width in WIDTHS.items()
+        }
+
+
+def _rest_of_node(gltf: Gltf, index: int) -> tuple[npt.ArrayLike, ...]:
     node = element(gltf.document.nodes, index, "nodes", gltf.name)
     where = node_place(gltf.document, index)
-    values: tuple[npt.ArrayLike, ...]
-    with np.errstate(all="ignore"):  # `sample_local` checks that all is finite
-        if node.matrix is None:
-            values = (node.translation, unit_rotation(node, gltf.name, where), node.scale)
-        else:
-            matrix = np.array(local_matrix(node, gltf.name, where)).reshape(4, 4)
-            values = decompose(matrix)
-        return {path: np.array(v, np.float32) for path, v in zip(WIDTHS, values, strict=True)}
+    if node.matrix is None:
+        return node.translation, unit_rotation(node, gltf.name, where), node.scale
+    return decompose(np.array(local_matrix(node, gltf.name, where)).reshape(4, 4))
 
 
 def sample_local(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) -> Pose:
     """Return the nodes' transforms relative to their parents at the given times."""
     # 3 + 4 + 3 floats of four bytes for each node and frame.
     gltf.charge(40 * len(nodes) * len(times), f'clip "{clip.name}"')
-    rest = [rest_parts(gltf, node) for node in nodes]
-    parts = {path: np.stack([part[path] for part in rest]) for path in WIDTHS}
-    frames = {path: np.repeat(part[None], len(times), axis=0) for path, part in parts.items()}
+    rest = rest_parts(gltf, nodes)
+    frames = {path: np.repeat(part[None], len(times), axis=0) for path, part in rest.items()}
     columns = {node: column for column, node in enumerate(nodes)}
     for track, members in _tracks(clip, columns):
         rows = [columns[node] for node in members]
@@ -94,31 +98,19 @@ def sample_model(gltf: Gltf, clip: Clip, nodes: Sequence[int], times: Floats) ->
     All ancestors take part, joints or not, with whatever the clip does to them.
     """
     above = gltf.parents
-    chain = _with_ancestors(nodes, above)
+    line = _with_ancestors(nodes, above)
     # Two 4 x 4 matrices of doubles for each node and frame: local and product.
-    gltf.charge(256 * len(chain) * len(times), f'clip "{clip.name}"')
-    matrices = sample_local(gltf, clip, chain, times).matrices()
-    _keep_exact(gltf, clip, chain, matrices)
-    # Frames last: numpy is quick along the last axis, and four columns are too few for it.
-    planes = np.ascontiguousarray(matrices.transpose(1, 2, 3, 0))
-    place = {node: column for column, node in enumerate(chain)}
+    gltf.charge(256 * len(line) * len(times), f'clip "{clip.name}"')
+    matrices = sample_local(gltf, clip, line, times).matrices()
+    _keep_exact(gltf, clip, line, matrices)
+    place = {node: column for column, node in enumerate(line)}
+    # A root is above no node, and has no place.
+    parents = [place.get(above[node], -1) for node in line]
     with np.errstate(all="ignore"):
-        # In place: a parent stands before its children and is in model space by then.
-        for column, node in enumerate(chain):
-            if above[node] >= 0:
-                planes[column] = _multiply_planes(planes[place[above[node]]], planes[column])
-    if not (np.abs(planes) < SIZE_LIMIT).all():
+        matrices = chain(parents, matrices)
+    if not (np.abs(matrices) < SIZE_LIMIT).all():
         raise fault("animation runs out of range", gltf.name, f'clip "{clip.name}"')
-    wanted = planes[[place[node] for node in nodes]]
-    return np.ascontiguousarray(wanted.transpose(3, 0, 1, 2))
-
-
-def _multiply_planes(a: Doubles, b: Doubles) -> Doubles:
-    """Return a·b for matrices (4, 4, frames), with the sums of `matrix.multiply`."""
-    total = a[:, 0:1] * b[0:1]
-    for k in range(1, 4):
-        total += a[:, k : k + 1] * b[k : k + 1]
-    return total
+    return matrices if line == list(nodes) else matrices[:, [place[node] for node in nodes]]
 
 
 def _with_ancestors(nodes: Sequence[int], above: list[int]) -> list[int]:

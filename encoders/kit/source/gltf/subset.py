@@ -41,16 +41,19 @@ class PartStore:
 
     def _copied(self, index: int, record: spec.Accessor) -> spec.Accessor:
         # Values are stored densely: sparse accessors and strides are resolved.
-        plain = replace(record, name="", extensions={}, byte_offset=0, sparse=None)
-        if record.buffer_view is None and record.sparse is None:
-            return plain
+        view = None
+        if record.buffer_view is not None or record.sparse is not None:
+            view = self.glb.view(self._stored(index, record))
+        return replace(record, name="", extensions={}, byte_offset=0, sparse=None, buffer_view=view)
+
+    def _stored(self, index: int, record: spec.Accessor) -> bytes | memoryview:
         stored: bytes | memoryview | None = _dense_bytes(self.gltf, record)
         if stored is None:
             values = decode_accessor(self.gltf, index)
             # Matrices are stored column by column.
             stored = (values.transpose(0, 2, 1) if values.ndim == 3 else values).tobytes()
         self.gltf.charge(len(stored), f"accessors[{index}]")
-        return replace(plain, buffer_view=self.glb.view(stored))
+        return stored
 
 
 def _dense_bytes(gltf: Gltf, record: spec.Accessor) -> memoryview | None:

@@ -22,8 +22,9 @@ from encoders.kit.source.it.module import (
     ItPattern,
     ItSample,
 )
-from encoders.kit.source.it.pattern import decode_patterns
+from encoders.kit.source.it.pattern import EMPTY_PATTERN, decode_patterns
 from encoders.kit.source.shared.cursor import Cursor, decode_text
+from encoders.kit.source.shared.order import fill_orders
 from encoders.kit.warning import grouped
 
 MOST_POINTS, ENVELOPE = 25, 82
@@ -44,9 +45,10 @@ def decode_it(data: bytes, name: str) -> ItModule:
     header = decode_header(data, name)
     cursor = Cursor(data, name)
     warnings: list[str] = []
-    for number, order in enumerate(header.orders):
-        if order not in (SKIP, END):
-            cursor.check(order, 0, max(0, len(header.patterns) - 1), f"order {number}")
+    orders, warning = fill_orders(header.orders, len(header.patterns), (SKIP, END))
+    if warning:
+        warnings.append(warning)
+        header = replace(header, orders=orders, patterns=(*header.patterns, EMPTY_PATTERN))
     patterns = decode_patterns(cursor, header.patterns)
     samples = tuple(
         _sample(cursor.at(offset), f"sample {number + 1}", warnings)
@@ -122,10 +124,11 @@ def _sample(cursor: Cursor, what: str, warnings: list[str]) -> ItSample:
     coding, pan, length = cursor.unpack("BBI", what)
     numbers = cursor.unpack("6I", what)
     rate, pointer = numbers[2] or DEFAULT_RATE, numbers[5]
-    cursor.check(rate, 1, MAX_RATE, f"rate of {what}")
     vibrato = cursor.unpack("4B", what)
     samples = None
     if flags & HAS_DATA and length:
+        # Nothing reads the rate of a sample without data, which may be anything.
+        cursor.check(rate, 1, MAX_RATE, f"rate of {what}")
         samples = _decode(cursor.at(pointer), length, flags, coding, what)
     frames = 0 if samples is None else len(samples)
     loops = [

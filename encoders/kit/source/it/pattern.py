@@ -14,6 +14,8 @@ from encoders.kit.source.it.module import ItCell, ItPattern
 from encoders.kit.source.shared.cursor import Cursor
 
 MOST_ROWS, EMPTY_ROWS = 200, 64
+# The offset of a pattern that is not stored.
+EMPTY_PATTERN = 0
 HAS_MASK, MARKER = 0x80, 0x7F
 COLUMNS = ("note", "instrument", "volume", "effect")
 
@@ -44,7 +46,7 @@ def decode_patterns(cursor: Cursor, offsets: tuple[int, ...]) -> tuple[ItPattern
 
 def _cells(cursor: Cursor, number: int) -> list[list[Cell]]:
     """Return the cells of each row of a pattern, with their markers."""
-    if not cursor.offset:  # an empty pattern is not stored
+    if cursor.offset == EMPTY_PATTERN:
         return [[] for _ in range(EMPTY_ROWS)]
     what = f"pattern {number}"
     size, rows, _ = cursor.unpack("HHI", what)

@@ -62,18 +62,19 @@ def survey_obj(data: bytes, name: str) -> dict[str, object]:
     for section in sections:
         _survey_faces(section, lines, vertices, name)
     used = [section for section in sections if section.rows]
+    bounds = _RowBounds(coordinates, set().union(*(section.rows for section in used)))
     return {
         "refs": sorted(libraries),
         "libraries": libraries,
         "materials": materials,
         "positions": len(vertices),
         "triangles": sum(section.triangles for section in used),
-        "bounds": _bounds(coordinates, set().union(*(section.rows for section in used))),
-        "objects": _merge_sections(used, coordinates, PART[:1]),
+        "bounds": bounds.whole,
+        "objects": _merge_sections(used, bounds, PART[:1]),
         "parts": [
             one | {"materials": numbers}
             for one, numbers in zip(
-                _merge_sections(used, coordinates, PART),
+                _merge_sections(used, bounds, PART),
                 _part_materials(used, materials),
                 strict=True,
             )
@@ -200,7 +201,7 @@ def _survey_faces_by_line(
 
 
 def _merge_sections(
-    sections: Iterable[_Section], coordinates: Coordinates, labels: Sequence[str]
+    sections: Iterable[_Section], bounds: _RowBounds, labels: Sequence[str]
 ) -> list[dict[str, object]]:
     """Merge sections of the same name: return names, triangle counts and bounds."""
     rows: dict[tuple[str, ...], set[int]] = {}
@@ -211,7 +212,7 @@ def _merge_sections(
         triangles[key] = triangles.get(key, 0) + section.triangles
     return [
         dict(zip(labels, key, strict=True))
-        | {"triangles": triangles[key], "bounds": _bounds(coordinates, found)}
+        | {"triangles": triangles[key], "bounds": bounds.of(found)}
         for key, found in rows.items()
     ]
 
@@ -225,12 +226,23 @@ def _part_materials(sections: Iterable[_Section], materials: Sequence[str]) -> l
     return [sorted(used) for used in found.values()]
 
 
-def _bounds(coordinates: Coordinates, rows: set[int]) -> Bounds | None:
-    """Return the least and greatest coordinates, as float32, or None where there are none."""
-    if not rows:
-        return None
-    values = [[axis[row] for row in rows] for axis in coordinates]
-    return {"min": _float32(map(min, values)), "max": _float32(map(max, values))}
+class _RowBounds:
+    """The least and greatest coordinates of rows, as float32; None where there are none."""
+
+    def __init__(self, coordinates: Coordinates, rows: set[int]) -> None:
+        self._coordinates, self._rows = coordinates, rows
+        self.whole = self._find(rows)
+
+    def of(self, rows: set[int]) -> Bounds | None:
+        """Return the bounds of some of the rows."""
+        # Most files have one part, which is all of the file.
+        return self.whole if len(rows) == len(self._rows) else self._find(rows)
+
+    def _find(self, rows: set[int]) -> Bounds | None:
+        if not rows:
+            return None
+        values = [[axis[row] for row in rows] for axis in self._coordinates]
+        return {"min": _float32(map(min, values)), "max": _float32(map(max, values))}
 
 
 def _float32(numbers: Iterable[float]) -> list[float]:

@@ -13,8 +13,9 @@ UPRIGHT = 1
 _MAX_ENTRIES = 4096
 # Tags with more values than this are tables of offsets, which nobody here reads.
 _MAX_VALUES = 16
-# Codes of the whole-number types, as letters of `struct`; others are skipped.
-_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
+# Codes of the whole-number types, as letters of `struct`; others are skipped. The tags read here
+# are counts, which some cameras write as signed numbers.
+_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q", 6: "b", 8: "h", 9: "i", 17: "q"}
 
 
 class Layout(NamedTuple):
@@ -77,7 +78,9 @@ def _decode(data: bytes, layout: Layout, place: int, count: int) -> TagDirectory
         # Values that do not fit into the entry are somewhere else.
         if struct.calcsize(form) > layout.inline_bytes:
             (where,) = struct.unpack_from(layout.order + layout.offset, data, where)
-        tags.setdefault(tag, struct.unpack_from(form, data, where))
+        found = struct.unpack_from(form, data, where)
+        if min(found) >= 0:
+            tags.setdefault(tag, found)
     end = place + count * (head + layout.inline_bytes)
     # Writers leave the last offset out now and then.
     rest = data[end : end + layout.inline_bytes]

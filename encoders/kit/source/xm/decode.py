@@ -6,13 +6,14 @@ file counts bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from encoders.kit.audio.resample import Samples
 from encoders.kit.audio.sound import Sound
 from encoders.kit.source.shared.cursor import Cursor, decode_text
+from encoders.kit.source.shared.order import fill_orders
 from encoders.kit.source.xm.header import decode_header
 from encoders.kit.source.xm.module import (
     CELL_BYTES,
@@ -28,7 +29,7 @@ from encoders.kit.source.xm.module import (
 )
 from encoders.kit.warning import grouped
 
-PATTERN_HEADER, MOST_ROWS = 9, 256
+PATTERN_HEADER, MOST_ROWS, EMPTY_ROWS = 9, 256, 64
 # An instrument without samples ends behind its name, its type and the count.
 SHORT_INSTRUMENT, INSTRUMENT, SAMPLE = 29, 263, 40
 MOST_SAMPLES, MOST_POINTS = 63, 12
@@ -46,8 +47,11 @@ def decode_xm(data: bytes, name: str) -> XmModule:
     cursor = Cursor(data, name, header.end)
     warnings: list[str] = []
     patterns = tuple(_pattern(cursor, header.channels, n) for n in range(header.patterns))
-    for number, order in enumerate(header.orders):
-        cursor.check(order, 0, max(0, header.patterns - 1), f"order {number}")
+    orders, warning = fill_orders(header.orders, header.patterns)
+    if warning:
+        warnings.append(warning)
+        patterns += (XmPattern(EMPTY_ROWS, bytes(EMPTY_ROWS * header.channels * CELL_BYTES)),)
+        header = replace(header, orders=orders, patterns=len(patterns))
     instruments = tuple(_instrument(cursor, n, warnings) for n in range(header.instruments))
     return XmModule(header, patterns, instruments, tuple(warnings))
 

@@ -47,7 +47,7 @@ def decode_header(data: bytes, name: str) -> XmHeader:
     cursor.check(length, 1, MOST_ORDERS, "song length")
     return XmHeader(
         decode_text(title),
-        restart,
+        restart if restart < length else 0,  # as trackers play it
         cursor.check(channels, 1, MOST_CHANNELS, "channels"),
         cursor.check(patterns, 0, MOST_PATTERNS, "patterns"),
         cursor.check(instruments, 0, MOST_INSTRUMENTS, "instruments"),

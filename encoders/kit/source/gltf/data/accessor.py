@@ -39,6 +39,8 @@ SHAPES = {
 }
 # Elements that have no bytes in the file cost the time of those that have.
 ABSENT_WEIGHT = 8
+FLOAT = 5126
+PLAIN_WIDTHS = {name: rows for name, (columns, rows) in SHAPES.items() if columns == 1}
 _NORMALIZED_MAX = {5120: 127, 5121: 255, 5122: 32767, 5123: 65535}
 
 
@@ -54,6 +56,10 @@ def decode_accessor(gltf: Gltf, index: int) -> Array:
 def decode_floats(gltf: Gltf, index: int) -> npt.NDArray[np.float32]:
     """Return the values as float32, normalised integers mapped to 0..1 or -1..1."""
     if index not in gltf.floats:
+        plain = _plain_floats(gltf, index)
+        if plain is not None:
+            gltf.floats[index] = plain
+            return plain
         values = decode_accessor(gltf, index)
         record = gltf.document.accessors[index]
         # Floats are used as they are stored; every other type is copied.
@@ -61,6 +67,33 @@ def decode_floats(gltf: Gltf, index: int) -> npt.NDArray[np.float32]:
             gltf.charge(values.size * 4, f"accessors[{index}]")
         gltf.floats[index] = to_floats(values, record, gltf.name)
     return gltf.floats[index]
+
+
+def _plain_floats(gltf: Gltf, index: int) -> npt.NDArray[np.float32] | None:
+    """View the floats of a scalar or vector that are stored without gaps; None where others are.
+
+    A clip has hundreds of such accessors, and to look at one from all sides takes ten times as
+    long. Where anything is unusual or wrong, whoever does look at it says so.
+    """
+    document = gltf.document
+    if not 0 <= index < len(document.accessors):
+        return None
+    record = document.accessors[index]
+    width = PLAIN_WIDTHS.get(record.type)
+    number = record.buffer_view
+    if record.component_type != FLOAT or record.sparse is not None or width is None:
+        return None
+    if number is None or not record.count or number >= len(document.buffer_views):
+        return None
+    view = document.buffer_views[number]
+    data = gltf.buffers.get(view.buffer)
+    if data is None or view.extensions or view.byte_stride not in (None, 4 * width):
+        return None
+    start, size = record.byte_offset, 4 * width * record.count
+    if start + size > view.byte_length or view.byte_offset + view.byte_length > len(data):
+        return None
+    shape = (record.count,) if record.type == "SCALAR" else (record.count, width)
+    return np.ndarray(shape, DTYPES[FLOAT], data, view.byte_offset + start)
 
 
 def to_floats(values: Array, record: Accessor, name: str) -> npt.NDArray[np.float32]:

@@ -7,10 +7,12 @@ their JSON path. Whether an index points at something is checked where it is fol
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
+from encoders.kit.error import EncodeError
 from encoders.kit.source.gltf.document.fault import fault
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -49,6 +51,10 @@ class Asset(Record, frozen=True, kw_only=True):
     version: str
     min_version: str = ""
     generator: str = ""
+
+
+class _Head(Record, frozen=True, kw_only=True):
+    asset: Asset
 
 
 class Buffer(Named, frozen=True, kw_only=True):
@@ -270,13 +276,23 @@ def decode_document(text: bytes | memoryview, name: str) -> Document:
     """Decode the JSON of a glTF 2.0 file, refusing any other major version."""
     # GLB pads its JSON with spaces, but some writers pad with NUL.
     text = bytes(text).rstrip(b"\0")
-    document = decode_json(text, Document, name, "JSON")
+    try:
+        document = decode_json(text, Document, name, "JSON")
+    except EncodeError:
+        # Another version has other types; that it is one says more than which type differs.
+        with suppress(msgspec.DecodeError, RecursionError):
+            _check_version(msgspec.json.decode(text, type=_Head).asset, name)
+        raise
+    _check_version(document.asset, name)
+    return document
+
+
+def _check_version(asset: Asset, name: str) -> None:
     # minVersion, where it is given, is what a reader must support; version is what was written.
-    needed = document.asset.min_version or document.asset.version
-    if needed.split(".")[0] != "2" or document.asset.min_version not in ("", "2.0"):
+    needed = asset.min_version or asset.version
+    if needed.split(".")[0] != "2" or asset.min_version not in ("", "2.0"):
         hint = "Export the model again as glTF 2.0."
         raise fault("glTF version is not supported", name, "asset", needed, "2.0", hint)
-    return document
 
 
 def element(items: Sequence[Item], index: int, kind: str, name: str) -> Item:
