@@ -46,13 +46,16 @@ def cluster_patches(
         raise ValueError(f"no patch of {max_vertices} vertices and {max_triangles} triangles")
     triangles = checked_triangles(indices, vertex_count)
     # A triangle with two equal corners draws nothing, and would count a vertex twice.
-    drawn = np.flatnonzero(has_distinct_corners(triangles)).astype(np.int32)
-    kept = np.ascontiguousarray(triangles[drawn])
+    is_drawn = has_distinct_corners(triangles)
+    # Nearly every mesh draws all: then nothing has to be copied or renumbered.
+    drawn = None if is_drawn.all() else np.flatnonzero(is_drawn).astype(np.int32)
+    kept = triangles if drawn is None else np.ascontiguousarray(triangles[drawn])
     order = np.empty(len(kept), dtype=np.int32)
     starts = np.zeros(len(kept) + 1, dtype=np.int32)
     kernel = choose("cluster_patches", _cluster_reference)
     count = kernel(kept, vertex_count, max_vertices, max_triangles, order, starts)
-    return Clusters(drawn[order], starts[: count + 1].copy())
+    numbers = order if drawn is None else drawn[order]
+    return Clusters(numbers, starts[: count + 1].copy())
 
 
 def _cluster_reference(

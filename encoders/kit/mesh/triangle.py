@@ -36,7 +36,8 @@ def checked_triangles(indices: NDArray[np.integer], vertex_count: int) -> Indice
 
 def has_distinct_corners(triangles: Indices) -> NDArray[np.bool_]:
     """Tell for each triangle whether its three vertices differ."""
-    distinct: NDArray[np.bool_] = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
+    one, two, three = triangles.T
+    distinct: NDArray[np.bool_] = (one != two) & (two != three) & (three != one)
     return distinct
 
 
