@@ -63,6 +63,11 @@ class Session:
         schedule = self.build.schedule if self.build else None
         return None if schedule is None else schedule.seconds_left(workers, running)
 
+    def least_seconds(self, running: Mapping[str, float], pace: float) -> float:
+        """Return how long at least the nodes that run will go on; see `Schedule`."""
+        schedule = self.build.schedule if self.build else None
+        return 0.0 if schedule is None else schedule.least_seconds(running, pace)
+
     def targets(self) -> dict[str, str]:
         """Return the target of each manifest; its own name where it can't be read."""
         return {stem: self._target(stem) for stem in self.project.manifests.stems()}
@@ -460,6 +465,12 @@ class Session:
         planned = nodes.planned(task)
         inputs = planned.node.inputs.values() if planned else ()
         return [one.path for one in inputs if isinstance(one, Source)]
+
+    def known_files(self) -> set[str]:
+        """Return all sources and outputs of the manifests that this run is about."""
+        tasks = self.all_tasks()
+        outputs = (path for paths in self.outputs_by_task().values() for path in paths)
+        return {*outputs, *(path for task in tasks for path in self.sources_of(task))}
 
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""

@@ -82,6 +82,16 @@ class Schedule:
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
         return max(shared, self._longest_left(done), 0.0)
 
+    def least_seconds(self, running: Mapping[str, float], pace: float) -> float:
+        """Return how long at least the tasks that run will go on, by what they took before.
+
+        `pace` is the part of expected times that the run has taken so far. A task that has run for
+        longer than that is not restored, as others may have been: it will take its whole time.
+        """
+        known = {task: self.known_seconds(task) or 0.0 for task in running}
+        late = (task for task, so_far in running.items() if so_far > known[task] * pace)
+        return max((known[task] - running[task] for task in late), default=0.0)
+
     def _longest_left(self, done: Mapping[str, float]) -> float:
         """Return the longest chain that is left: more workers do not make it shorter."""
         if self._by_path is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.change.option_word import changed_names, changed_options, changed_plan
@@ -16,15 +16,17 @@ def key_differences(
     new: Mapping[str, Any],
     tables: tuple[Tables, Tables],
     options: frozenset[str],
+    not_built: Sequence[str] = (),
 ) -> list[Reason]:
     """Return what differs from the other machine's key to ours; nothing where they are equal.
 
-    `tables` are the code tables of both by digest.
+    `tables` are the code tables of both by digest. `not_built` are inputs that no node has made
+    here yet: whether they differ shows in the nodes that make them.
     """
     return [
         *_code(old, new, tables),
         *_params(old.get("params", {}), new["params"], options),
-        *_inputs(old.get("inputs", {}), new["inputs"]),
+        *_inputs(old.get("inputs", {}), new["inputs"], not_built),
     ]
 
 
@@ -54,11 +56,23 @@ def _params(
     return found
 
 
-def _inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Reason]:
+def _inputs(
+    old: Mapping[str, Any], new: Mapping[str, Any], not_built: Sequence[str]
+) -> list[Reason]:
     def label(name: str) -> str:
         if name not in new:
             return f"{name} (not read here)"
-        return name if name in old else f"{name} (not read there)"
+        if name not in old:
+            return f"{name} (not read there)"
+        return name if old[name] else f"{name} (not known there)"
 
-    names = changed_names(old, new)
+    # What nothing has made here yet is the same as far as is known, if it was read there, too.
+    read_there = [one for one in not_built if any(_is_of(name, one) for name in old)]
+    changed = changed_names(old, new)
+    names = [name for name in changed if not any(_is_of(name, one) for one in read_there)]
     return [Reason(SOURCE, ", ".join(map(label, names)))] if names else []
+
+
+def _is_of(name: str, one: str) -> bool:
+    """Tell whether a name is that of an input, or of a member of the family that it is."""
+    return name == one or name.startswith(f"{one}/")

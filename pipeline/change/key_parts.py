@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from encoders.kit.plan import Node, Source
+from encoders.kit.plan import Node, Product, Source
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.state.node_table import NodeTable
 from pipeline.state.serial import canonical
@@ -34,10 +34,27 @@ class KeyParts:
         planned = self._nodes.planned(task)
         if planned is None or planned.is_broken:
             return None
-        node = planned.node
-        made = self._nodes.digests_in(stem_of(task))
-        digests = input_digests(node, self._evaluator.source_sha, made)
-        return key_parts(node, self._code(node), digests, stem_of(task))
+        node, stem = planned.node, stem_of(task)
+        made = self._nodes.digests_in(stem)
+        known = input_digests(node, self._evaluator.source_sha, lambda one: made(one) or {})
+        unknown = dict.fromkeys(self._not_built(node, stem))
+        return key_parts(node, self._code(node), {**(known or {}), **unknown}, stem)
+
+    def not_built(self, task: str) -> list[str]:
+        """Return the inputs of a node, as its key names them, that nothing has made yet."""
+        planned = self._nodes.planned(task)
+        if planned is None:
+            return []
+        node, stem = planned.node, stem_of(task)
+        return [input_name(node, name, stem) for name in self._not_built(node, stem)]
+
+    def _not_built(self, node: Node, stem: str) -> list[str]:
+        made = self._nodes.digests_in(stem)
+        return [
+            name
+            for name, one in node.inputs.items()
+            if isinstance(one, Product) and made(one.node) is None
+        ]
 
     def head(self, task: str) -> str:
         """Return the parts of a planned node's key as JSON, up to the rows of its inputs."""
@@ -56,12 +73,12 @@ class KeyParts:
 
 
 def key_parts(
-    node: Node, code: str, digests: Mapping[str, str | None] | None, stem: str
+    node: Node, code: str, digests: Mapping[str, str | None], stem: str
 ) -> dict[str, Any]:
     """Return the parts of a node's key as JSON takes them.
 
-    `code` is the digest of its code table, `digests` those of its inputs, None where a node that
-    it reads was never built.
+    `code` is the digest of its code table, `digests` those of its inputs, None for a file that is
+    not there and for what no node has made yet.
     """
     return {
         "encoder": node.encoder,
@@ -69,7 +86,7 @@ def key_parts(
         "params": {name: _value(one) for name, one in sorted(node.params.items())},
         "inputs": {
             input_name(node, name, stem): sha[:DIGITS] if sha else None
-            for name, sha in sorted((digests or {}).items())
+            for name, sha in sorted(digests.items())
         },
     }
 

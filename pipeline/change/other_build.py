@@ -64,4 +64,5 @@ class OtherBuild:
             return [Reason(NEW, NO_KEY)]
         record = nodes.state.manifest(stem_of(task))
         options = option_names(record.target) if record else frozenset()
-        return key_differences(old, new, (self._code, parts.code), options)
+        tables = self._code, parts.code
+        return key_differences(old, new, tables, options, parts.not_built(task))

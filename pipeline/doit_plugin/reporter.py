@@ -76,6 +76,7 @@ class Reporter:
         self.lists_nodes = not is_terminal and len(waiting) <= LISTED_NODES
         if self.session is not None:
             self.running.expected_seconds = partial(self.session.seconds_left, workers or 1)
+            self.running.least_seconds = self.session.least_seconds
         self.progress.start()
 
     def _is_terminal(self) -> bool:

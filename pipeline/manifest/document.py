@@ -111,14 +111,17 @@ class Manifests:
         """Return mistakes with the lines that they are in, as far as these are found."""
         from dataclasses import replace
 
-        from pipeline.manifest.line import find_line, find_mention
+        from pipeline.manifest.line import find_line, find_mention, find_named_line
+        from pipeline.manifest.mistake import SYNTAX
 
         stems = {self.file(stem): stem for stem in self.stems()}
         found = []
         for one in mistakes:
-            # Python names the line of what is no TOML itself.
-            text = self._text(stems.get(one.file)) if one.key != "TOML" else ""
-            line = find_line(text, one.key) or find_mention(text, one.problem)
+            if one.key == SYNTAX:
+                line = find_named_line(one.problem)
+            else:
+                text = self._text(stems.get(one.file))
+                line = find_line(text, one.key) or find_mention(text, one.problem)
             found.append(replace(one, line=line))
         return found
 

@@ -104,3 +104,9 @@ def _table(brackets: str, parts: list[str], counts: dict[str, int]) -> str:
         if key in counts:
             key = f"{key}[{counts[key]}]"
     return key
+
+
+def find_named_line(problem: str) -> int:
+    """Return the line that Python names in an error of syntax; 0 where it names none."""
+    found = re.search(r"\bat line (\d+)", problem)
+    return int(found[1]) if found else 0

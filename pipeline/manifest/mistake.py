@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from encoders.kit.option import Rule, Text
 
+SYNTAX = "TOML"  # stands for the key of a mistake in the syntax, whose text has the line
 PATHS = Text(text="a path, a pattern, or a list of them")  # its text alone is used, in messages
 
 
@@ -23,7 +24,8 @@ class Mistake:
     def __str__(self) -> str:
         # Before a hint, which is on a line of its own.
         first, newline, rest = self.problem.partition("\n")
-        return f"{first} (line {self.line}){newline}{rest}" if self.line else self.problem
+        is_to_be_said = self.line and self.key != SYNTAX
+        return f"{first} (line {self.line}){newline}{rest}" if is_to_be_said else self.problem
 
 
 class ManifestError(Exception):

@@ -11,7 +11,7 @@ from typing import Any
 
 from encoders.kit.option import Option, Text, Value
 from encoders.kit.plan import Kind, Params, Settings, Table, Target
-from pipeline.manifest.mistake import PATHS, Check, nearest, show
+from pipeline.manifest.mistake import PATHS, SYNTAX, Check, nearest, show
 from pipeline.size import parse_bytes
 
 # No separators and no control characters, and at least one character that is neither a dot nor a
@@ -68,11 +68,11 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
-        check.add("TOML", f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
+        check.add(SYNTAX, f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
     except ValueError as error:
-        check.add("TOML", str(error))
+        check.add(SYNTAX, str(error))
     except RecursionError:  # Python's parser calls itself for each level
-        check.add("TOML", "it is nested too deeply")
+        check.add(SYNTAX, "it is nested too deeply")
     return {}
 
 

@@ -44,12 +44,12 @@ class RanLines:
         files_of = self._files_and_key_rows
 
         def line(event: NodeEvent) -> str | None:
-            job, task, why = event.job, event.task, event.reason or NO_REASON
-            if job is None or event.error is not None or event.outcome not in RAN:
+            task, read, why = event.task, event.inputs, event.reason or NO_REASON
+            if read is None or event.error is not None or event.outcome not in RAN:
                 return None
             outcome = outcomes.get((event.outcome, event.is_shared, why.word, why.detail))
-            head = key_heads.get(job.fixed) or self._key_head(task, job.fixed)
-            inputs, outputs, key_rows = files_of(task, job.inputs, event.outputs)
+            head = key_heads.get(event.fixed) or self._key_head(task, event.fixed)
+            inputs, outputs, key_rows = files_of(task, read, event.outputs)
             return (
                 f'{{"task":{quote(task)},"target":{target},'
                 f'"outcome":"{outcome or self._outcome(event)},'
@@ -66,26 +66,23 @@ class RanLines:
         self, task: str, inputs: Mapping[str, Input], outputs: tuple[Output, ...]
     ) -> tuple[str, str, str]:
         """Return the rows of the files that a node read and wrote, and of the inputs in its key."""
-        files = self._files
         if len(inputs) == 1 == len(outputs):  # as most nodes have
             ((path, sha, maker, _),) = inputs.values()
-            made = files.get(outputs[0].path or "")
+            ((_, _, made_sha, made),) = outputs
             if maker is None and path and sha and made:
-                label = quote(path)
-                return self._file(path, sha), made[1], f'{label}:"{sha[:DIGITS]}"'
+                key_row = f'{quote(path)}:"{sha[:DIGITS]}"'
+                return self._file(path, sha), self._file(made, made_sha), key_row
         rows, key_rows = self._inputs(task, inputs)
-        made_files = [files[one.path][1] for one in outputs if one.path]
+        made_files = [self._file(path, sha) for _, _, sha, path in outputs if path]
         return rows, ",".join(made_files), key_rows
 
     def add_outputs(self, events: Iterable[NodeEvent]) -> None:
-        """Take the files that nodes of this run wrote: those that read them have the same text."""
-        files, sizes = self._files, self._lines.sizes
+        """Take the sizes of the files that nodes of this run wrote."""
+        sizes = self._lines.sizes
         for event in events:
-            for _, size, sha, path in event.outputs:
+            for _, size, _, path in event.outputs:
                 if path:
                     sizes[path] = size
-                    text = f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
-                    files[path] = sha, text
 
     def _outcome(self, event: NodeEvent) -> str:
         why = event.reason or NO_REASON
@@ -94,7 +91,7 @@ class RanLines:
         return found
 
     def _file(self, path: str, sha: str) -> str:
-        """Return a file that was read as JSON."""
+        """Return a file as JSON; what one node wrote and another read has the same text."""
         found = self._files.get(path)
         if found is None or found[0] != sha:
             text = f'{{"path":{quote(path)},"bytes":{self._lines.size(path)},"sha256":"{sha}"}}'

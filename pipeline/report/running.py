@@ -25,6 +25,8 @@ class Running:
         # How long the tasks that are left will take, where earlier runs tell: set by the driver.
         # It is given the seconds so far of those that run.
         self.expected_seconds: Callable[[Mapping[str, float]], float | None] = lambda _: None
+        # How long at least those that run will go on, given that and the pace of the run.
+        self.least_seconds: Callable[[Mapping[str, float], float], float] = lambda *_: 0.0
         self.failed = 0
         self._first_began: float | None = None
         self._expected_total: float | None = None
@@ -38,11 +40,14 @@ class Running:
 
     def end(self, name: str) -> None:
         """Note that a task is done, and that the first one that waited for a worker begins."""
-        before = dict(self._oldest())
-        self._began.pop(name, None)
-        for one, _ in self._oldest():
-            if one not in before:
-                self._began[one] = self._clock()
+        began, workers = self._began, self._workers
+        # Nobody else changes the dict, so it need not be copied. With an unknown number of
+        # workers all tasks are taken to run.
+        is_running = workers is not None and name in islice(began, workers)
+        began.pop(name, None)
+        if workers is not None and is_running:
+            for one in islice(began, workers - 1, workers):
+                began[one] = self._clock()
 
     def _oldest(self) -> list[tuple[str, float]]:
         # A copy in one step: another thread may add or remove tasks meanwhile.
@@ -73,8 +78,12 @@ class Running:
     def seconds_left(self) -> float | None:
         """Return the time that is left as earlier runs and the pace of this one tell, or None."""
         now = self._clock()
-        seconds = self.expected_seconds({name: now - began for name, began in self._oldest()})
-        return None if seconds is None else seconds * self._pace(seconds)
+        running = {name: now - began for name, began in self._oldest()}
+        seconds = self.expected_seconds(running)
+        if seconds is None:
+            return None
+        pace = self._pace(seconds)
+        return max(seconds * pace, self.least_seconds(running, pace))
 
     def _pace(self, seconds_left: float) -> float:
         """Return how many times longer the run has taken so far than was expected of it."""

@@ -147,13 +147,14 @@ def manifest_line(
 
     `where` is the size of all outputs and their folder; 0 leaves both out.
     """
-    counts = Counter(word for task, word in outcomes.items() if stem_of(task) == status.stem)
-    # The log names only nodes that ran; all others of the manifest are unchanged as well. A failure
-    # of the manifest as a whole, such as of its budget, is no node's.
-    nodes = sum(counts.values()) - (status.stem in outcomes)
-    counts[UNCHANGED] = status.node_count - nodes + counts[UNCHANGED]
+    own = {task: word for task, word in outcomes.items() if stem_of(task) == status.stem}
+    is_over_budget = own.pop(status.stem, "") == FAILED  # the failure of no node
+    counts = Counter(own.values())
+    # The log names only nodes that ran; all others of the manifest are unchanged as well.
+    counts[UNCHANGED] = status.node_count - len(own) + counts[UNCHANGED]
     counts[REMOVED] = len(log.removed_files(status.stem)) if log else 0
     shown = [f"{counts[word]:,} {word}" for word in ORDER if counts[word] or word == UNCHANGED]
+    shown += ["over its budget"] if is_over_budget else []
     size, folder = where
     shown += [f"{format_bytes(size)} in {folder}"] if size else []
     return f"{status.stem}: {', '.join(shown)}"

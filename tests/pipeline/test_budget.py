@@ -61,7 +61,7 @@ def test_a_run_over_its_budget_fails_with_the_largest_contributors(tight):
         "  build/toy/all.pack   20 B",
     ]
     assert "Make the largest smaller, or raise `budget` in the manifest." in ran.out
-    assert "toy: 3 built, 0 unchanged, 1 failed" in ran.out
+    assert "toy: 3 built, 0 unchanged, over its budget, 1.1 kB in" in ran.out
     assert ran.err == ""
 
 
@@ -70,7 +70,7 @@ def test_a_run_with_nothing_to_do_is_still_over_its_budget(tight):
     ran = tight.doit()
     assert ran.code == 1
     assert "toy  over its budget of files" in ran.out
-    assert "toy: 3 unchanged, 1 failed" in ran.out
+    assert "toy: 3 unchanged, over its budget, 1.1 kB in" in ran.out
 
 
 def test_a_budget_that_is_kept_or_raised_is_silent(tight):

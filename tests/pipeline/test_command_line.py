@@ -112,6 +112,12 @@ def test_a_slip_in_the_name_of_what_to_build_is_answered_with_the_nearest(built,
     assert (ran.code, ran.out, ran.err) == (3, "", expected)
 
 
+def test_a_command_behind_options_is_told_where_it_belongs(game):
+    ran = game.doit("-v2", "explain")
+    said = "explain is a command and comes first; its options go after it"
+    assert (ran.code, said in ran.err) == (3, True)
+
+
 def test_tab_completion_can_be_made_with_the_tasks(built):
     ran = built.doit("tabcompletion", "--hardcode-tasks")
     assert (ran.code, '"toy"' in ran.out) == (0, True)

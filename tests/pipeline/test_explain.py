@@ -36,6 +36,15 @@ def test_explain_of_a_file_names_the_nodes_that_read_or_write_it(built, file):
     assert lines(built, file) == ["toy:a  source changed: assets/a.txt"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("assets/A.txt", "assets/a.txt"), ("build/toy/sub/bb.out", "build/toy/sub/b.out")],
+)
+def test_explain_of_a_misspelled_file_names_the_nearest_one(built, wrong, right):
+    ran = built.doit("explain", wrong)
+    assert (ran.code, f'did you mean "{right}"?' in ran.err) == (3, True)
+
+
 def test_explain_says_of_a_node_that_failed_that_it_did(built):
     built.write("assets/n.txt", "boom")
     built.write("assets/a.txt", "boom")
@@ -195,6 +204,37 @@ def test_the_result_that_a_build_leaves_explains_a_miss_on_another_machine(built
     assert lines(built, "--against", "other.json") == []
     built.write("assets/a.txt", "other words")
     assert lines(built, "--against", "other.json") == ["toy:a  source changed: assets/a.txt"]
+
+
+def test_a_machine_that_has_built_nothing_yet_has_the_keys_of_the_other(built):
+    built.write("assets/c.bst", "one two")
+    built.doit()
+    built.write("other.json", built.read(".cartwright/last-build.json"))
+    for name in (".cartwright", "cache", "build"):
+        built.remove(name)
+    assert lines(built, "--against", "other.json") == []
+    built.write("assets/new.txt", "more")
+    assert lines(built, "--against", "other.json") == [
+        "toy:new  new: not in the other build",
+        "toy:pack  source changed: toy:new length (not read there)",
+    ]
+
+
+def test_what_was_not_built_on_the_other_machine_is_not_taken_for_something_else(built):
+    built.write("assets/a.txt", "boom")
+    built.doit()
+    built.write("other.json", built.read(".cartwright/last-build.json"))
+    built.write("assets/a.txt", "hello")
+    assert lines(built, "--against", "other.json") == ["toy:a  source changed: assets/a.txt"]
+    for name in (".cartwright", "cache", "build"):
+        built.remove(name)
+    built.write("assets/a.txt", "boom")
+    built.doit()
+    built.write("other.json", built.read(".cartwright/last-build.json"))
+    built.write("assets/a.txt", "hello")
+    built.doit()
+    (_, line) = lines(built, "--against", "other.json")
+    assert line == "toy:pack  source changed: toy:a length (not known there)"
 
 
 def test_a_failure_that_was_mended_is_not_told_of_a_lost_output(built):

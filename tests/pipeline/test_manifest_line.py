@@ -85,6 +85,12 @@ def test_a_syntax_error_has_the_line_that_python_names(game: Game) -> None:
     assert "(line" not in err
 
 
+def test_github_gets_an_error_of_syntax_beside_its_line(game: Game, monkeypatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("manifests/toy.toml", 'target = "toy"\n[[asset]\n')
+    assert "::error file=manifests/toy.toml,line=2::TOML  " in game.doit().out
+
+
 def test_github_gets_mistakes_beside_their_lines(game: Game, monkeypatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     game.write("manifests/toy.toml", 'target = "toy"\nouput = 1\n')

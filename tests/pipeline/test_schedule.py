@@ -11,6 +11,7 @@ import pytest
 from pipeline.build.estimate import FIRST_BYTES_PER_SECOND, Estimate, Estimator
 from pipeline.build.schedule import MAX_OVERTAKING, Schedule, path_seconds
 from pipeline.process.pool import SLOW_SECONDS, Pool, Worker
+from pipeline.report.running import Running
 from pipeline.session import Session
 from pipeline.state.cost_record import CostRecord
 from pipeline.state.state import State
@@ -314,6 +315,23 @@ def test_the_time_left_is_known_while_all_nodes_that_are_ready_run():
     build.schedule = Schedule({"a": Estimate(3.0)}, {"a": ()})
     assert len(build.schedule) == 0
     assert session.seconds_left(1, {"a": 1.0}) == 2.0
+
+
+def test_a_node_that_is_not_restored_takes_its_whole_time_however_quick_others_were():
+    restored = [f"t:{n}" for n in range(10)]
+    estimates = dict.fromkeys(["t:a", *restored], Estimate(60.0, is_known=True))
+    one = Schedule(estimates, dict.fromkeys(estimates, ()))
+    running = Running(2, clock=lambda: now)
+    running.expected_seconds = lambda so_far: one.seconds_left(2, so_far)
+    running.least_seconds = one.least_seconds
+    now = 0.0
+    for task in restored:
+        running.begin(task)
+        one.release(task)
+        running.end(task)
+    running.begin("t:a")
+    now = 10.0
+    assert running.seconds_left() == pytest.approx(50)
 
 
 def test_costs_of_many_quick_nodes_are_read_as_they_were_written(tmp_path):

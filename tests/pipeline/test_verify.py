@@ -72,6 +72,14 @@ def test_a_node_that_cannot_be_encoded_fails(built):
     assert "toy:x  not a text" in ran.out
 
 
+def test_a_node_that_was_never_built_for_want_of_another_is_no_failure(game):
+    game.write("assets/a.txt", "boom")
+    game.write("assets/b.txt", "hello")
+    assert game.doit().code == 1
+    ran = game.doit("verify")
+    assert (ran.code, ran.out) == (0, "3 nodes: 1 same, 2 not in the cache\n")
+
+
 def test_without_a_shared_cache_there_is_nothing_to_compare_with(built, monkeypatch):
     monkeypatch.delenv("CARTWRIGHT_REMOTE_CACHE", raising=False)
     ran = built.doit("verify", "--shared")

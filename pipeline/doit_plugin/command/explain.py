@@ -117,4 +117,6 @@ def _unknown_task(session: Session, name: str) -> InvalidCommand:
     # New nodes are in no state yet: only explaining everything names them.
     new = Inquiry(session).explain((), survey_in_parallel(session.project.root))
     known = {*targets, *targets.values(), *session.all_tasks(), *(one.task for one in new)}
+    if "/" in name and ":" not in name:  # a file
+        known = {*session.known_files(), *known}
     return unknown_name(name, "is no task, manifest, target, source or output", known)

@@ -205,6 +205,8 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         except InvalidCommand as error:
             if error.not_found is None:
                 raise
+            if error.not_found in self.loader.cmd_names:
+                raise _command_behind_options(error.not_found) from None
             known = {*self.control.tasks, *session.all_tasks(), *self.loader.cmd_names}
             raise unknown_name(error.not_found, "is no command, task or output", known) from None
         if single:
@@ -231,6 +233,12 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _command_behind_options(name: str) -> InvalidCommand:
+    """Say of a command behind options, which are taken for those of `run`, where it belongs."""
+    first = f"its options go after it, as in {typed(f'{name} --help')}"
+    return InvalidCommand(f"{name} is a command and comes first; {first}")
 
 
 def _name_removed(session: Session) -> None:

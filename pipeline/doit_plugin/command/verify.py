@@ -11,6 +11,7 @@ from typing import Any
 from doit.exceptions import InvalidCommand
 
 from encoders.kit.error import EncodeError
+from encoders.kit.plan import Product
 from pipeline.build.build import Build
 from pipeline.build.job import Job
 from pipeline.build.verify import (
@@ -134,7 +135,9 @@ def _verify_all(build: Build, tasks: Sequence[str], folder: str) -> list[Verifie
             job = build.prepare(task)
             if isinstance(job, Job):
                 yield job, folder, targets[stem_of(task)]
-            else:  # it could not be planned, or a node that it reads was never built
+            elif _lacks_inputs(build, task):
+                done[task] = Verified(task, NOT_CACHED)
+            else:  # it could not be planned
                 done[task] = Verified(task, FAILED, error=job.error)
 
     for one in _answers(calls(), len(tasks), build.project.root):
@@ -143,6 +146,14 @@ def _verify_all(build: Build, tasks: Sequence[str], folder: str) -> list[Verifie
     died = EncodeError("the worker process died")
     done |= {task: Verified(task, FAILED, error=died) for task in left}
     return [done[task] for task in tasks]
+
+
+def _lacks_inputs(build: Build, task: str) -> bool:
+    """Tell whether a node reads what no node has made yet, so that it was never built either."""
+    planned = build.nodes.planned(task)
+    inputs = planned.node.inputs.values() if planned else ()
+    made = build.nodes.digests_in(stem_of(task))
+    return any(isinstance(one, Product) and made(one.node) is None for one in inputs)
 
 
 def _answers(calls: Iterator[tuple[Job, str, str]], count: int, root: str) -> Iterator[Verified]:
