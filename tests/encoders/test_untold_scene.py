@@ -615,6 +615,19 @@ def test_nothing_is_left_of_a_small_object_across_a_border():
             assert ((middle > 19) & (middle < 31)).any() == is_there
 
 
+def test_tile_that_has_nothing_else_keeps_no_edge_of_a_part_that_its_neighbour_drops():
+    scene = houses([(12, -12)], 8)
+    scene.put("hut", "cube", translation=[25, 0.75, -12], scale=[1.5, 1.5, 1.5])
+    built = build({GLB: scene.glb()})
+    for suffix, is_there in (("_lod2", True), ("_hlod", False)):
+        sides = [corners_of(built.read(f"tile_{x}_0_0{suffix}")) for x in (0, 1)]
+        edges = [border_edges(side, 0, 25) for side in sides]
+        assert edges[0] == edges[1]
+        assert bool(edges[0]) == is_there
+        # A file of no triangles could not be read.
+        assert len(sides[1]) > 0
+
+
 def test_two_materials_of_one_surface_stay_together_on_every_level():
     position, normal, uv, triangles = grid_arrays(30, 24, 2.0)
     west = position[triangles].mean(axis=1)[:, 0] < 12

@@ -153,7 +153,9 @@ class _Run:
         """Drop the small components across borders that the neighbouring tiles drop as well."""
         first = self.progress.indices[:, 0]
         dropped = (self.component[first, DROP_SHARE] > share) & ~self.is_named[first]
-        # Never all of them: a file needs an entity, so an empty level could not be written.
+        if dropped.all():
+            # A file needs an entity. What has no edge at a border can stay, or else all of it.
+            dropped = self._is_border()[self.progress.indices].sum(axis=1) > 1
         if not dropped.all():
             self.progress.drop(dropped)
 
