@@ -2,8 +2,9 @@
 
 Run `python bench/engine.py`. The tools take turns state by state, so that whatever else the
 machine does falls on all of them; figures are medians over the rounds. Each tool has a copy of
-the tree for itself, and what it builds is checked after every measured run. `--growth
-50000,200000,500000 --folder /dev/shm` measures how the cost of a node grows with their number.
+the tree for itself, and what it builds is checked after every measured run. Then come the first
+build of a small new game, and how the cost of a node grows with their number, both on a memory
+disk where there is one; `--growth 200000,500000` measures the latter alone.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_goal import goal_lines
-from engine_growth import floor_lines, grow, growth_goal_lines, growth_lines, loop_line
+from engine_growth import (
+    first_build_lines,
+    floor_lines,
+    grow,
+    growth_goal_lines,
+    growth_lines,
+    loop_line,
+)
 from engine_parallel import Speedup, measure_speedups, speedup_lines
-from engine_peer import Cost, Tool, measure, median, present, version_of
+from engine_peer import TYPED_DOIT, Cost, Tool, measure, median, present, version_of
 from engine_table import AFTER, CHANGED, DELETED, NOTHING, SCRATCH, TOUCHED, Figures, table_lines
 from engine_tree import Tree
 
@@ -29,7 +37,9 @@ from engine_tree import Tree
 MIDDLE, LARGE = 10_000, 50_000
 STARTERS = ("ninja", "make")
 REBUILDS = (SCRATCH, TOUCHED, DELETED)
-QUICK_TOOLS = ("cartwright", "doit", "ninja")
+QUICK_TOOLS = ("cartwright", TYPED_DOIT, "doit", "ninja")
+GROWTH, QUICK_GROWTH = (10_000, 200_000, 500_000), (10_000, 200_000)
+MEMORY_DISK = Path("/dev/shm")
 serials = itertools.count()
 
 
@@ -68,6 +78,8 @@ class Options:
 
     def wants(self, tool: Tool, state: State, size: int, turn: int) -> bool:
         """Tell whether a state is measured; a quick run leaves out what takes minutes."""
+        if tool.name == TYPED_DOIT:  # only the start of a run differs from `cartwright`
+            return state.name == NOTHING
         if not self.quick or size < MIDDLE:
             return True
         if size < LARGE:
@@ -127,7 +139,7 @@ def measure_size(options: Options, tools: Sequence[Tool], size: int, folder: Pat
 
 def heading(tools: Sequence[Tool]) -> Iterator[str]:
     """Say what was measured, and on what."""
-    versions = ", ".join(version_of(tool) for tool in tools if tool.name != "cartwright")
+    versions = ", ".join(version_of(tool) for tool in tools if "cartwright" not in tool.name)
     yield f"Python {platform.python_version()}, {os.cpu_count()} processors; {versions}"
     floor = measure(["true"], Path.cwd()).peak_mb
     yield f"The bench itself shows as a peak of {floor:.0f} MB: less cannot be seen."
@@ -151,16 +163,23 @@ def run_all(options: Options, folder: Path) -> None:
         print("\n".join(block), end="\n\n")
 
 
+def measure_growth(folder: Path, sizes: Sequence[int]) -> None:
+    """Print what a small new game and each size cost, and which of their goals are reached."""
+    print("\n".join([*floor_lines(), *first_build_lines(folder), loop_line(folder)]), end="\n\n")
+    grown = list(grow(folder, sizes))
+    print("\n".join([*growth_lines(grown), "", *growth_goal_lines(grown)]))
+
+
 def main() -> None:
-    """Measure in a folder of our own, or in the one that was named."""
+    """Measure in folders of our own, or in the one that was named."""
     options, chosen = read_options()
-    with tempfile.TemporaryDirectory(prefix="engine-", dir=chosen) as folder:
-        if options.growth:
-            print("\n".join([*floor_lines(), loop_line(Path(folder))]), end="\n\n")
-            grown = list(grow(Path(folder), options.growth))
-            print("\n".join([*growth_lines(grown), "", *growth_goal_lines(grown)]))
-            return
-        run_all(options, Path(folder))
+    if not options.growth:
+        with tempfile.TemporaryDirectory(prefix="engine-", dir=chosen) as folder:
+            run_all(options, Path(folder))
+    growth = options.growth or (QUICK_GROWTH if options.quick else GROWTH)
+    place = chosen or (MEMORY_DISK if MEMORY_DISK.is_dir() else None)
+    with tempfile.TemporaryDirectory(prefix="engine-", dir=place) as folder:
+        measure_growth(Path(folder), growth)
 
 
 if __name__ == "__main__":

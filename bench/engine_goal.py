@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine_parallel import BARE, Speedup
+from engine_peer import TYPED_DOIT
 from engine_table import AFTER, CHANGED, NOTHING, SCRATCH, TOUCHED, Figures, columns
 
 Key = tuple[int, str, str]
@@ -52,8 +53,20 @@ def peer(size: int, state: str, tool: str) -> Key:
 IDLE, LARGE_IDLE = ours(10_000, NOTHING), ours(50_000, NOTHING)
 GOALS = (
     Goal("nothing to do, 10,000, to ninja", IDLE, peer(10_000, NOTHING, "ninja"), 2),
+    Goal(
+        "the same, typed `doit`",
+        peer(10_000, NOTHING, TYPED_DOIT),
+        peer(10_000, NOTHING, "ninja"),
+        2,
+    ),
     Goal("nothing to do, 10,000, to doit", IDLE, peer(10_000, NOTHING, "doit"), 0.2),
     Goal("nothing to do, 50,000, to ninja", LARGE_IDLE, peer(50_000, NOTHING, "ninja"), 1),
+    Goal(
+        "the same, typed `doit`",
+        peer(50_000, NOTHING, TYPED_DOIT),
+        peer(50_000, NOTHING, "ninja"),
+        1,
+    ),
     Goal("nothing to do, 50,000, to 10,000", LARGE_IDLE, IDLE, 5.5),
     Goal("one changed, 10,000, to nothing to do", ours(10_000, CHANGED), IDLE, 1.5),
     Goal("all touched, 10,000, to nothing to do", ours(10_000, TOUCHED), IDLE, 3),

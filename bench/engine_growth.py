@@ -68,6 +68,9 @@ GOALS: tuple[tuple[str, int, str, float, Callable[[Grown], float]], ...] = (
 )
 
 
+LINEAR = 1.1  # a tenth is what runs of one size differ by
+
+
 def grow(folder: Path, sizes: Sequence[int], states: Sequence[str] = STATES) -> Iterator[Grown]:
     """Measure each size from scratch, with nothing to do, and with all outputs deleted."""
     tool = next(one for one in TOOLS if one.name == "cartwright")
@@ -90,6 +93,18 @@ def grow(folder: Path, sizes: Sequence[int], states: Sequence[str] = STATES) -> 
         tree.delete(("",))
 
 
+def first_build_lines(folder: Path) -> Iterator[str]:
+    """Say what the first build of a small new game takes, beside its goal."""
+    # Imported late: the memory of this process counts as the peak of those that it starts.
+    from rom_build import measure_small
+
+    small = folder / "small"
+    small.mkdir()
+    for text, cost, goal in measure_small(small):
+        verdict = "" if goal is None else "reached" if cost.cpu <= goal else "MISSED"
+        yield f"{text}: {cost.cpu:.2f} s CPU; goal {goal:g}: {verdict}"
+
+
 def write_in_a_loop(source: Path, target: Path) -> None:
     """Write every source again, as the plainest program that restores files would."""
     for path in sorted(source.rglob("*.src")):
@@ -109,6 +124,18 @@ def loop_line(folder: Path, count: int = 10_000) -> str:
     return f"A plain loop that writes {count:,} such files: {seconds / count * 1e3:.3f} ms CPU each"
 
 
+def linear_rows(found: Sequence[Grown]) -> Iterator[list[str]]:
+    """Judge whether a node of the largest size costs no more than one of the smallest."""
+    for state in dict.fromkeys(one.state for one in found):
+        of_state = [one for one in found if one.state == state]
+        first, last = of_state[0], of_state[-1]
+        if last.nodes > first.nodes:
+            text = f"{state}, CPU a node of {last.nodes:,} to {first.nodes:,}"
+            value = last.ms_each / first.ms_each
+            verdict = "reached" if value <= LINEAR else "MISSED"
+            yield [text, f"{LINEAR:g}", f"{value:.2f}", verdict]
+
+
 def growth_goal_lines(found: Sequence[Grown]) -> Iterator[str]:
     """Say which goals are reached: absolute ones, of the sizes that they are set for."""
     rows = [["goal", "limit", "found", "verdict"]]
@@ -118,6 +145,7 @@ def growth_goal_lines(found: Sequence[Grown]) -> Iterator[str]:
                 value = figure(one)
                 verdict = "reached" if value <= limit else "MISSED"
                 rows.append([f"{state}, {nodes:,}: {text}", f"{limit:g}", f"{value:.2f}", verdict])
+    rows += linear_rows(found)
     return columns(rows) if len(rows) > 1 else iter(())
 
 

@@ -58,8 +58,12 @@ class Tool:
         return [path, *self.arguments, *more]
 
 
+# The same project as whoever types `doit` builds it: doit is imported before anything of ours.
+TYPED_DOIT = "cartwright as doit"
+OURS = (".cartwright", "cache")
 TOOLS = (
-    Tool("cartwright", "doit", (), (".cartwright", "cache"), write_cartwright),
+    Tool("cartwright", "cartwright", (), OURS, write_cartwright),
+    Tool(TYPED_DOIT, "doit", (), OURS, write_cartwright),
     Tool("doit", "doit", (), (".doit.db", ".doit.db.db"), write_doit),
     Tool("scons", "scons", ("-Q", "-s"), (".sconsign.dblite",), write_scons),
     Tool("ninja", "ninja", ("-j1", "--quiet"), (".ninja_log", ".ninja_deps"), write_ninja),

@@ -16,6 +16,7 @@ import imagequant
 import numpy as np
 import skimage
 from numpy.typing import NDArray
+from palette_published import published, shown_by_exporter
 from PIL import Image
 
 from encoders.kit.image.palette.quantise import distinct_colors, histogram, levels_555, quantise_555
@@ -157,6 +158,21 @@ def rows() -> Iterator[tuple[str, ...]]:
             yield (name, str(colors), *cells, VERDICTS[is_first])
     for colors, (decibels, look) in wins.items():
         yield (f"first of ten photographs with {colors}: {decibels} in dB, {look} in look",)
+    yield (
+        "texture of splashedit-ng",
+        "colours",
+        "ours dB",
+        "look",
+        "published dB",
+        "look",
+        "first in",
+    )
+    for one in published():
+        made = quantise_555(opaque(one.picture), one.colors)
+        found = nearness(one.picture, shown_by_exporter(made.palette[made.indices]))
+        is_first = (found[0] >= one.decibels, found[1] <= one.look)
+        cells = [f"{value:.2f}" for value in (*found, one.decibels, one.look)]
+        yield (one.name, str(one.colors), *cells, VERDICTS[is_first])
 
 
 if __name__ == "__main__":

@@ -254,12 +254,13 @@ def median(costs: Iterable[Cost]) -> Cost:
 
 def lines(costs: Mapping[str, list[Cost]], nodes: int) -> Iterator[str]:
     """Lay the figures out, and the goals beside them."""
-    rows = [["from a fresh clone", "s", "CPU s", "nodes a second", "best round"]]
+    rows = [["from a fresh clone", "s", "CPU s", "nodes a second", "best round", "a CPU second"]]
     medians = {name: median(found) for name, found in costs.items()}
     for name, cost in medians.items():
         best = nodes / min(one.wall for one in costs[name])
-        figures = f"{cost.wall:.2f}", f"{cost.cpu:.2f}", f"{nodes / cost.wall:,.0f}", f"{best:,.0f}"
-        rows.append([name, *figures])
+        figures = f"{cost.wall:.2f}", f"{cost.cpu:.2f}"
+        rates = (nodes / cost.wall, best, nodes / cost.cpu)
+        rows.append([name, *figures, *(f"{one:,.0f}" for one in rates)])
     yield from columns(rows)
     for goal, names in ((GOAL_PER_SECOND, (FULL,)), (BUCKET_GOAL_PER_SECOND, (BUCKET_FULL, FETCH))):
         for name in (one for one in names if one in medians):

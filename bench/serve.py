@@ -1,10 +1,12 @@
 """Measure `doit serve`: how long after the save of a small picture the open page shows it.
 
 Run `python bench/serve.py [--saves 9]`; it needs playwright and Chromium. The sample game is
-copied and served, a browser opens the page, and two textures are painted again and again: one of
-its own, and one that shares a palette with ten others, which are all encoded again. Printed are the
-seconds from the save until the build began, until it ended, until the page was told, and until the
-browser had loaded the new picture. The goal: of the first, the last is below one second.
+copied and served, a browser opens the page, and textures are painted again and again: one of its
+own, and one that shares a palette with ten others, which are all encoded again. Printed are the
+seconds from the save until the build began, until it ended, until the browser had loaded the
+pictures of the texture and what became of it, and until all others were drawn that changed with it.
+Last comes a texture that eleven models and 70 pictures depend on. The goal: the pictures of the
+first two are there within one second.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXTURES = {
     "a texture of its own": "assets/own/bench.png",
     "in a palette": "assets/textures/bench.png",
+    "of many models": "assets/textures/prop.png",
 }
+QUICK = 2  # of them have to be shown within the limit
 OWN = 'target = "rp2350"\n[[asset]]\nsource = "assets/own/*.png"\n'
 LIMIT_SECONDS = 1.0
 # Notes when the page was told of each event, and which picture the texture's card shows when it
@@ -38,8 +42,10 @@ NOTE = """(name) => {
   const now = () => (performance.timeOrigin + performance.now()) / 1000;
   const events = new EventSource("/events");
   window.noted = {};
-  for (const kind of ["building", "built"])
-    events.addEventListener(kind, () => { window.noted[kind] = now(); });
+  events.addEventListener("building", () => { window.noted.building = now(); });
+  events.addEventListener("built", (event) => {
+    if (!JSON.parse(event.data).more) window.noted.done = now();
+  });
   document.addEventListener("load", (event) => {
     const entry = event.target.closest?.("article, li, .entry");
     if (event.target.tagName === "IMG" && entry?.textContent.includes(name))
@@ -94,7 +100,7 @@ def copy_sample(folder: Path) -> None:
         shutil.copytree(ROOT / name, folder / name)
     (folder / "manifests/own.toml").write_text(OWN)
     for texture in TEXTURES.values():
-        paint(folder / texture, 0)
+        paint(folder / texture, 0)  # of the sample's own only the place is kept
 
 
 def paint(path: Path, number: int) -> None:
@@ -109,11 +115,12 @@ def save_once(path: Path, number: int, served: Served, tab: Any) -> dict[str, fl
     tab.evaluate("() => { window.noted = {}; }")
     paint(path, number)
     saved = time.time()
-    tab.wait_for_function("() => window.noted.shown && window.noted.built", timeout=30_000)
+    # The pictures of a texture may come one after the other: the last one counts.
+    tab.wait_for_function("() => window.noted.shown && window.noted.done", timeout=30_000)
     noted = tab.evaluate("() => window.noted")
     ended = served.wait_for(r" s\), in all ", saved)[0]
     times = {"build began": noted["building"], "build ended": ended}
-    times |= {"page was told": noted["built"], "picture shown": noted["shown"]}
+    times |= {"picture shown": noted["shown"], "all drawn": noted["done"]}
     time.sleep(2.5)  # the process for the next build gets ready
     return {name: when - saved for name, when in times.items()}
 
@@ -156,8 +163,9 @@ def main() -> int:
         for step in measured[0]:
             times = [one[step] for one in measured]
             print(f"  {step:<14} {statistics.median(times):8.2f} s {max(times):8.2f} s")
-    own = next(iter(found.values()))
-    return int(statistics.median(one["picture shown"] for one in own) > LIMIT_SECONDS)
+    quick = list(found.values())[:QUICK]
+    medians = [statistics.median(one["picture shown"] for one in times) for times in quick]
+    return int(max(medians) > LIMIT_SECONDS)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -21,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import lod_scene
-import numpy as np
-
-from encoders.untold.format.reader import unpack_untold
+import quality_lod
+from lod_border import unequal_edges
 
 ROOT = Path(__file__).parent.parent
 COLUMNS, ROWS, OBJECTS = 12, 12, 2500
+TILE_M = 25.0
 MANIFEST = """target = "untold"
 [[scene]]
 name = "city"
@@ -37,10 +36,12 @@ hlod = 0.05
 # Processor seconds.
 GOALS = {"from nothing": 50.0, "one object moved": 3.0}
 WORKER_GOAL_MB = 500
+# Of `ru_maxrss`, in bytes.
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1 << 10
 
 
-def run(folder: Path, *words: str) -> tuple[float, float, str]:
-    """Return the wall and processor seconds of doit with its workers, and what it said."""
+def run(folder: Path, *words: str) -> tuple[float, float]:
+    """Return the wall and processor seconds of doit with its workers."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     before, start = _children_seconds(), time.perf_counter()
     done = subprocess.run(
@@ -55,7 +56,7 @@ def run(folder: Path, *words: str) -> tuple[float, float, str]:
     if done.returncode:
         raise SystemExit(done.stdout + done.stderr)
     # doit waits for its workers, so their time is in its own.
-    return seconds, _children_seconds() - before, done.stdout
+    return seconds, _children_seconds() - before
 
 
 def _children_seconds() -> float:
@@ -84,28 +85,42 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-def kept(build: Path, tiles: list[dict]) -> str:
-    """The shares of all triangles that the levels have."""
-    counts = np.zeros(5)
+LEVELS = ("", "_lod1", "_lod2", "_lod3", "_hlod")
+
+
+def read_levels(build: Path, tiles: list[dict]) -> dict[str, dict[quality_lod.Place, Any]]:
+    """Return the mesh of each tile, by level."""
+    found: dict[str, dict[quality_lod.Place, Any]] = {level: {} for level in LEVELS}
     for tile in tiles:
-        levels = [*tile["lod_levels"], *tile["hlod_levels"]]
-        paths = [tile["path_relative_to_manifest"], *(level["path"] for level in levels)]
-        counts += [unpack_untold((build / one).read_bytes(), one).triangle_count for one in paths]
-    return ", ".join(f"{share:8.1%}" for share in counts[1:] / counts[0])
+        _, x, _, z = tile["tile_id"].split("_")
+        path = build / tile["path_relative_to_manifest"]
+        for level, meshes in found.items():
+            data = path.with_stem(path.stem + level).read_bytes()
+            meshes[int(x), int(z)] = quality_lod.mesh_of(data)
+    return found
+
+
+def show_levels(build: Path, tiles: list[dict]) -> None:
+    """Print what the levels keep, and how many of their edges a neighbouring tile lacks."""
+    levels = read_levels(build, tiles)
+    counts = [sum(len(mesh[1]) for mesh in meshes.values()) for meshes in levels.values()]
+    shares = ", ".join(f"{count / counts[0]:8.1%}" for count in counts[1:])
+    lost, edges = zip(*(unequal_edges(one, TILE_M) for one in levels.values()), strict=True)
+    print(f"{'kept of triangles':20}{shares}")
+    print(f"{'unequal edges':20}{sum(lost):8,} of {sum(edges):,} between tiles of one level")
 
 
 def measure(folder: Path, city: lod_scene.Glb) -> None:
     """Build three times and print the figures."""
-    times = {"from nothing": run(folder, "-n", "2")[:2]}
+    times = {"from nothing": run(folder, "-n", "2")}
     peak = max(node["peak_bytes"] or 0 for node in _built(folder)) / (1 << 20)
     tiles = json.loads((folder / "build/untold/city.json").read_bytes())["tiles"]
     node = next(one for one in city.document["nodes"] if _is_inside(one["translation"]))
     node["translation"][1] += 0.5
     (folder / "assets/city.glb").write_bytes(city.glb())
-    *moved, said = run(folder, "-n", "2")
-    times["one object moved"] = moved[0], moved[1]
-    built = len(re.findall(r"^built ", said, re.MULTILINE))
-    times["nothing to do"] = run(folder)[:2]
+    times["one object moved"] = run(folder, "-n", "2")
+    built = len(_built(folder))
+    times["nothing to do"] = run(folder)
     print(f"{OBJECTS} objects, {city.triangles:,} triangles, {len(tiles)} tiles, 4 levels, -n 2\n")
     for name, (wall, seconds) in times.items():
         goal = GOALS.get(name)
@@ -115,13 +130,15 @@ def measure(folder: Path, city: lod_scene.Glb) -> None:
             f"{verdict and f'goal {goal:.0f} s CPU: {verdict}'}"
         )
     print(f"{'nodes built again':20}{built:8}")
-    print(f"{'kept of triangles':20}{kept(folder / 'build/untold', tiles)}")
+    show_levels(folder / "build/untold", tiles)
+    process = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _MAXRSS_UNIT / (1 << 20)
     print(f"{'peak of a node':20}{peak:8.0f} MB  goal {WORKER_GOAL_MB} MB")
+    print(f"{'peak of a process':20}{process:8.0f} MB")
 
 
-def _is_inside(place: list[float], tile: float = 25.0) -> bool:
+def _is_inside(place: list[float]) -> bool:
     """Tell whether an object lies in the middle of a tile."""
-    return all(8 < abs(place[axis]) % tile < 17 for axis in (0, 2))
+    return all(8 < abs(place[axis]) % TILE_M < 17 for axis in (0, 2))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,11 @@ settings.load_profile("same")
 
 # No power is cut here, and waiting for the disk after each build would take most of the time.
 os.environ.setdefault("CARTWRIGHT_DURABLE", "0")
+
+# A shell without job control starts what is to run in the background deaf to Ctrl-C, and processes
+# that tests start would be so too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Nothing above imports numpy, whose threads would only wait for processors that other tests use.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

@@ -1,87 +1,81 @@
 """Draw the levels of the sample's village beside those of meshoptimizer at the same counts.
 
-Run `python tools/lod_sheet.py docs/images/levels.png`; the extra `bench` has meshoptimizer.
-A column for the whole village and each level; above are ours, below those of the peer.
+Run `doit untold`, then `python tools/lod_sheet.py docs/images/levels.png`; the extra `bench` has
+meshoptimizer. A column for the whole village and each level; in the rows are ours, ours without
+textures, and those of the peer, which has positions alone.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from exhibit.untold import read_scene
 from PIL import Image, ImageDraw
+from raster import Camera, Picture, draw, join
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
 
 import quality_lod as bench
 
-WIDTH, HEIGHT, MARGIN, CAPTION, FINER = 330, 220, 8, 14, 3  # in pixels, as all sizes here
-PIXELS_PER_METRE = 8.5
-TURN, TILT = np.radians(35.0), np.radians(28.0)
-LIGHT = np.array([0.4, 0.8, 0.45]) / np.linalg.norm([0.4, 0.8, 0.45])
+from encoders.kit.view.scene import ViewMaterial, ViewMesh, ViewScene
+
+BUILD = bench.ROOT / "build/untold"
+SIZE, MARGIN, CAPTION, COLORS = (340, 220), 6, 13, 160  # in pixels, as all sizes here
+CAMERA = Camera((24, 13, 25), (0, 1.5, 0), 1.05)
 PAPER, INK = (250, 247, 240), (40, 34, 48)
-STONE = np.array([196, 186, 168])
-Doubles = NDArray[np.float64]
+STONE = ViewMaterial(color=(0.77, 0.73, 0.66, 1.0), is_double_sided=True)
 
 
-def to_view(points: Doubles) -> Doubles:
-    """Return right, up and nearness of points, as seen from above and from the side."""
-    x, y, z = points.T
-    right = x * np.cos(TURN) - z * np.sin(TURN)
-    near = x * np.sin(TURN) + z * np.cos(TURN)
-    return np.stack(
-        [right, y * np.cos(TILT) - near * np.sin(TILT), near * np.cos(TILT) + y * np.sin(TILT)], 1
+def level_paths(level: str) -> list[Path]:
+    """Return the files of all tiles at a level; "" is the whole."""
+    tiles = json.loads((BUILD / "village.json").read_text())["tiles"]
+    paths = [BUILD / one["path_relative_to_manifest"] for one in tiles]
+    return [path.with_stem(f"{path.stem}_{level}") if level else path for path in paths]
+
+
+def draw_plain(meshes: Sequence[bench.Mesh]) -> Picture:
+    """Draw meshes with flat faces of one colour."""
+    parts = [ViewMesh(points, triangles) for points, triangles in meshes]
+    return draw(ViewScene(tuple(parts), (STONE,)), CAMERA, SIZE)
+
+
+def column(level: str) -> list[tuple[str, Picture]]:
+    """Return the pictures of a level with their titles."""
+    paths = level_paths(level)
+    ours, whole = (
+        [bench.mesh_of(path.read_bytes()) for path in one] for one in (paths, level_paths(""))
     )
-
-
-def draw(mesh: bench.Mesh) -> Image.Image:
-    """Draw flat faces, furthest first."""
-    points, triangles = mesh
-    corners = points.astype(np.float64)[triangles]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(normal, axis=1, keepdims=True)
-    shade = 0.45 + 0.55 * np.clip(normal / np.maximum(length, 1e-12) @ LIGHT, 0, 1)
-    seen = to_view(corners.reshape(-1, 3)).reshape(-1, 3, 3)
-    size = np.array([WIDTH, HEIGHT]) * FINER
-    flat = seen[:, :, :2] * [1, -1] * PIXELS_PER_METRE * FINER + size / 2
-    picture = Image.new("RGB", tuple(size.tolist()), PAPER)
-    pen = ImageDraw.Draw(picture)
-    for one in np.argsort(seen[:, :, 2].mean(axis=1), kind="stable"):
-        color = tuple((STONE * shade[one]).astype(int).tolist())
-        pen.polygon([tuple(corner) for corner in flat[one].tolist()], color)
-    return picture.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
-
-
-def village() -> dict[str, tuple[bench.Mesh, bench.Mesh]]:
-    """Return the meshes of ours and of the peer, by level."""
-    files, keeps_border = next(
-        (files, keeps) for name, files, keeps in bench.scenes() if name == "village"
-    )
-    tiles = list(bench.build_tiles(files).values())
-    whole = bench._joined([one[""] for one in tiles])
-    found = {"whole": (whole, whole)}
-    for level in bench.LEVELS:
-        peer = [bench.by_meshoptimizer(one[""], len(one[level][1]), keeps_border) for one in tiles]
-        found[level] = (bench._joined([one[level] for one in tiles]), bench._joined(peer))
-    return found
+    peer = [
+        bench.by_meshoptimizer(mesh, len(one[1]), False) if level else mesh
+        for mesh, one in zip(whole, ours, strict=True)
+    ]
+    counts = [sum(len(triangles) for _, triangles in meshes) for meshes in (ours, peer)]
+    name = level or "whole"
+    textured = draw(join([read_scene(path) for path in paths]), CAMERA, SIZE)
+    return [
+        (f"{name}: {counts[0]:,} triangles", textured),
+        (f"{name}, without textures", draw_plain(ours)),
+        (f"{name}, meshoptimizer: {counts[1]:,} triangles", draw_plain(peer)),
+    ]
 
 
 def main(path: str) -> None:
     """Draw the sheet."""
-    levels = village()
-    rows = ("ours", "meshoptimizer")
-    size = (len(levels) * (WIDTH + MARGIN) + MARGIN, 2 * (HEIGHT + CAPTION + MARGIN) + MARGIN)
-    sheet = Image.new("RGB", size, PAPER)
+    columns = [column(level) for level in ("", *bench.LEVELS)]
+    cell = np.array([SIZE[0] + MARGIN, SIZE[1] + CAPTION + MARGIN])
+    size = cell * [len(columns), len(columns[0])] + MARGIN
+    sheet = Image.new("RGB", tuple(size.tolist()), PAPER)
     pen = ImageDraw.Draw(sheet)
-    for column, (level, meshes) in enumerate(levels.items()):
-        for row, (name, mesh) in enumerate(zip(rows, meshes, strict=True)):
-            at = MARGIN + column * (WIDTH + MARGIN), MARGIN + row * (HEIGHT + CAPTION + MARGIN)
-            label = level if level == "whole" else f"{level}, {name}"
-            pen.text(at, f"{label}: {len(mesh[1]):,} triangles", INK)
-            sheet.paste(draw(mesh), (at[0], at[1] + CAPTION))
-    sheet.quantize(32).save(path, optimize=True)
+    for x, pictures in enumerate(columns):
+        for y, (title, picture) in enumerate(pictures):
+            left, top = (cell * [x, y] + MARGIN).tolist()
+            pen.text((left, top), title, INK)
+            sheet.paste(Image.fromarray(picture), (left, top + CAPTION))
+    sheet.quantize(COLORS).save(path, optimize=True)
 
 
 if __name__ == "__main__":

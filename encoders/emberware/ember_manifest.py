@@ -176,11 +176,14 @@ def _free_id(entry: Entry, found: Mapping[tuple[str, str], Entry]) -> str:
 
 def _path_inside(name: str, written: str, where: str, warnings: list[str]) -> str | None:
     """Return the project path of a file, or None with a warning where it lies outside."""
-    above = posixpath.normpath(posixpath.join(posixpath.dirname(name), written))
-    if not above.startswith("../"):
+    try:
         return resolve_reference(name, written)
-    folders = above.split("/").count("..")
+    except EncodeError:
+        above = posixpath.join(posixpath.dirname(name), written.replace("\\", "/"))
+    folders = posixpath.normpath(above).split("/").count("..")
     hint = f"import from {folders} folder{'s' if folders > 1 else ''} further up"
+    if not folders:
+        hint = "write a path relative to the file"
     warnings.append(f"{where} {written!r} lies outside of the project and is left out: {hint}")
     return None
 

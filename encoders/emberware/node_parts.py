@@ -38,6 +38,7 @@ def kept_joints(gltf: Gltf, skin: int) -> bytes:
     joints = list(range(len(record.joints)))
     if len(joints) > BONE_LIMIT:
         joints = used_joints(gltf, skin)
+    if len(joints) < len(record.joints):
         had = f'skin "{record.name}" has {len(record.joints)} joints, more than {BONE_LIMIT}'
         gltf.warn(grouped("ignored", f"{had}; the {len(joints)} that vertices use were kept"))
     return json.dumps(joints).encode()

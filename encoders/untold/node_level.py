@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from encoders.kit.mesh.vertex_cache import order_mesh
 from encoders.kit.mesh.weld import weld_vertices
@@ -29,7 +30,13 @@ from encoders.untold.format.untold_file import (
 from encoders.untold.format.writer import pack_untold
 from encoders.untold.mesh.level_goal import miss
 from encoders.untold.mesh.material_record import TextureTable, material_record, texture_facts
-from encoders.untold.mesh.tile_mesh import Tile, TileMesh, unpack_tile, with_back_faces
+from encoders.untold.mesh.tile_mesh import (
+    Tile,
+    TileMesh,
+    join_meshes,
+    unpack_tile,
+    with_back_faces,
+)
 from encoders.untold.mesh.vertex import pack_vertices
 
 HASH_DIGITS = 16
@@ -108,9 +115,15 @@ def _build_file(tile: Tile, textures: dict[str, dict[str, Any]], known: Any) -> 
     materials = [material_record(tile.materials[number], table) for number in used]
     indices = {-1: NONE, **{number: index for index, number in enumerate(used)}}
     labels = [materials[indices[one.material]].name if one.material >= 0 else "" for one in parts]
+    titles = [
+        "_".join(word for word in (one.object or known["name"], label) if word)
+        for one, label in zip(parts, labels, strict=True)
+    ]
     meshes = [
-        _mesh(mesh, owners.index(_object(mesh)), indices[mesh.material], known["name"], label or "")
-        for mesh, label in zip(parts, labels, strict=True)
+        _mesh(mesh, rows, owners.index(_object(mesh)), indices[mesh.material], title)
+        for mesh, rows, title in zip(
+            parts, _stored_vertices(parts, known["name"]), titles, strict=True
+        )
     ]
     entities = [
         _entity(number, own or known["name"], meshes) for number, (own, _) in enumerate(owners)
@@ -130,16 +143,24 @@ def _object(mesh: TileMesh) -> tuple[str, int]:
     return mesh.object, mesh.owner
 
 
-def _mesh(mesh: TileMesh, entity: int, material: int, name: str, label: str) -> MeshRecord:
-    """Pack a mesh in the order of the vertex cache; vertices equal as stored become one."""
-    packed = np.frombuffer(pack_vertices(mesh, name), np.uint8).reshape(-1, VERTEX_SIZE)
+def _stored_vertices(parts: list[TileMesh], name: str) -> list[npt.NDArray[np.uint8]]:
+    """Return the vertices of each mesh as they are stored, a row for each."""
+    ends = np.cumsum([len(mesh.position) for mesh in parts])
+    # All at once: most meshes are so small that each would cost more in calls than in work.
+    packed = np.frombuffer(pack_vertices(join_meshes(parts), name), np.uint8)
+    return np.split(packed.reshape(-1, VERTEX_SIZE), ends[:-1])
+
+
+def _mesh(
+    mesh: TileMesh, stored: npt.NDArray[np.uint8], entity: int, material: int, title: str
+) -> MeshRecord:
+    """Order a mesh for the vertex cache; vertices that are equal as stored become one."""
     # Welded again because packing rounds: vertices that differ as floats may be equal now.
-    weld = weld_vertices([packed])
+    weld = weld_vertices([stored])
     used, triangles = order_mesh(weld.number[mesh.triangles], len(weld.first))
-    vertices = packed[weld.first[used]]
+    vertices = stored[weld.first[used]]
     position = mesh.position[weld.first[used]]
     bounds: Floats = np.stack([position.min(axis=0), position.max(axis=0)])
-    title = "_".join(one for one in (mesh.object or name, label) if one)
     indices = triangles.reshape(-1).astype(np.uint32)
     return MeshRecord(title, entity, material, vertices.tobytes(), indices, bounds)
 

@@ -18,11 +18,11 @@ from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
 from encoders.untold.mesh.tangents import with_tangents
 from encoders.untold.mesh.tile_mesh import (
-    ATTRIBUTE_WIDTHS,
     GROUP,
     NUMBER,
     Tile,
     TileMesh,
+    join_meshes,
     pack_tile,
     unpack_meshes,
     weld_tile_mesh,
@@ -33,7 +33,6 @@ from encoders.untold.mesh.vertex import HALF_LIMIT
 UNMERGED = "NM_"
 # Half floats have steps of 1/64 from 32 on.
 UV_WARNING = 32.0
-DEFAULTS = {"uv1": 0.0, "color": 1.0}
 
 
 # What meshes must have in common to become one: the material's bytes, and for an object that is
@@ -124,7 +123,7 @@ def _merge(parts: Sequence[_Part], tile: str, warnings: list[str]) -> TileMesh:
     # afterwards, they would replace those of the source.
     if any(len(mesh.tangent) for mesh in meshes):
         meshes = [with_tangents(mesh) for mesh in meshes]
-    mesh = rebase_uv(weld_tile_mesh(_joined(meshes)))
+    mesh = rebase_uv(weld_tile_mesh(join_meshes(meshes)))
     _check_coordinates(mesh, parts, tile)
     reach = float(np.abs(mesh.uv).max(initial=0.0))
     if reach > UV_WARNING:
@@ -155,28 +154,3 @@ def _check_coordinates(merged: TileMesh, parts: Sequence[_Part], tile: str) -> N
         }
         hint = "Scale the coordinates down, or cut the surface: whole repeats need not be stored."
         raise EncodeError("a texture coordinate does not fit half floats", facts, hint)
-
-
-def _joined(meshes: Sequence[TileMesh]) -> TileMesh:
-    columns = {name: _column(meshes, name) for name in ATTRIBUTE_WIDTHS}
-    starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)])
-    triangles = [
-        mesh.triangles + np.int32(start)
-        for mesh, start in zip(meshes, starts.tolist(), strict=False)
-    ]
-    border = np.concatenate([mesh.is_border for mesh in meshes])
-    return replace(meshes[0], **columns, is_border=border, triangles=np.concatenate(triangles))
-
-
-def _column(meshes: Sequence[TileMesh], name: str) -> Any:
-    """Join one attribute; meshes without it get its default if any other has it."""
-    found = [getattr(mesh, name) for mesh in meshes]
-    if not any(len(one) for one in found):
-        return found[0]
-    width, default = ATTRIBUTE_WIDTHS[name], DEFAULTS.get(name, 0.0)
-    return np.concatenate(
-        [
-            one if len(one) else np.full((len(mesh.position), width), default, np.float32)
-            for one, mesh in zip(found, meshes, strict=True)
-        ]
-    )

@@ -262,10 +262,12 @@ class Build:
             result.traceback,
             # Another machine has another clock: count back from the moment when its answer came.
             began=result.began or time.perf_counter() - result.seconds,
-            job=self._job_done(task, result),
             peak_bytes=result.peak_bytes,
             fingerprint=result.fingerprint,
         )
+        job = self._job_done(task, result)
+        if job is not None:
+            event.inputs, event.fixed = job.inputs, job.fixed
         self.log.add(event)
         if result.damaged:
             self.log.warnings += [

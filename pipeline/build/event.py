@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from encoders.kit.error import EncodeError
-    from pipeline.build.job import Job
+    from pipeline.build.job import Input
     from pipeline.change.reason import Reason
     from pipeline.output import Output
 
@@ -45,8 +47,8 @@ class NodeEvent:
 
     `worker` names the process that did it, `is_shared` tells whether a restored result came from
     the shared cache, `needs` names the failed tasks because of which it was not built. `began` is a
-    time of `perf_counter`. `job` is None where it did not run, or read other inputs than
-    planned.
+    time of `perf_counter`. `inputs` is None where it did not run, or read other inputs than
+    planned; `fixed` is the part of its fingerprint beside them.
     """
 
     task: str
@@ -63,7 +65,8 @@ class NodeEvent:
     traceback: str = ""
     needs: tuple[str, ...] = ()
     began: float = 0.0
-    job: Job | None = None
+    inputs: Mapping[str, Input] | None = None
+    fixed: str = ""
     peak_bytes: int = 0
     fingerprint: str = ""
 

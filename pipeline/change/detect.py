@@ -171,7 +171,7 @@ class Detector:
                 raise StateDamagedError("an edge leads to no node")
             clean = self.evaluator.is_current(
                 planned.node,
-                row.built,
+                self.nodes.built(task),
                 self.nodes.digests_in(row.stem),
                 altered if row.clean else None,
             )

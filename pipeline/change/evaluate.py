@@ -100,9 +100,13 @@ class Evaluator:
 
         `altered` names the files that must be read and compared; None means all of the node's.
         """
-        if built is None or not self._is_built_from(node, built, made):
+        if built is None:
             return False
-        return self.are_intact(built.files, None if altered is None else altered & set(built.files))
+        only = built.files.keys() if altered is None else altered & built.files.keys()
+        # The cheapest question first: where outputs were deleted, that is the answer for all.
+        if not all(map(self.is_there, only)) or not self._is_built_from(node, built, made):
+            return False
+        return self.are_intact(built.files, only)
 
     def _is_built_from(self, node: Node, built: BuildRecord, made: DigestsByNode) -> bool:
         return (

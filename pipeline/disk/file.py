@@ -155,16 +155,26 @@ def read_if_there(path: str) -> bytes | None:
 def is_equal(path: str, data: bytes) -> bool:
     """Tell whether a plain file has these bytes; reading ends at the first part that differs."""
     try:
-        with open(open_to_read(path), "rb", buffering=0) as file:
-            stat = os.fstat(file.fileno())
-            if not S_ISREG(stat.st_mode) or stat.st_size != len(data):
-                return False
-            parts = (data[at : at + PART_BYTES] for at in range(0, len(data), PART_BYTES))
-            return all(file.read(len(part)) == part for part in parts)
+        handle = open_to_read(path)
     except OSError as error:
         if error.errno in NO_FILE:
             return False
         raise
+    try:
+        stat = os.fstat(handle)
+        return S_ISREG(stat.st_mode) and stat.st_size == len(data) and _reads_as(handle, data)
+    finally:
+        os.close(handle)
+
+
+def _reads_as(handle: int, data: bytes) -> bool:
+    """Tell whether the rest of an opened file is these bytes."""
+    at = 0
+    while part := os.read(handle, PART_BYTES):
+        if data[at : at + len(part)] != part:
+            return False
+        at += len(part)
+    return at == len(data)
 
 
 def is_there(path: str) -> bool:

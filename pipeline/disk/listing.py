@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from stat import S_ISLNK, S_ISREG
-from typing import cast
+from typing import Any
 
 import xxhash
 
@@ -37,17 +37,21 @@ WHOLE_SECONDS_NS = 2_100_000_000
 
 # Stamps of an open folder's regular files by name, and the names of everything else in it.
 StampFiles = Callable[[int], tuple[Listing, set[str]]]
+# The packed listing of an open folder; None where something in it is for Python to list.
+PackFiles = Callable[[int], bytes | None]
 
 
-def _import_stamp_files() -> StampFiles | None:
-    """Import the native loop; None where no compiler was found at installation."""
+def _import_native() -> tuple[StampFiles | None, PackFiles | None]:
+    """Import the native loops; None where no compiler was found at installation."""
     try:
-        return cast(StampFiles, import_module("pipeline.disk._stamp").stamp_files)
+        native: Any = import_module("pipeline.disk._stamp")
     except ImportError:
-        return None
+        return None, None
+    # An extension of an older installation has the first alone.
+    return native.stamp_files, getattr(native, "pack_files", None)
 
 
-_stamp_files = _import_stamp_files()
+_stamp_files, _pack_files = _import_native()
 
 
 def is_text(name: str) -> bool:
@@ -66,6 +70,13 @@ def shown_name(name: str) -> str:
 
 def take_listing(folder: str) -> Listing | None:
     """List a folder with the stamp of every file, or return None where there is no such folder."""
+    listing = take_listing_or_packed(folder, None)
+    assert not isinstance(listing, bytes)
+    return listing
+
+
+def take_listing_or_packed(folder: str, pack_files: PackFiles | None) -> Listing | bytes | None:
+    """List a folder, as bytes of `pack_listing` where `pack_files` is able to."""
     try:
         if os.scandir not in os.supports_fd:
             with os.scandir(folder) as entries:
@@ -73,7 +84,8 @@ def take_listing(folder: str) -> Listing | None:
         # From an open folder the system finds each file without walking its whole path.
         handle = os.open(folder, os.O_RDONLY)
         try:
-            return _list_open_folder(handle)
+            packed = pack_files(handle) if pack_files else None
+            return _list_open_folder(handle) if packed is None else packed
         finally:
             os.close(handle)
     except OSError as error:
@@ -210,6 +222,7 @@ class Snapshot:
     def __init__(self, root: str) -> None:
         self.root = root
         self._listings: dict[str, Listing | None] = {}
+        self._packed: dict[str, bytes] = {}  # listings of which only the digest was asked for
         self._digests: dict[str, bytes] = {}
         self._errors: dict[str, OSError] = {}
         self._links = {"": ""}
@@ -218,19 +231,35 @@ class Snapshot:
     def digest(self, folder: str) -> bytes:
         """Return the digest of a folder's listing; empty where it can't be listed."""
         if folder not in self._digests:
-            packed = pack_listing(self.listing(folder))
+            packed = self._packed_listing(folder)
             self._digests[folder] = b"" if folder in self._errors else digest_listing(packed)
         return self._digests[folder]
 
+    def _packed_listing(self, folder: str) -> bytes:
+        if folder not in self._listings and folder not in self._packed:
+            self._list(folder, _pack_files)
+        packed = self._packed.get(folder)
+        return pack_listing(self._listings[folder]) if packed is None else packed
+
     def listing(self, folder: str) -> Listing | None:
         """Return a folder's listing; None where it is missing or can't be listed."""
-        if folder not in self._listings:
-            path = f"{self.root}/{folder}" if folder else self.root
-            try:
-                self._listings[folder] = take_listing(path)
-            except OSError as error:
-                self._listings[folder], self._errors[folder] = None, error
+        packed = self._packed.pop(folder, None)
+        if packed is not None:
+            self._listings[folder] = unpack_listing(packed)
+        elif folder not in self._listings:
+            self._list(folder, None)
         return self._listings[folder]
+
+    def _list(self, folder: str, pack_files: PackFiles | None) -> None:
+        path = f"{self.root}/{folder}" if folder else self.root
+        try:
+            found = take_listing_or_packed(path, pack_files)
+        except OSError as error:
+            found, self._errors[folder] = None, error
+        if isinstance(found, bytes):
+            self._packed[folder] = found
+        else:
+            self._listings[folder] = found
 
     def error(self, folder: str) -> OSError | None:
         """Return why an existing folder can't be listed, or None."""

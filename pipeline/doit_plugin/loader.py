@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NODE = {"cartwright": True}  # the `meta` of every task that is a node
 # The garbage collector's thresholds: a build makes many objects that stay, and few cycles.
 RARE_COLLECTION = (20_000, 50, 100)
+NO_NAMES: list[str] = []  # one list for all tasks: with many it would take more than the node
 # Commands that show tasks to people, and run none.
 SHOWING = ("list", "info")
 
@@ -224,7 +225,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
             return
         for task in tasks:
             makers = {self._made_by.get(path) for path in session.sources_of(task.name)}
-            task.task_dep += sorted(name for name in makers if name in self.source_results)
+            made = sorted(name for name in makers if name in self.source_results)
+            task.task_dep = [*task.task_dep, *made]  # the list may be that of all such tasks
         for group in groups:
             group.task_dep += sorted(self.source_results)
 
@@ -291,9 +293,10 @@ class NodeTask(Task):  # type: ignore[misc] # doit has no types
 
     def __init__(self, name: str, needs: Sequence[str], files: Sequence[str], doc: str) -> None:
         # doit's own `__init__` is left out: its results are attributes of the classes below.
-        self.name, self.subtask_of, self.targets = name, stem_of(name), list(files)
-        self.doc = doc
-        self.task_dep = list(needs)  # set here: doit would take a name with `*` for a pattern
+        self.name, self.subtask_of, self.doc = name, stem_of(name), doc
+        self.targets = list(files) or NO_NAMES
+        # Set here: doit would take a name with `*` for a pattern.
+        self.task_dep = list(needs) or NO_NAMES
 
 
 def _with_attributes_of(task: Task) -> type[NodeTask]:

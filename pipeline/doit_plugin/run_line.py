@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from doit.doit_cmd import DoitMain
+from pipeline.doit_plugin.quick_import import quick_imports
+
+with quick_imports():
+    from doit.doit_cmd import DoitMain
 
 
 def run_line(words: Sequence[str]) -> int:

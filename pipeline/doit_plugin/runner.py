@@ -16,7 +16,7 @@ from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
 from encoders.kit.error import EncodeError
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
-from pipeline.doit_plugin.loader import NODE
+from pipeline.doit_plugin.loader import NO_NAMES, NODE
 from pipeline.session import Session
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.build.job import Job, Result
     from pipeline.build.lookup import Waitable
     from pipeline.process.pool import Pool
+
+NO_NODES: set[Any] = set()
 
 
 def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
@@ -49,6 +51,16 @@ def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
     return wants_workers
 
 
+def release(node: Any) -> None:
+    """Free what doit keeps of a task that is done: most of the memory that it takes for one.
+
+    Whoever waits for it has been told; whoever begins to do so asks for its status alone.
+    """
+    node.generator = None
+    node.ancestors = node.task_dep = node.bad_deps = node.ignored_deps = NO_NAMES
+    node.calc_dep = node.wait_run = node.wait_run_calc = node.waiting_me = NO_NODES
+
+
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     """Runs tasks in doit's order; `worker_count` and `cluster` choose the executor of nodes."""
 
@@ -67,6 +79,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self._done: deque[Any] = deque()  # tasks that are done and of which doit does not know yet
         # Fingerprints of submitted jobs, each with the nodes that wait for the same result.
         self._submitted: dict[str, list[tuple[Any, Job]]] = {}
+        self._values: dict[str, dict[str, str]] = {}
         self._stored: set[str] = set()  # fingerprints whose results the cache has since this run
 
     def run_tasks(self, task_dispatcher: Any) -> None:
@@ -193,11 +206,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _take_ready_tasks(self, dispatcher: Any) -> None:
         """Take all tasks that doit has ready; nodes that have work to do wait for their turn."""
         while not (self._stop_running or self._is_exhausted):
+            done = self._done.popleft() if self._done else None
             try:
-                node = dispatcher.generator.send(self._done.popleft() if self._done else None)
+                node = dispatcher.generator.send(done)
             except StopIteration:
                 self._is_exhausted = True
                 return
+            if done is not None and done.task.meta is NODE:
+                release(done)
             if node == "hold on":
                 if not self._done:
                     return
@@ -339,7 +355,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             # A shard sends everything: the job that restores it encodes nothing, however quick.
             if self.session.share is not None or shared.pays(result.seconds):
                 shared.offer(result.fingerprint, tools_for(build.config).cache)
-        node.task.values = {"outcome": event.outcome}
+        values = {"outcome": event.outcome}  # the same dict for all tasks with this outcome
+        node.task.values = self._values.setdefault(event.outcome, values)
         self.process_task_result(node, self._doit_failure(event))
         self._submit_waiting(fingerprint, event.outcome)
 

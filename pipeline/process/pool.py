@@ -92,17 +92,25 @@ class Worker:
         # While this end is open here, the pipe of a dead worker would not report its end.
         theirs.close()
         self.calls: deque[Call] = deque()
+        self.alone = 0  # how many of them are alone; counted here, as it is asked for each call
 
     def send(self, calls: list[Call]) -> None:
         """Send calls, in one message."""
         self.calls += calls
+        self.alone += sum(call.is_alone for call in calls)
         with suppress(BrokenPipeError):  # a dead worker is noticed when its answers are read
             self.connection.send([call.what for call in calls])
+
+    def take_calls(self, count: int) -> list[Call]:
+        """Return the oldest calls, which are no longer waited for."""
+        calls = [self.calls.popleft() for _ in range(count)]
+        self.alone -= sum(call.is_alone for call in calls)
+        return calls
 
 
 def _load(worker: Worker) -> tuple[int, int]:
     """Return how much a worker has to do, to compare it with others."""
-    return sum(call.is_alone for call in worker.calls), len(worker.calls)
+    return worker.alone, len(worker.calls)
 
 
 def _batch_size(call_seconds: float) -> int:
@@ -187,7 +195,7 @@ class Pool:
                 self._workers.append(worker)
             assert worker is not None
             # A suspect call is alone with its worker, so that a death has one possible cause.
-            if self._is_full(worker) or any(call.is_alone for call in worker.calls):
+            if self._is_full(worker) or worker.alone:
                 return
             if self._waiting[0].is_alone and worker.calls:
                 return
@@ -203,7 +211,7 @@ class Pool:
             return idlest is None
         if self._batch == 1 or self._waiting[0].is_slow:
             return bool(idlest.calls)
-        if any(call.is_slow for call in idlest.calls):
+        if idlest.alone and any(call.is_slow for call in idlest.calls):
             return True
         return self._is_full(idlest) and len(self._workers) < self._cores - 1
 
@@ -264,7 +272,7 @@ class Pool:
         except (EOFError, OSError):
             self._requeue_calls_of(worker)
             return
-        calls = [worker.calls.popleft() for _ in answers]
+        calls = worker.take_calls(len(answers))
         self._unanswered -= len(calls)
         self._slow -= sum(call.is_slow for call in calls)
         self._answers.extend(

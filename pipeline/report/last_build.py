@@ -257,7 +257,9 @@ class NodeRows:
         self._ran = RanLines(self._nodes, self._writer, self._keys.parts)
         self._events: dict[str, Any] = session.log.nodes if session.log else {}
         self._standing = self._state.facts_of_nodes(WARNED)
-        self._kept, self._kept_code = last.kept_lines(), last.kept_code
+        # The text of a large project takes more memory than the run: not where no line is used.
+        self._kept = {} if self._all_ran else last.kept_lines()
+        self._kept_code = last.kept_code
         self._used: set[str] = set()  # the tables of earlier runs that lines refer to
 
     @property
@@ -276,12 +278,15 @@ class NodeRows:
             line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
             yield line or self._line(task, event, is_clean[task])
 
+    @property
+    def _all_ran(self) -> bool:
+        # A budget that was exceeded is an event of the manifest, not of a node.
+        is_complete = len(self._events) == self._count
+        return is_complete and not self._events.keys() & self._targets.keys()
+
     def _ran_tasks(self) -> dict[str, bool]:
         """Return all tasks and whether each is up to date, where all of them ran; or nothing."""
-        # A budget that was exceeded is an event of the manifest, not of a node.
-        if len(self._events) != self._count or self._events.keys() & self._targets.keys():
-            return {}
-        return {task: task not in self._dirty for task in self._events}
+        return {task: task not in self._dirty for task in self._events} if self._all_ran else {}
 
     def _tasks(self) -> dict[str, bool]:
         found: dict[str, bool] = {}

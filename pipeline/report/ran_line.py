@@ -44,12 +44,12 @@ class RanLines:
         files_of = self._files_and_key_rows
 
         def line(event: NodeEvent) -> str | None:
-            job, task, why = event.job, event.task, event.reason or NO_REASON
-            if job is None or event.error is not None or event.outcome not in RAN:
+            task, read, why = event.task, event.inputs, event.reason or NO_REASON
+            if read is None or event.error is not None or event.outcome not in RAN:
                 return None
             outcome = outcomes.get((event.outcome, event.is_shared, why.word, why.detail))
-            head = key_heads.get(job.fixed) or self._key_head(task, job.fixed)
-            inputs, outputs, key_rows = files_of(task, job.inputs, event.outputs)
+            head = key_heads.get(event.fixed) or self._key_head(task, event.fixed)
+            inputs, outputs, key_rows = files_of(task, read, event.outputs)
             return (
                 f'{{"task":{quote(task)},"target":{target},'
                 f'"outcome":"{outcome or self._outcome(event)},'

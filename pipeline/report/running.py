@@ -40,11 +40,14 @@ class Running:
 
     def end(self, name: str) -> None:
         """Note that a task is done, and that the first one that waited for a worker begins."""
-        before = dict(self._oldest())
-        self._began.pop(name, None)
-        for one, _ in self._oldest():
-            if one not in before:
-                self._began[one] = self._clock()
+        began, workers = self._began, self._workers
+        # Nobody else changes the dict, so it need not be copied. With an unknown number of
+        # workers all tasks are taken to run.
+        is_running = workers is not None and name in islice(began, workers)
+        began.pop(name, None)
+        if workers is not None and is_running:
+            for one in islice(began, workers - 1, workers):
+                began[one] = self._clock()
 
     def _oldest(self) -> list[tuple[str, float]]:
         # A copy in one step: another thread may add or remove tasks meanwhile.

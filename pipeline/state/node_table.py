@@ -16,17 +16,27 @@ RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 class LastBuild:
     """What other nodes need of a node's last build: its fingerprint and its outputs by role."""
 
-    __slots__ = ("_by_role", "digests", "fingerprint", "outputs")
+    __slots__ = ("_by_role", "_digests", "fingerprint", "outputs")
 
     def __init__(self, fingerprint: str, outputs: tuple[Output, ...]) -> None:
         self.fingerprint, self.outputs = fingerprint, outputs
-        self.digests: dict[str, str] = {one.role: one.sha for one in outputs}
+        self._digests: RoleDigests | None = None
         self._by_role: dict[str, Output] | None = None
+
+    @property
+    def digests(self) -> RoleDigests:
+        """The SHA-256 of each output by role."""
+        if self._digests is not None:
+            return self._digests
+        digests = {one.role: one.sha for one in self.outputs}
+        # Most nodes have a few: a dict for each would be most of what a node takes.
+        if len(digests) > FEW_OUTPUTS:
+            self._digests = digests
+        return digests
 
     def output(self, role: str) -> Output | None:
         """Return the output of a role."""
         if self._by_role is None:
-            # Most nodes have a few: a second dict for each would be most of what a node takes.
             if len(self.outputs) <= FEW_OUTPUTS:
                 return next((one for one in self.outputs if one.role == role), None)
             self._by_role = {one.role: one for one in self.outputs}
@@ -79,14 +89,18 @@ class NodeTable:
             return None
         if self._unpacked[0] is not row:
             self._unpacked = row, row.built
+            if task not in self._last:
+                self._keep_last(task, self._unpacked[1])
         return self._unpacked[1]
 
     def last_build(self, task: str) -> LastBuild | None:
         """Return what a node last made, or None when it was never built."""
         if task not in self._last:
-            built = self.built(task)
-            self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
+            self._keep_last(task, self.built(task))
         return self._last[task]
+
+    def _keep_last(self, task: str, built: BuildRecord | None) -> None:
+        self._last[task] = LastBuild(built.fingerprint, built.outputs) if built else None
 
     def digests(self, task: str) -> RoleDigests | None:
         """Return the digests of what a node last made, or None when it was never built."""
@@ -99,21 +113,23 @@ class NodeTable:
 
     def set_built(self, row: NodeRow, packed: bytes, last: LastBuild) -> None:
         """Record that a node was built and is up to date, in the caller's transaction."""
-        self._update(row, packed, clean=True)
+        self.state.update_row(NodeRow(row.task, row.stem, row.packed_plan, packed, clean=True))
         self._last[row.task] = last
+        # What other nodes need is kept in `_last`. The rest of a built node is hardly asked for
+        # again, and would take most of the memory of a large build.
+        self._rows.pop(row.task, None)
+        self._planned.pop(row.task, None)
 
     def set_clean(self, row: NodeRow, clean: bool) -> None:
         """Record whether a node is up to date, in the caller's transaction."""
-        self._update(row, row.packed_build, clean)
+        # State and memory change together: a row that is clean in one and dirty in the other would
+        # lose a rebuild when the process is killed.
+        updated = NodeRow(row.task, row.stem, row.packed_plan, row.packed_build, clean)
+        self.state.set_clean(updated)
+        self._rows[row.task] = updated
 
     def forget_build(self, row: NodeRow) -> None:
         """Record that a node was never built, in the caller's transaction."""
-        self._update(row, None, clean=False)
-        self._last[row.task] = None
-
-    def _update(self, row: NodeRow, packed: bytes | None, clean: bool) -> None:
-        # State and memory change together: a row that is clean in one and dirty in the other would
-        # lose a rebuild when the process is killed.
-        updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean)
+        updated = NodeRow(row.task, row.stem, row.packed_plan, None, clean=False)
         self.state.update_row(updated)
-        self._rows[row.task] = updated
+        self._rows[row.task], self._last[row.task] = updated, None

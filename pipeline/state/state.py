@@ -244,6 +244,12 @@ class State(Database):
         query = "UPDATE node SET built=?, clean=?, crc=? WHERE task=?"
         self.db.execute(query, (built, clean, crc, row.task))
 
+    def set_clean(self, row: NodeRow) -> None:
+        """Keep whether a known node is up to date; its last build is as it was."""
+        built, clean = row.packed_build, int(row.clean)
+        crc = _row_crc(row.task, row.stem, row.packed_plan, built, clean)
+        self.db.execute("UPDATE node SET clean=?, crc=? WHERE task=?", (clean, crc, row.task))
+
     def drop_rows(self, tasks: Iterable[str]) -> None:
         """Forget nodes, and what they cost."""
         names = [(task,) for task in tasks]

@@ -500,7 +500,6 @@ path = "song.xm"
         "game = 1",
         "[game]\nid = 3",
         '[[assets.data]]\nid = "x"',
-        '[[assets.data]]\npath = "/etc/passwd"',
         '[[assets.data]]\npath = "a*"',
     ],
 )
@@ -549,6 +548,21 @@ path = "f.ttf"
     assert "[game] has no id, title, author" in told
     assert "'../out/game.wasm' lies outside of the project" in told
     assert "[[assets.fonts]]: 1 entries left out" in told
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/home/me/a.png", "write a path relative to the file"),
+        ("C:\\art\\a.png", "write a path relative to the file"),
+        ("..\\art\\a.png", "import from 1 folder further up"),
+    ],
+)
+def test_paths_of_another_machine_are_left_out_and_do_not_stop_the_import(path, hint) -> None:
+    text = f"[[assets.textures]]\nid = 'a'\npath = '{path}'\n"
+    converted = convert_ember(text.encode(), "nether.toml")
+    assert "asset" not in tomllib.loads(converted.text)
+    assert any("is left out" in one and hint in one for one in converted.warnings)
 
 
 def test_files_outside_of_the_project_are_left_out_with_the_way_to_get_them() -> None:

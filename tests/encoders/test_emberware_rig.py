@@ -359,6 +359,9 @@ def test_a_slot_of_no_weight_does_not_count_as_a_use() -> None:
 def test_vertices_that_use_more_joints_than_a_clip_can_count_are_refused() -> None:
     with pytest.raises(EncodeError, match="too many bones"):
         encode({"a.glb": crowd(300, 258).glb()}, "a.glb", kinds=("skeleton",))
+    with pytest.raises(EncodeError, match="more joints than a byte can number") as refused:
+        encode({"a.glb": crowd(300, 258).glb()}, "a.glb", kinds=("mesh",))
+    assert refused.value.facts["joints"] == "258"
 
 
 def test_more_nodes_than_a_clip_can_count_are_no_bones() -> None:

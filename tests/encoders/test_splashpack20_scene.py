@@ -191,6 +191,9 @@ def test_a_walking_camera_has_a_floor_as_large_as_the_scene():
     assert found["nav"]["floor"] == (0, 0, -82 + 61)
     assert found["start"][2:] == (61, 4, 8, 200, 819, 20)
     assert found["script"] == b""
+    with pytest.raises(EncodeError, match="does not stand on the floor") as refused:
+        link20({}, floor, camera={**camera, "position": [-1, 2, 0]}, scale=100)
+    assert refused.value.facts["x of the floor"] == "0 to 100 units"
     # The square with a texture stands upright.
     with pytest.raises(EncodeError, match="nothing to walk on"):
         textured(camera=camera, scale=100)

@@ -563,6 +563,25 @@ def test_thin_pipe_longer_than_two_metres_is_still_there_in_the_first_level(is_p
         assert wire == pytest.approx(0.0 if suffix else 2.2)
 
 
+def test_window_that_became_a_sheet_is_still_before_its_wall():
+    scene = houses([(12, -12)], 8)
+    position, normal, uv, triangles = cube_arrays()
+    # No back, and no bottom: nothing but the front is left of it.
+    scene.shape(
+        "window", (position, normal, uv, triangles[normal[triangles[:, 0], 1:].min(1) >= 0])
+    )
+    for number, (x, y) in enumerate([(10, 2), (14, 2), (10, 6), (14, 6)]):
+        scene.put(f"window {number}", "window", translation=[x, y, -8], scale=[3.2, 3.2, 0.2])
+    built = build({GLB: scene.glb()}, lods=[0.5, 0.2], hlod=0.0)
+    counts = []
+    for suffix in LEVELS[:3]:
+        corners = corners_of(built.read(f"tile_0_0_0{suffix}"))
+        before = corners[(corners[:, :, 2] > -7.99).all(axis=1)]
+        assert area(before) == pytest.approx(4 * 3.2 * 3.2, rel=0.02)
+        counts.append(len(corners))
+    assert counts == [44, 44, 20]
+
+
 @pytest.mark.parametrize("length", [0.6, 1.5, 3.0])
 def test_crown_of_a_tree_never_floats_without_its_trunk(length):
     scene = Scene()

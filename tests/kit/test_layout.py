@@ -98,6 +98,12 @@ def test_texture_of_the_worked_example_is_read_at_its_offset() -> None:
     assert bytes(found["hash"]).hex() == "d0c1553fcc1d4d062a8b91c7caaeddc5"
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_rows_packed_together_are_the_records_packed_one_by_one(count: int) -> None:
+    rows = [{"material": n, "corner": np.full((3, 3), 7 - n)} for n in range(count)]
+    assert TRIANGLE.pack_rows(rows) == b"".join(TRIANGLE.pack(row) for row in rows)
+
+
 def test_mixed_record_has_the_bytes_written_by_hand() -> None:
     data = MIXED.pack(
         {"small": -2, "wide": 2**64 - 1, "big": 0x1234, "signed": -2, "half": float("inf")}

@@ -298,11 +298,11 @@ def test_kernel_and_reference_agree_on_any_soup(
     assert_kernel_agrees(way, Surface(positions, triangles, None, uvs), 0, np.inf)
 
 
-def progress_of(surface: Surface, target: int) -> Step:
+def progress_of(surface: Surface, target: int, error: float = 1e3) -> Step:
     """Simplify a surface as levels of detail are made, with the vertices of its planes locked."""
     assert surface.planes is not None
     groups = np.zeros(len(surface.indices), np.int32)
-    errors = np.full(len(surface.positions), 1e3, np.float32)
+    errors = np.full(len(surface.positions), error, np.float32)
     progress = Progress(surface, groups, surface.planes != 0, 0.1)
     return progress.reduce(target, errors, np.full(1, -1.0))
 
@@ -327,6 +327,24 @@ def test_the_kernel_places_vertices_as_its_reference_does(surface: Surface, targ
     use_native(before)
     for name in ("indices", "kept", "moved", "positions", "normals"):
         assert getattr(native, name).tobytes() == getattr(reference, name).tobytes()
+
+
+@pytest.mark.parametrize("thickness", [0.0, 0.02])
+def test_cloth_with_two_sides_keeps_its_corners(thickness: float) -> None:
+    front = np.array([[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]])
+    positions = np.concatenate([front, front - [0, 0, thickness]]).astype(np.float32)
+    # Each side is split along another diagonal, as exporters do.
+    sides = np.array([[0, 1, 2], [0, 2, 3], [5, 4, 7], [5, 7, 6]])
+    hem = [(n, n + 4, m + 4, n, m + 4, m) for n, m in ((0, 1), (1, 2), (2, 3), (3, 0))]
+    triangles = np.concatenate([sides, np.reshape(hem, (-1, 3)) if thickness else sides[:0]])
+    triangles = triangles.astype(np.int32)
+    surface = Surface(positions, triangles)
+    normals = np.repeat([[0, 0, 1], [0, 0, -1]], 4, axis=0).astype(np.float32)
+    surface = replace(surface, normals=normals, planes=np.zeros(8, np.int32))
+    step = progress_of(surface, 2, 0.1)
+    positions[step.moved] = step.positions
+    area = np.linalg.norm(face_normals(replace(surface, positions=positions), step.indices), axis=1)
+    assert area.sum() / 2 >= 4.0
 
 
 @pytest.mark.parametrize("is_held", [True, False])

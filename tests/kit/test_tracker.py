@@ -157,6 +157,13 @@ def test_it_samples_of_every_coding_come_back(coding: int, width: type) -> None:
     assert (found[:, 0] * half == values).all()
 
 
+def test_a_sample_without_data_may_have_any_rate() -> None:
+    empty = ItSampleData(WAVE[:0], rate=1 << 31)
+    assert open_tracker(an_it(samples=[empty]), "a.it").samples[0].sound is None
+    with pytest.raises(EncodeError, match="rate of sample 1"):
+        open_tracker(an_it(samples=[ItSampleData(WAVE, rate=1 << 31)]), "a.it")
+
+
 def test_a_stereo_it_sample_has_two_channels() -> None:
     found = open_tracker(an_it(samples=[ItSampleData(np.stack([WAVE, -WAVE]))]), "a.it")
     assert (found.samples[0].sound.samples * 32768 == np.stack([WAVE, -WAVE], axis=1)).all()

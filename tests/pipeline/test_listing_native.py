@@ -85,3 +85,65 @@ def test_what_is_no_open_folder_is_refused(folder):
 
 def test_a_folder_that_is_not_there_has_no_listing(tmp_path):
     assert listing.take_listing(str(tmp_path / "nowhere")) is None
+
+
+def packed(folder):
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        return listing._pack_files(handle)
+    finally:
+        os.close(handle)
+
+
+@needs_native
+def test_a_folder_of_plain_files_is_packed_as_python_packs_its_listing(tmp_path):
+    names = ["b", "a.png", "a", "B", "a-1", "a1", "x" * 255, " ", *(f"n{i}" for i in range(200))]
+    for name in names:
+        (tmp_path / name).touch()
+    with open(tmp_path / "huge", "wb") as file:
+        file.truncate(5 * 2**30)  # without blocks
+    times = (0, 1, -1, -(2**31), 2**31 - 1, 2**31, -1_234_567_890_123_456_789, 2**60)
+    for name, time in zip(names, times, strict=False):
+        os.utime(tmp_path / name, ns=(0, time))
+    assert packed(tmp_path) == listing.pack_listing(listing.take_listing(str(tmp_path)))
+
+
+@needs_native
+def test_an_empty_folder_is_packed_as_python_packs_its_listing(tmp_path):
+    assert packed(tmp_path) == listing.pack_listing({})
+
+
+@needs_native
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("plain", path)])
+def test_a_folder_with_more_than_plain_files_is_left_to_python(tmp_path, make):
+    (tmp_path / "plain").touch()
+    make(tmp_path / "other")
+    assert packed(tmp_path) is None
+
+
+@needs_native
+def test_names_that_are_not_ascii_are_left_to_python(tmp_path):
+    (tmp_path / "é").touch()
+    assert packed(tmp_path) is None
+
+
+@needs_native
+def test_a_snapshot_lists_a_folder_once_however_it_is_asked(tmp_path):
+    (tmp_path / "one").touch()
+    snapshot, other = listing.Snapshot(str(tmp_path)), listing.Snapshot(str(tmp_path))
+    before = snapshot.digest("")
+    expected = other.listing("")
+    (tmp_path / "two").touch()
+    assert snapshot.listing("") == expected
+    assert snapshot.digest("") == before == other.digest("")
+
+
+def test_a_folder_that_cannot_be_listed_has_no_digest(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(listing.os, "open", refuse)
+    monkeypatch.setattr(listing.os, "scandir", refuse)
+    snapshot = listing.Snapshot(str(tmp_path))
+    assert snapshot.digest("") == b""
+    assert isinstance(snapshot.error(""), PermissionError)

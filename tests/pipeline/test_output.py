@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.disk import file
+from pipeline.disk.file import is_equal
 from tests.pipeline.game import MANIFEST, Game
 
 
@@ -198,3 +200,16 @@ def test_a_pipe_where_an_output_was_that_nothing_makes_any_more_stays(village):
     village.remove("assets/a.txt")
     ran = village.doit()
     assert "build/toy/a.out: nothing makes it any more; altered, so it stays" in ran.out
+
+
+def test_a_file_is_equal_only_where_it_has_all_of_the_bytes_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(file, "PART_BYTES", 4)  # several parts
+    data = bytes(range(11))
+    path = tmp_path / "out.bin"
+    others = [data[:-1], data + b"\0", b"", b"\1" + data[1:], data[:-1] + b"\0"]
+    for content in (data, *others):
+        path.write_bytes(content)
+        assert is_equal(str(path), data) == (content == data)
+    assert is_equal(str(path), others[-1])
+    assert not is_equal(str(tmp_path), data)
+    assert not is_equal(str(tmp_path / "missing"), data)

@@ -256,6 +256,43 @@ def test_a_damaged_pack_costs_only_its_own_results(bucket: str, tmp_path: Path) 
     shared.close()
 
 
+@pytest.mark.parametrize("kept", [0, 1, 60 * 36, 60 * 36 + 100])
+def test_a_pack_that_is_cut_short_costs_one_refusal_and_its_own_results(
+    bucket: str, tmp_path: Path, kept: int
+) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    for number in range(61):
+        keep(here, number)
+    send(here, *range(60)).close()
+    send(here, 60).close()
+    shared = open_bucket()
+    client = client_of(shared)
+    name = next(one for one in client.list_packs() if one.startswith("60-"))
+    whole = client.get("packs", name, 1 << 20)
+    assert whole is not None
+    client.put("packs", name, whole[:kept])
+    found = [number for number in range(61) if shared.fetch(key_of(number), OUTPUTS, there)]
+    assert found == [60]
+    assert (shared.breaker.refused, shared.breaker.failed, shared.is_on) == (1, 0, True)
+    shared.close()
+
+
+def test_a_pack_that_is_gone_is_asked_for_once(bucket: str, tmp_path: Path) -> None:
+    here, there = Cache(f"{tmp_path}/here"), Cache(f"{tmp_path}/there")
+    for number in range(30):
+        keep(here, number)
+    send(here, *range(30)).close()
+    shared = open_bucket()
+    client = client_of(shared)
+    assert client.has_result(key_of(0))
+    client.delete_packs(client.list_packs())
+    before = client.requests
+    assert not any(shared.fetch(key_of(number), OUTPUTS, there) for number in range(30))
+    assert client.requests == before + 1
+    assert (shared.breaker.refused, shared.breaker.failed) == (0, 0)
+    shared.close()
+
+
 # Whole builds.
 
 

@@ -17,7 +17,7 @@ from tests.pipeline.game import Game
 from tests.report.browser import Watched, missing, running
 from tests.report.conftest import make_game, paint
 from tests.report.part import REPORT, Page
-from tests.report.test_report_page import failed_page, large_page
+from tests.report.test_report_page import failed_page, failure, large_page, page_of_failures
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.timeout(240)]
 SCHEMES = ("light", "dark")
@@ -204,6 +204,18 @@ def test_a_failure_with_a_long_name_fits_on_a_phone(browser, tmp_path):
     tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     one.context.close()
+
+
+def test_failures_that_are_alike_share_a_box(watched, tmp_path):
+    alike = [failure(f"kac:a/{one}", "too large", f"a/{one}.png") for one in ("x", "y", "z", "w")]
+    others = [failure(f"kac:b/{one}", "too large", "b/same.png") for one in ("x", "y")]
+    (tmp_path / "page.html").write_bytes(page_of_failures([*alike, *others], "village"))
+    tab = watched.open((tmp_path / "page.html").as_uri())
+    assert tab.locator("#failures-title").inner_text() == "Failures (6)"
+    assert tab.locator(".failure").count() == 3
+    tab.get_by_text("and so 3 more").click()
+    tab.get_by_role("button", name="kac:a/w").click()
+    assert tab.locator("#detail-title").inner_text() == "kac:a/w"
 
 
 def test_5000_nodes_are_listed_as_the_reader_scrolls(watched, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Reader
-from pipeline.report.page import media
+from pipeline.report.page import document, media
 from pipeline.report.page.document import fill_page, page_index, whole_page
 from pipeline.report.page.media import PageMedia
 from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
@@ -154,18 +155,33 @@ def test_a_page_of_5000_nodes_stays_below_20_megabytes(tmp_path):
 def failed_page() -> bytes:
     """Return a page with one failure and one warning, whose names have no space."""
     task, path = f"splashpack:{'stairs_wall_right' * 5}/texture", f"assets/{'dungeon' * 12}.png"
-    error = {"problem": "not_a_picture" * 6, "facts": {"file": path}, "hint": path}
+    return page_of_failures([failure(task, "not_a_picture" * 6, path)], "village" * 12)
+
+
+def failure(task: str, problem: str, path: str) -> PageEntry:
+    """Return an entry with a node that failed, and a warning."""
     node = {
         "task": task,
         "outcome": "failed",
         "warnings": [f"[resize] {path}"],
-        "error": error,
+        "error": {"problem": problem, "facts": {"file": path}, "hint": "Resize it."},
         "reason": [],
     }
     node |= {"inputs": [], "outputs": [], "peak_bytes": 0, "seconds": 0.01}
-    one = PageNode(task, "splashpack", node, None, 0.01, "new", {}, [])
-    entry = PageEntry(path, path, [one], 500)
-    return whole_page(PageData(result(), [], [entry]), PageMedia({}), "village" * 12)
+    one = PageNode(task, task.partition(":")[0], node, None, 0.01, "new", {}, [])
+    return PageEntry(path, path, [one], 500)
+
+
+def page_of_failures(entries: list[PageEntry], name: str) -> bytes:
+    return whole_page(PageData(result(), [], entries), PageMedia({}), name)
+
+
+def test_a_model_is_in_the_page_if_it_is_small_when_packed(monkeypatch):
+    monkeypatch.setattr(document, "MEDIA_LIMIT", 3000)
+    chance = random.Random(1)
+    found = {"even": Media(glb=bytes(9000)), "rough": Media(glb=chance.randbytes(9001))}
+    text = whole_page(PageData(result(), [], []), PageMedia(found), "village").decode()
+    assert [name for name in parts(text) if name.startswith("glb-")] == ["glb-even"]
 
 
 def large_page() -> bytes:
@@ -236,6 +252,27 @@ def test_the_second_file_of_a_node_is_drawn_where_the_first_shows_nothing(tmp_pa
         found = media.draw_all(SimpleNamespace(root=str(tmp_path)), data, store, "code", map)
     assert drawn == ["b/a.rs", "b/a.bin"]
     assert found.find(shown.picture).thumbnail == b"picture"
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("splashpack", ("yard.splashpack", "yard.vram.png")),
+        ("splashpack", ("scene_0.splashpack", "scene_0.spu", "scene_0.vram")),
+        ("rp2350", ("wood.rs", "wood_bc1.bin")),
+        ("rp2350", ("barrel.rs", "barrel_patch0.bin", "barrel_patch0.rs")),
+    ],
+)
+def test_the_file_that_stands_for_a_node_is_its_picture(tmp_path, monkeypatch, target, names):
+    picture = Media(b"picture", b"picture")
+    drawn: list[str] = []
+    monkeypatch.setattr(media, "draw", lambda root, one: drawn.append(one.path) or (picture, []))
+    files = [{"path": f"b/{name}", "bytes": 1, "sha256": "0"} for name in reversed(names)]
+    shown = PageNode("t:a", "t", {"inputs": [], "outputs": files}, None, 0, "", {}, [])
+    data = PageData(result([shown.result]), [{"stem": "t", "target": target}], [entry_of(shown)])
+    with MediaStore(str(tmp_path / "media.db")) as store:
+        media.draw_all(SimpleNamespace(root=str(tmp_path)), data, store, "code", map)
+    assert drawn == [f"b/{names[0]}"]
 
 
 def entry_of(node: PageNode) -> PageEntry:

@@ -111,9 +111,12 @@ def _with_bones(gltf: Gltf, number: Numbers, primitive: Primitive) -> Primitive:
     # Exporters leave arbitrary numbers in unused slots.
     is_used = weights != 0
     bones = np.where(joints < count, number[np.minimum(joints, count - 1)], -1)
-    # A bone that a byte cannot hold is as good as none.
+    if (is_used & (bones >= JOINT_LIMIT)).any():
+        facts = {"file": gltf.name, "joints": int(bones[is_used].max()) + 1, "allowed": JOINT_LIMIT}
+        hint = "Cut the model in parts that follow fewer joints."
+        raise EncodeError("vertices follow more joints than a byte can number", facts, hint)
     bones = np.where(bones < JOINT_LIMIT, bones, -1)
     if joints.shape != weights.shape or (is_used & (bones < 0)).any():
         facts = {"file": gltf.name, "found": joints.max(), "joints": count}
-        raise EncodeError("vertex joint is not in the skin", facts | {"allowed": JOINT_LIMIT - 1})
+        raise EncodeError("vertex joint is not in the skin", facts)
     return replace(primitive, joints=np.maximum(bones, 0).astype(np.uint16))

@@ -10,8 +10,9 @@ A mistake of the caller (a shape, floats for integers) is a LayoutError.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,18 @@ class Column:
     shift: int = 0
     bits: int = 0
 
-    @property
+    @cached_property
     def low(self) -> int | float:
         """The least value that fits."""
         # A bit field is narrower than the word that `type` describes.
         return 0 if self.bits else self.type.low
 
-    @property
+    @cached_property
     def high(self) -> int | float:
         """The greatest value that fits."""
         return self.mask if self.bits else self.type.high
 
-    @property
+    @cached_property
     def mask(self) -> int:
         """The mask of a bit field, before shifting."""
         return (1 << self.bits) - 1
@@ -164,6 +165,13 @@ class Layout:
         for row in self.rows:
             self._fill(records[_field(row)], row, checked)
         return records.tobytes()
+
+    def pack_rows(self, rows: Sequence[Mapping[str, object]]) -> bytes:
+        """Encode a record for each row; all rows have the same names."""
+        if not rows:
+            return b""
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return self.pack(columns, len(rows))
 
     def unpack(
         self, data: bytes, count: int, offset: int = 0, name: str = ""

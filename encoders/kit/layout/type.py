@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,12 +43,12 @@ class Scalar:
         """Return the same type with NaN and infinities allowed."""
         return replace(self, allows_nonfinite=True)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The numpy type of one element, in the byte order of the file."""
         return np.dtype(self.code)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether elements are floating-point numbers."""
         return self.dtype.kind == "f"
@@ -58,12 +59,12 @@ class Scalar:
         # The product of an empty shape is 1.
         return self.dtype.itemsize * math.prod(self.shape)
 
-    @property
+    @cached_property
     def low(self) -> int | float:
         """The least value that fits."""
         return float(np.finfo(self.dtype).min) if self.is_float else int(np.iinfo(self.code).min)
 
-    @property
+    @cached_property
     def high(self) -> int | float:
         """The greatest value that fits."""
         return float(np.finfo(self.dtype).max) if self.is_float else int(np.iinfo(self.code).max)

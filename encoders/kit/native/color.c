@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RADIX = 256 };
-/* Distances are below 2^27. Their lowest bits are dropped to leave room for the entry in a key. */
+enum { RADIX = 256, FEW = 16, CHUNK = 256 };
+/* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room for the entry in a key. */
 enum { DROPPED = 3 };
 
 int32_t color_distance(const int16_t *a, const int16_t *b)
@@ -101,6 +101,64 @@ static int search(const color_palette *p, const int16_t *point, int first, int32
     return (int)(best % COLOR_ENTRIES);
 }
 
+/* Points at a time, by axis, and for each the least distance with its entry. */
+typedef struct {
+    int16_t side[COLOR_AXES][CHUNK];
+    int32_t keys[CHUNK];
+} chunk;
+
+static void open_chunk(chunk *c, const color_points *points, Py_ssize_t start)
+{
+    for (int n = 0; n < CHUNK; n++) {
+        /* The last chunk repeats its last point. */
+        Py_ssize_t at = start + n < points->count ? start + n : points->count - 1;
+        for (int i = 0; i < COLOR_AXES; i++)
+            c->side[i][n] = points->lanes[at][i];
+        c->keys[n] = INT32_MAX;
+    }
+}
+
+/* Compare all points with one entry. Distances are below 2^27, so that sixteen times as much is
+ * below 2^31. */
+static void compare_chunk(chunk *c, const int16_t *entry, int32_t number)
+{
+    for (int n = 0; n < CHUNK; n++) {
+        int16_t x = (int16_t)(c->side[0][n] - entry[0]), y = (int16_t)(c->side[1][n] - entry[1]);
+        int16_t z = (int16_t)(c->side[2][n] - entry[2]), u = (int16_t)(c->side[3][n] - entry[3]);
+        int16_t v = (int16_t)(c->side[4][n] - entry[4]), w = (int16_t)(c->side[5][n] - entry[5]);
+        int32_t apart = x * x + y * y + z * z + u * u + v * v + w * w;
+        int32_t key = apart * FEW + number;
+        c->keys[n] = key < c->keys[n] ? key : c->keys[n];
+    }
+}
+
+/* With few entries, comparing with all of them takes less time than choosing some. */
+static void label_few(const color_palette *p, const color_points *points, int32_t *labels)
+{
+    chunk c;
+    for (Py_ssize_t start = 0; start < points->count; start += CHUNK) {
+        open_chunk(&c, points, start);
+        for (int k = 0; k < p->count; k++)
+            compare_chunk(&c, p->entries[k], k);
+        for (Py_ssize_t n = 0; n < CHUNK && start + n < points->count; n++)
+            labels[start + n] = c.keys[n] % FEW;
+    }
+}
+
+static void label_many(color_palette *p, const color_points *points, int32_t *labels)
+{
+    int before = 0;
+    sort_entries(p);
+    for (Py_ssize_t n = 0; n < points->count; n++) {
+        const int16_t *point = points->lanes[n];
+        /* Callers sort colours, so that the entry of the one before is a good guess as well. */
+        int32_t own = color_distance(point, p->entries[labels[n]]);
+        int32_t other = color_distance(point, p->entries[before]);
+        int first = other < own ? before : labels[n];
+        labels[n] = before = search(p, point, first, other < own ? other : own);
+    }
+}
+
 void color_add(int64_t *total, const int16_t *point, int64_t weight)
 {
     total[COLOR_WEIGHT] += weight;
@@ -112,18 +170,13 @@ void color_add(int64_t *total, const int16_t *point, int64_t weight)
 
 void color_run_round(color_palette *p, const color_points *points, int32_t *labels)
 {
-    int before = 0;
-    sort_entries(p);
+    if (p->count <= FEW)
+        label_few(p, points, labels);
+    else
+        label_many(p, points, labels);
     memset(p->totals, 0, sizeof p->totals);
-    for (Py_ssize_t n = 0; n < points->count; n++) {
-        const int16_t *point = points->lanes[n];
-        /* Callers sort colours, so that the entry of the one before is a good guess as well. */
-        int32_t own = color_distance(point, p->entries[labels[n]]);
-        int32_t other = color_distance(point, p->entries[before]);
-        int first = other < own ? before : labels[n];
-        labels[n] = before = search(p, point, first, other < own ? other : own);
-        color_add(p->totals[before], point, points->weights[n]);
-    }
+    for (Py_ssize_t n = 0; n < points->count; n++)
+        color_add(p->totals[labels[n]], points->lanes[n], points->weights[n]);
 }
 
 int64_t color_error(const color_palette *p)

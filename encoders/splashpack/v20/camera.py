@@ -56,14 +56,30 @@ def place_camera(params: Params, scale: float, bounds: Ints | None, name: str) -
         gravity=_word("falling", GRAVITY, scale, name),
         radius=_word("radius", RADIUS, scale, name),
     )
-    size = [0, 0] if bounds is None else [int(bounds[3] - bounds[0]), int(bounds[5] - bounds[2])]
-    if bounds is None or not all(size):
-        extent = " x ".join(f"{one * scale / ONE:g}" for one in size)
-        facts = {"scene": name, "from above": f"{extent} units"}
-        raise EncodeError("there is nothing to walk on", facts, "Add a floor to the scene.")
-    low, high = (int(bounds[0]), int(bounds[2])), (int(bounds[3]), int(bounds[5]))
+    low, high = _floor(bounds, scale, name)
+    # The runtime holds only those who start on the floor.
+    if not (low[0] <= position[0] <= high[0] and low[1] <= position[2] <= high[1]):
+        # x points the other way in the sources.
+        extent = _extent(-high[0], -low[0], scale), _extent(low[1], high[1], scale)
+        facts = {"scene": name, "position": params["position"] or [0, 0, 0]}
+        facts |= {"x of the floor": extent[0], "z of the floor": extent[1]}
+        hint = "Set `position` above the scene, or leave `walk` out."
+        raise EncodeError("the camera does not stand on the floor", facts, hint)
     # y points down: the floor lies below the eye.
     return SceneCamera(player, NavRectangle(low, high, position[1] + height))
+
+
+def _floor(bounds: Ints | None, scale: float, name: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the least and the greatest x and z of a scene; refuse one without a floor."""
+    x0, _, z0, x1, _, z1 = [0] * 6 if bounds is None else [int(one) for one in bounds]
+    if x0 == x1 or z0 == z1:
+        facts = {"scene": name, "x": _extent(-x1, -x0, scale), "z": _extent(z0, z1, scale)}
+        raise EncodeError("there is nothing to walk on", facts, "Add a floor to the scene.")
+    return (x0, z0), (x1, z1)
+
+
+def _extent(low: int, high: int, scale: float) -> str:
+    return f"{low * scale / ONE:.6g} to {high * scale / ONE:.6g} units"
 
 
 def write_script(position: Sequence[int], rotation: Sequence[int]) -> bytes:

@@ -94,8 +94,8 @@ def _pack_header(file: UntoldFile, chunks: list[Chunk]) -> bytes:
 
 
 def _pack_entities(file: UntoldFile, strings: StringTable) -> bytes:
-    return b"".join(
-        ENTITY.pack(
+    return ENTITY.pack_rows(
+        [
             {
                 "entity_id": entity.entity_id,
                 "parent_entity_id": entity.parent,
@@ -106,8 +106,8 @@ def _pack_entities(file: UntoldFile, strings: StringTable) -> bytes:
                 "world_bounds": entity.world_bounds,
                 "local_transform": entity.transform,
             }
-        )
-        for entity in file.entities
+            for entity in file.entities
+        ]
     )
 
 
@@ -119,33 +119,31 @@ def _pack_meshes(file: UntoldFile, strings: StringTable) -> tuple[bytes, bytes, 
         # Padding is not part of the mesh: the offset is taken after it.
         indices += bytes(-len(indices) % INDEX_ALIGNMENT)
         records.append(
-            MESH.pack(
-                {
-                    "entity_id": mesh.entity_id,
-                    "mesh_name_offset": strings.offset(mesh.name),
-                    "material_index": mesh.material,
-                    "index_type": mesh.index_type,
-                    "vertex_count": mesh.vertex_count,
-                    "index_count": len(mesh.indices),
-                    "vertex_stride_bytes": VERTEX_SIZE,
-                    "vertex_data_offset": len(vertices),
-                    "index_data_offset": len(indices),
-                    "vertex_data_size_bytes": len(mesh.vertices),
-                    "index_data_size_bytes": len(packed),
-                    "estimated_gpu_bytes": len(mesh.vertices) + len(packed),
-                    "local_bounds": mesh.bounds,
-                }
-            )
+            {
+                "entity_id": mesh.entity_id,
+                "mesh_name_offset": strings.offset(mesh.name),
+                "material_index": mesh.material,
+                "index_type": mesh.index_type,
+                "vertex_count": mesh.vertex_count,
+                "index_count": len(mesh.indices),
+                "vertex_stride_bytes": VERTEX_SIZE,
+                "vertex_data_offset": len(vertices),
+                "index_data_offset": len(indices),
+                "vertex_data_size_bytes": len(mesh.vertices),
+                "index_data_size_bytes": len(packed),
+                "estimated_gpu_bytes": len(mesh.vertices) + len(packed),
+                "local_bounds": mesh.bounds,
+            }
         )
         vertices += mesh.vertices
         indices += packed
-    return b"".join(records), bytes(vertices), bytes(indices)
+    return MESH.pack_rows(records), bytes(vertices), bytes(indices)
 
 
 def _pack_materials(file: UntoldFile, strings: StringTable) -> bytes:
     layout = MATERIALS[file.version]
-    return b"".join(
-        layout.pack(
+    return layout.pack_rows(
+        [
             {
                 "name_offset": strings.offset(material.name),
                 "alpha_mode": material.alpha_mode,
@@ -161,14 +159,14 @@ def _pack_materials(file: UntoldFile, strings: StringTable) -> bytes:
                 # Versions 1 and 2 have no height map, and version 3 no remap.
                 **{key: one for key, one in material.height.items() if key in layout.columns},
             }
-        )
-        for material in file.materials
+            for material in file.materials
+        ]
     )
 
 
 def _pack_textures(file: UntoldFile, strings: StringTable) -> bytes:
-    return b"".join(
-        TEXTURE.pack(
+    return TEXTURE.pack_rows(
+        [
             {
                 "name_offset": strings.offset(texture.name),
                 "uri_offset": strings.offset(texture.uri),
@@ -178,6 +176,6 @@ def _pack_textures(file: UntoldFile, strings: StringTable) -> bytes:
                 "height": texture.height,
                 "mip_count": texture.mip_count,
             }
-        )
-        for texture in file.textures
+            for texture in file.textures
+        ]
     )

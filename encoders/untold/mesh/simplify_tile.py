@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from encoders.kit.mesh.simplify.collapse import Surface
 from encoders.kit.mesh.simplify.progress import Progress, Step, expected_edge
-from encoders.untold.mesh.component import largest_dropped_size
+from encoders.untold.mesh.component import MAX_DROP_RATIO, largest_dropped_size
+from encoders.untold.mesh.flat_part import FlatParts
 from encoders.untold.mesh.move_vertices import MovedVertices, surface_areas
 from encoders.untold.mesh.tile_mesh import (
     DROP_SHARE,
@@ -88,6 +89,9 @@ class _Run:
             math.ceil(NORMAL_SHARE * len(surface.indices)),
         )
         self.progress = Progress(surface, self.groups, self._is_border(), edge)
+        self.flat_parts = FlatParts(
+            surface.positions, self.component, self.progress.is_held, MAX_DROP_RATIO * size.longer
+        )
 
     def _is_border(self) -> Flags:
         return np.concatenate([mesh.is_border for mesh in self.tile.meshes])
@@ -122,7 +126,7 @@ class _Run:
         return replace(self.tile, meshes=self._meshes(step))
 
     def _meshes(self, step: Step) -> tuple[TileMesh, ...]:
-        found = self.vertices.meshes(step)
+        found = self.flat_parts.raised(self.vertices.meshes(step))
         return tuple(mesh for mesh in found if len(mesh.triangles))
 
     def _errors(self, error: float) -> Floats:

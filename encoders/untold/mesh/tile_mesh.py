@@ -30,6 +30,8 @@ ATTRIBUTE_WIDTHS = {
 }
 # The columns of `component`.
 NUMBER, SIZE, DROP_SHARE, IS_MULTI_TILE, GROUP, THICKNESS = range(6)
+# What a mesh has in place of an attribute that others have; what is not named here is 0.
+DEFAULTS = {"color": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,32 @@ class Tile:
     def triangle_count(self) -> int:
         """The number of triangles of all meshes."""
         return sum(len(mesh.triangles) for mesh in self.meshes)
+
+
+def join_meshes(meshes: Sequence[TileMesh]) -> TileMesh:
+    """Join meshes into one, with the object and material of the first."""
+    columns = {name: _column(meshes, name) for name in ATTRIBUTE_WIDTHS}
+    starts = np.cumsum([0, *(len(mesh.position) for mesh in meshes)])
+    triangles = [
+        mesh.triangles + np.int32(start)
+        for mesh, start in zip(meshes, starts.tolist(), strict=False)
+    ]
+    border = np.concatenate([mesh.is_border for mesh in meshes])
+    return replace(meshes[0], **columns, is_border=border, triangles=np.concatenate(triangles))
+
+
+def _column(meshes: Sequence[TileMesh], name: str) -> Any:
+    """Join one attribute; meshes without it get its default if any other has it."""
+    found = [getattr(mesh, name) for mesh in meshes]
+    if not any(len(one) for one in found):
+        return found[0]
+    width, default = ATTRIBUTE_WIDTHS[name], DEFAULTS.get(name, 0.0)
+    return np.concatenate(
+        [
+            one if len(one) else np.full((len(mesh.position), width), default, np.float32)
+            for one, mesh in zip(found, meshes, strict=True)
+        ]
+    )
 
 
 def weld_tile_mesh(mesh: TileMesh) -> TileMesh:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
@@ -39,6 +39,7 @@ from pipeline.state.database import DAMAGE
 
 DEFAULT_PORT, LAST_PORT = 8000, 65535
 HERE = "127.0.0.1"
+FIRST_SECONDS = 0.15  # how long pictures are drawn before the page shows those that there are
 MESSAGE_LIMIT = 4000  # characters of a build's output that the page shows
 NOT_READY = (OSError, EncodeError, InvalidCommand, *DAMAGE)
 opt_port = {
@@ -192,16 +193,36 @@ class LiveBuild:
         return self._build
 
     def _on_end(self, code: int, output: str) -> None:
-        problem = self._fill()
+        from pipeline.report.page.media import IN_PARALLEL_FROM
+
+        build = self._build
+        trouble = self._fill(stopwatch(FIRST_SECONDS), only_changed=True)
+        problem = trouble
         if code > FAILED_NODES:  # such as a mistake in a manifest, of which the result says nothing
             problem = output[-MESSAGE_LIMIT:].strip() or f"the build ended with exit code {code}"
-        self.page.tell("built", problem=problem)
+        self._tell_built(problem)
+        # What was just saved is on the page; now the rest, until something else is saved.
+        while self.page.media.late and not trouble and self._build is build:
+            # So many are drawn by other processes, which nothing interrupts.
+            is_long = self.page.media.late >= IN_PARALLEL_FROM
+            trouble = self._fill(None if is_long else lambda: self._build is not build)
+            self._tell_built(problem)
         self._is_shown.set()
 
-    def _fill(self) -> str:
-        """Fill the page with the last build; return what keeps it from that."""
+    def _tell_built(self, problem: str) -> None:
+        more = "yes" if self.page.media.late else ""
+        self.page.tell("built", problem=problem, more=more)
+
+    def _fill(
+        self, is_over: Callable[[], bool] | None = None, *, only_changed: bool = False
+    ) -> str:
+        """Fill the page with the last build; return what keeps it from that.
+
+        Pictures that are not drawn when time is over stay as they are, and with `only_changed`
+        those of other sources than were changed.
+        """
         from pipeline.report.page.make_page import draw_page, project_name
-        from pipeline.report.page.media import code_digest
+        from pipeline.report.page.media import Hurry, code_digest
         from pipeline.report.page.page_data import gather
         from pipeline.report.page.whole_result import complete_result
 
@@ -214,10 +235,26 @@ class LiveBuild:
                 self._code = self._code or code_digest(project)
                 data, name = gather(project, self._result, built), project_name(project)
                 self.page.list_first(data, name)
-                self.page.fill(data, draw_page(project, data, in_parallel, self._code), name)
+                shown = self.page.media
+                hurry = Hurry(shown, is_over, only_changed) if is_over and shown.by_path else None
+                media = draw_page(project, data, in_parallel, self._code, hurry)
+                self.page.fill(data, media, name)
         except NOT_READY as error:
             return str(error)
         return ""
+
+
+def stopwatch(seconds: float) -> Callable[[], bool]:
+    """Return a function that tells whether so many seconds have passed since its first call."""
+    began: list[float] = []
+
+    def is_over() -> bool:
+        now = time.monotonic()
+        if not began:
+            began.append(now)
+        return now - began[0] > seconds
+
+    return is_over
 
 
 class BuildProcess:

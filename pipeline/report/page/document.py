@@ -22,7 +22,7 @@ from pipeline.report.page.viewer import viewer_page
 STATIC = f"{os.path.dirname(__file__)}/static"
 SCRIPTS = ("store.js", "chart.js", "detail.js", "page.js")
 # What a page may hold, in bytes before base64: small thumbnails are taken where large ones are more
-# than the first, and models and sounds, the smallest first, while all is within the last.
+# than the first, and packed models and sounds, the smallest first, while all is within the last.
 LARGE_LIMIT, THUMBNAIL_LIMIT, MEDIA_LIMIT = 5_000_000, 10_000_000, 12_000_000
 POLICY = (
     "default-src 'none'; img-src 'self' data: blob:; media-src 'self' data: blob:; "
@@ -115,7 +115,7 @@ def whole_page(data: PageData, media: PageMedia, project_name: str) -> bytes:
     parts = [
         _script("thumbnails", _json(pictures), "application/json"),
         _script("details", _packed(_json(page_details(data)).encode())),
-        *(_script(name, _packed(content)) for name, content in _choose_media(media, left)),
+        *(_script(name, _text(content)) for name, content in _choose_media(media, left)),
     ]
     viewer = viewer_page()
     if viewer is not None:
@@ -166,12 +166,13 @@ def within(contents: Iterable[tuple[str, bytes]], limit: int) -> Iterable[tuple[
 
 
 def _choose_media(media: PageMedia, limit: int) -> Iterable[tuple[str, bytes]]:
-    """Return models and sounds, the smallest first."""
+    """Return packed models and sounds, the smallest first."""
     found: list[tuple[str, bytes]] = []
     for key, one in media.by_key.items():
         contents = ((kind, media_bytes(one, kind)) for kind in ("glb", "sound"))
         found += [(f"{kind}-{key}", content[0]) for kind, content in contents if content]
-    return within(sorted(found, key=lambda one: (len(one[1]), one[0])), limit)
+    found.sort(key=lambda one: (len(one[1]), one[0]))
+    return within(((name, _pack(content)) for name, content in found), limit)
 
 
 def _json(value: Mapping[str, Any] | list[Any]) -> str:
@@ -180,7 +181,15 @@ def _json(value: Mapping[str, Any] | list[Any]) -> str:
 
 
 def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+    return _text(_pack(content))
+
+
+def _pack(content: bytes) -> bytes:
+    return gzip.compress(content, 6, mtime=0)
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _script(name: str, text: str, form: str = "text/plain") -> str:

@@ -9,19 +9,25 @@ from typing import Any
 from pipeline.project import Project
 from pipeline.report.page.chart import draw_charts
 from pipeline.report.page.document import whole_page
-from pipeline.report.page.media import STORE, Mapper, PageMedia, code_digest, draw_all
+from pipeline.report.page.media import STORE, Hurry, Mapper, PageMedia, code_digest, draw_all
 from pipeline.report.page.media_store import MediaStore
 from pipeline.report.page.page_data import PageData, gather
 from pipeline.report.page.whole_result import complete_result
 
 
-def draw_page(project: Project, data: PageData, in_parallel: Mapper, code: str = "") -> PageMedia:
+def draw_page(
+    project: Project,
+    data: PageData,
+    in_parallel: Mapper,
+    code: str = "",
+    hurry: Hurry | None = None,
+) -> PageMedia:
     """Draw what the page of a run shows; `code` is the digest of what draws it."""
     code = code or code_digest(project)
     os.makedirs(f"{project.private}/report", exist_ok=True)
     with MediaStore(f"{project.private}/{STORE}") as store:
         keys = draw_charts(project, data, store, code)
-        media = draw_all(project, data, store, code, in_parallel)
+        media = draw_all(project, data, store, code, in_parallel, hurry)
         store.note_use(keys)
     return media
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
 from pipeline.plan.referred_file import read_referred
 from pipeline.plan.source_view import MODEL_VIEW
+from pipeline.plan.target import all_targets
 from pipeline.project import Project
 from pipeline.report.page import picture
 from pipeline.report.page.media_store import Files, MediaStore
@@ -29,7 +30,7 @@ from pipeline.report.page.page_data import PageData, PageEntry, PageNode
 from pipeline.report.page.picture import NOTHING, Media, media_of_output, media_of_source
 
 Mapper = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterable[Any]]
-IN_PARALLEL_FROM = 48  # drawings; fewer are done before worker processes have started
+IN_PARALLEL_FROM = 128  # drawings; fewer are done before worker processes have started
 STORE = "report/media.db"
 GONE, CHANGED = "the file is gone since the build", "the file was changed since the build"
 MOST_FILES = 3  # that are tried for the picture of a node
@@ -46,19 +47,77 @@ class Drawing:
     others: tuple[str, ...] = ()
 
 
+# What is to be shown, and the files that may show it; media, and the other files that were read.
+Wanted = tuple[PageEntry | PageNode, list[Drawing]]
+Drawn = tuple[Media, list[str]]
+
+
 @dataclass
 class PageMedia:
-    """Media by a short key, which pages and addresses use."""
+    """Media by a short key, which pages and addresses use.
+
+    `by_path` has the digest of each file and what it looks like; `late` counts the drawings that a
+    page in a hurry left for later.
+    """
 
     by_key: dict[str, Media]
+    by_path: dict[str, tuple[str, Media]] = field(default_factory=dict)
+    late: int = 0
 
     def find(self, key: str) -> Media | None:
         """Return the media of a key."""
         return self.by_key.get(key)
 
+    def show(self, shown: PageEntry | PageNode, one: Drawing, media: Media) -> bool:
+        """Note what there is of an entry or a node; tell whether there is something."""
+        self.by_path[one.path] = (one.sha, media)
+        shown.problem = shown.problem or media.problem
+        is_seen = bool(media.thumbnail or media.glb or media.sound)
+        if is_seen:
+            key = media_key(media)
+            self.by_key[key] = media
+            shown.problem = ""
+            shown.picture = key if media.thumbnail else None
+            shown.glb = key if media.glb else None
+            shown.sound = key if media.sound else None
+        return is_seen
+
+    def keep(self, earlier: PageMedia, late: Iterable[Wanted]) -> None:
+        """Show what an earlier page showed of files that are drawn later."""
+        for shown, several in late:
+            self.late += bool(several)
+            for one in several:
+                sha, media = earlier.by_path.get(one.path, ("", NOTHING))
+                if self.show(shown, replace(one, sha=sha), media):
+                    break
+
+
+@dataclass(frozen=True)
+class Hurry:
+    """Draw until time is up; what is left keeps the picture that the page shows now.
+
+    With `only_changed` that goes for all but sources that changed and what they became: somebody
+    waits for these.
+    """
+
+    shown: PageMedia
+    is_over: Callable[[], bool]
+    only_changed: bool = False
+
+    def may_wait(self, entry: PageEntry) -> bool:
+        """Tell whether an entry can keep its pictures for now."""
+        known = self.shown.by_path.get(entry.path or "", ("", NOTHING))
+        # A pack has no source, and so no digest.
+        return self.only_changed and known[0] == entry.sha
+
 
 def draw_all(
-    project: Project, data: PageData, store: MediaStore, code: str, in_parallel: Mapper
+    project: Project,
+    data: PageData,
+    store: MediaStore,
+    code: str,
+    in_parallel: Mapper,
+    hurry: Hurry | None = None,
 ) -> PageMedia:
     """Draw what has not been drawn before, and note in the data which entry has what."""
     digests: dict[str, str | None] = {
@@ -67,18 +126,29 @@ def draw_all(
         for file in (*node["inputs"], *node["outputs"])
     }
     targets = {one["stem"]: one["target"] for one in data.manifests}
-    wanted: list[tuple[PageEntry | PageNode, list[Drawing]]] = []
-    for entry in data.entries:
-        wanted.append((entry, _drawings_of_source(entry)))
-        wanted += [(node, _drawings_of_node(node, targets[node.stem])) for node in entry.nodes]
-    digest_of = partial(_digest, project.root, digests)
-    artist = _Artist(project.root, store, code, in_parallel, digest_of)
+    suffixes = {name: [one.suffix for one in target.readers] for name, target in all_targets()}
+    wanted: list[Wanted] = []
     found = PageMedia({})
+    for entry in data.entries:
+        several: list[Wanted] = [(entry, _drawings_of_source(entry))]
+        for node in entry.nodes:
+            target = targets[node.stem]
+            several.append((node, _drawings_of_node(node, target, suffixes.get(target, ()))))
+        if hurry is not None and hurry.may_wait(entry):
+            found.keep(hurry.shown, several)
+        else:
+            wanted += several
+    digest_of = partial(_digest, project.root, digests)
+    artist = _Artist(project.root, store, code, in_parallel, digest_of, hurry)
     # The next file of a node is drawn only where those before it show nothing.
     while wanted:
         wanted = [(shown, several) for shown, several in wanted if several]
         media_of = artist.find([several[0] for _, several in wanted])
-        unseen = [one for one in wanted if not _show(one[0], media_of[one[1][0]], found)]
+        late = [one for one in wanted if one[1][0] not in media_of]
+        if hurry is not None:
+            found.keep(hurry.shown, late)
+        drawn = [one for one in wanted if one[1][0] in media_of]
+        unseen = [one for one in drawn if not found.show(one[0], one[1][0], media_of[one[1][0]])]
         wanted = [(shown, several[1:]) for shown, several in unseen]
     return found
 
@@ -92,21 +162,31 @@ class _Artist:
     code: str
     in_parallel: Mapper
     digest_of: Callable[[str], str | None]
+    hurry: Hurry | None
 
     def find(self, drawings: Iterable[Drawing]) -> dict[Drawing, Media]:
-        """Return the media of files."""
+        """Return the media of files, without those for which there was no time."""
         keys = {one: _key(one, self.code) for one in drawings}
         known = {one: self.store.find(key, self.digest_of) for one, key in keys.items()}
         missing = [one for one, media in known.items() if media is None]
-        drawn = zip(missing, _draw(self.root, missing, self.in_parallel), strict=True)
-        for one, (media, files) in drawn:
+        for one, (media, files) in self._draw(missing):
             known[one] = media
             # A file that is not what was built may be so again, and then has to be drawn.
             if media.problem not in (GONE, CHANGED):
                 read = {path: self.digest_of(path) for path in files}
                 self.store.keep(keys[one], read, media)
         self.store.note_use(keys.values())
-        return {one: media or NOTHING for one, media in known.items()}
+        return {one: media for one, media in known.items() if media is not None}
+
+    def _draw(self, missing: list[Drawing]) -> Iterable[tuple[Drawing, Drawn]]:
+        calls = [(self.root, one) for one in missing]
+        if self.hurry is None and len(calls) >= IN_PARALLEL_FROM:
+            yield from zip(missing, self.in_parallel(draw, calls), strict=True)
+            return
+        for one in missing:
+            if self.hurry is not None and self.hurry.is_over():
+                return
+            yield one, draw(self.root, one)
 
 
 def _digest(root: str, digests: dict[str, str | None], path: str) -> str | None:
@@ -117,29 +197,12 @@ def _digest(root: str, digests: dict[str, str | None], path: str) -> str | None:
     return digests[path]
 
 
-def _show(shown: PageEntry | PageNode, media: Media, found: PageMedia) -> bool:
-    """Note what there is of an entry or a node; tell whether there is something."""
-    shown.problem = shown.problem or media.problem
-    is_seen = bool(media.thumbnail or media.glb or media.sound)
-    if is_seen:
-        _note(shown, media_key(media), media, found)
-    return is_seen
-
-
 def media_key(media: Media) -> str:
     """Return a digest of media: a browser that knows a key need not ask for it again."""
     digest = hashlib.sha256()
     for one in (media.thumbnail, media.glb, media.sound):
         digest.update(b"-" if one is None else hashlib.sha256(one).digest())
     return digest.hexdigest()[:20]
-
-
-def _note(shown: PageEntry | PageNode, key: str, media: Media, found: PageMedia) -> None:
-    found.by_key[key] = media
-    shown.problem = ""
-    shown.picture = key if media.thumbnail else None
-    shown.glb = key if media.glb else None
-    shown.sound = key if media.sound else None
 
 
 def _drawings_of_source(entry: PageEntry) -> list[Drawing]:
@@ -154,11 +217,21 @@ def _drawings_of_source(entry: PageEntry) -> list[Drawing]:
     return [Drawing(entry.path, entry.sha, others=tuple(sorted(others - {entry.path})))]
 
 
-def _drawings_of_node(node: PageNode, target: str) -> list[Drawing]:
+def _drawings_of_node(node: PageNode, target: str, suffixes: Sequence[str]) -> list[Drawing]:
+    """Return a node's files, the one that stands for the whole first.
+
+    That is the one with the shortest name, such as `barrel.rs` before its patches; of files that
+    differ in the suffix alone, such as those of a scene, the kind that the target names first.
+    """
+
+    def rank(file: tuple[str, str]) -> tuple[int, int, str]:
+        base, suffix = os.path.splitext(file[0])
+        known = suffixes.index(suffix) if suffix in suffixes else len(suffixes)
+        return len(base), known, base
+
     files = [(one["path"], one["sha256"]) for one in node.result["outputs"]]
-    # The shortest name first: it stands for the whole, such as `barrel.rs` before its patches.
-    files.sort(key=lambda one: (len(one[0]), one[0]))
-    return [Drawing(path, sha, target, node.task) for path, sha in files[:MOST_FILES]]
+    files = sorted(files, key=rank)[:MOST_FILES]
+    return [Drawing(path, sha, target, node.task) for path, sha in files]
 
 
 def code_digest(project: Project) -> str:
@@ -182,8 +255,6 @@ def load_drawing() -> None:
 
 
 def _drawing_functions() -> list[str]:
-    from pipeline.plan.target import all_targets
-
     views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
     return sorted({*views, *picture.DRAWING, MODEL_VIEW})
 
@@ -194,16 +265,7 @@ def _key(one: Drawing, code: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _draw(
-    root: str, drawings: list[Drawing], in_parallel: Mapper
-) -> Iterable[tuple[Media, list[str]]]:
-    calls = [(root, one) for one in drawings]
-    if len(calls) < IN_PARALLEL_FROM:
-        return [draw(*one) for one in calls]
-    return in_parallel(draw, calls)
-
-
-def draw(root: str, one: Drawing) -> tuple[Media, list[str]]:
+def draw(root: str, one: Drawing) -> Drawn:
     """Draw a file; also return the paths of the other files that were read, or missed."""
     add_project_encoders(root)
     data = read_if_there(f"{root}/{one.path}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ Pixels = npt.NDArray[np.uint8]
 SCENE_SIZE = (256, 192)
 SMALL, SMALL_QUALITY = 64, 50  # pixels of the longer side, quality of WebP
 WAVE_SIZE = (256, 96)
+MOST_CELLS = 64  # of a sheet; more would be specks on a thumbnail
 # The functions that decide what media look like, beside the views of targets.
 DRAWING = ("encoders.kit.view.draw:draw_view", "encoders.kit.view.glb:encode_glb")
 # A page is opened on a phone as well: larger models and sounds are left to `doit inspect`.
@@ -95,7 +96,8 @@ def _media_of_view(view: View) -> Media:
         wave = draw_view(view, ViewRequest(size=WAVE_SIZE))
         return picture_media(Image.fromarray(wave), sound=encode_wav(view.samples, view.rate))
     if isinstance(view, ViewSheet):
-        return picture_media(Image.fromarray(draw_view(view, ViewRequest())))
+        few = replace(view, cells=view.cells[:MOST_CELLS])
+        return picture_media(Image.fromarray(draw_view(few, ViewRequest())))
     # Of a clip, a frame in which it has moved.
     still = None if view.clip is None else view.clip.frame_count // 3
     pixels = draw_view(view, ViewRequest(size=SCENE_SIZE, frame=still))

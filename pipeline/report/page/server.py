@@ -92,27 +92,35 @@ class LivePage:
 
     root: str
     index: bytes = json.dumps(page_index(EMPTY, "Cartwright")).encode()
-    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    data: PageData = field(default_factory=lambda: EMPTY)
     media: PageMedia = field(default_factory=lambda: PageMedia({}))
     outputs: frozenset[str] = frozenset()
     loop: asyncio.AbstractEventLoop | None = None
     last_event: str = ""
     followers: set[asyncio.Queue[str]] = field(default_factory=set)
+    _details: tuple[PageData, dict[str, Any]] = field(default_factory=lambda: (EMPTY, {}))
 
     def fill(self, data: PageData, media: PageMedia, name: str) -> None:
         """Serve another build from here on."""
-        tasks = [node.task for node in data.nodes]
-        self.details = dict(zip(tasks, page_details(data), strict=True))
+        self.data = data
         self.outputs = frozenset(
             file["path"] for node in data.result["nodes"] for file in node["outputs"]
         )
         self.media = media
         self.index = json.dumps(page_index(data, name)).encode()
 
+    def detail(self, task: str) -> dict[str, Any] | None:
+        """Return the details of a node; they are made when the first one is asked for."""
+        data = self.data  # another thread may replace it meanwhile
+        if self._details[0] is not data:
+            tasks = [node.task for node in data.nodes]
+            self._details = data, dict(zip(tasks, page_details(data), strict=True))
+        return self._details[1].get(task)
+
     def list_first(self, data: PageData, name: str) -> None:
         """Serve a build without its pictures while the first ones are drawn: they may be many."""
         # Later the page keeps what it shows until all of the new build can be seen.
-        if not self.details:
+        if self.data is EMPTY:
             self.fill(data, PageMedia({}), name)
             self.tell("listed")
 
@@ -180,7 +188,7 @@ class _Answers:
         return _answer(self._page.index, "application/json")
 
     async def node(self, request: Request) -> Response:
-        found = self._page.details.get(request.path_params["task"])
+        found = self._page.detail(request.path_params["task"])
         return _missing() if found is None else _answer(json.dumps(found).encode())
 
     async def media(self, request: Request) -> Response:

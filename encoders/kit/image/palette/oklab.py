@@ -1,7 +1,7 @@
 """OKLab, a space in which equal distances look about equally different, in integers.
 
-A little light is added to every colour, as a room does to a screen: without it, differences in the
-dark that nobody sees would count more than all others. Everything is integers and tables, so that
+A trace of light is added to every colour: without it, the least differences in the dark would count
+more than all others. Everything is integers and tables, so that
 all machines agree.
 """
 
@@ -19,8 +19,8 @@ Table = npt.NDArray[np.int32]
 
 # Lightness of white; a and b have the same unit.
 UNIT = 4096
-# Linear light that is added: a thousandth of white.
-FLARE = 65
+# Linear light that is added: a thirty-thousandth of white.
+FLARE = 2
 _BITS = 20
 # Published matrices: from linear sRGB to cone responses, and from their cube roots to L, a and b.
 MATRICES: Table = np.rint(

@@ -1,9 +1,10 @@
 """Reduce pictures to a palette of at most 256 colours out of the 32,768 of 5-5-5 words.
 
 A palette is judged by two squared errors: of red, green and blue, and of OKLab, which says how
-different colours look. The second is weighted so that both matter equally to the picture. Colours
-are counted in small cells, the cells are divided into boxes of little variance, and k-means
-improves the box centres; the words near each centre that fit its colours best make the palette.
+different colours look. The second is weighted so that both matter to the picture. Colours are
+counted in small cells, the cells are divided into boxes of little variance, and k-means improves
+the box centres; the words near the centres make the palette. Few colours are searched for with
+several weights, and the best result is polished (`polish.py`).
 Every sum is of integers that its type holds exactly, so that the order of adding does not matter
 and the same picture gives the same palette everywhere.
 """
@@ -11,6 +12,7 @@ and the same picture gives the same palette everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +37,7 @@ from encoders.kit.image.palette.oklab import (
     root_table,
     to_oklab,
 )
+from encoders.kit.image.palette.polish import Polish, Words
 from encoders.kit.image.pixel import expand_bits
 from encoders.kit.native.kernel import choose
 from encoders.kit.native.row_number import number_rows
@@ -45,16 +48,21 @@ Ints = NDArray[np.int64]
 # Units of an 8-bit step in which centres move, and where a and b, which may be negative, begin.
 FINE = 8
 MIDDLE = 2048
-# The weight of the OKLab error against that of red, green and blue.
-LOOK = 0.3
+# The weights of the OKLab error against that of red, green and blue: of the searches for few
+# colours, whose results differ enough to choose from, and of that for many.
+FEW_LOOKS, MANY_LOOK = (0.15, 0.6, 1.0), 0.65
 # The scale of OKLab while the right one is not known, and the largest: lightness stays in range.
 FIRST_SCALE, MOST_SCALE = 2048, 3600
 # Bits per channel of the cells that colours are counted in.
 CELL_BITS = 6
-# Up to this many colours the search has coarser cells, and settles in the others afterwards.
+# Up to this many colours the search has coarser cells, and its best result is polished.
 FEW_COLORS, FEW_BITS, FEW_SETTLE = 32, 5, 6
-# Rounds of k-means, single leaps tried, and rounds of k-means with centres that are words.
-FEW, MANY = (14, 10, 2), (5, 0, 1)
+# Rounds of polishing each result, and the best one.
+TRIAL_ROUNDS, POLISH_ROUNDS = 1, 4
+# The scale of OKLab at which texels get one of few colours, and at which results are polished.
+MATCH_SCALE = 2750
+# Rounds of k-means, and single leaps tried.
+FEW, MANY = (14, 10), (5, 0)
 WORDS = 1 << 15
 # A word and those that are one level above in some channels.
 _STEPS = np.stack(np.meshgrid(*[(0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -82,7 +90,10 @@ def quantise_555(rgba: Bytes, colors: int, *, cutoff: int | None = None) -> Inde
         facts = {"colors": colors, "allowed": "2 to 256", "shape": rgba.shape}
         raise EncodeError("a palette of this size is not possible", facts)
     solid = np.ones(rgba.shape[:2], bool) if cutoff is None else rgba[..., 3] >= cutoff
-    return choose_shared([(rgba, solid)], colors).apply(rgba, solid)
+    texels, has_hole = solid_colors(rgba, solid), not solid.all()
+    used, number = distinct_colors(texels)
+    palette = choose_palette(used, colors - has_hole, np.bincount(number))
+    return SharedPalette(palette, has_hole).lay_out(solid, used, number)
 
 
 class SharedPalette(NamedTuple):
@@ -93,11 +104,22 @@ class SharedPalette(NamedTuple):
 
     def apply(self, rgba: Bytes, solid: NDArray[np.bool_]) -> Indexed:
         """Return a picture in the nearest colours; texels that are not solid get entry 0."""
-        colors_used, number = distinct_colors(rgba[..., :3][solid])
+        return self.lay_out(solid, *distinct_colors(solid_colors(rgba, solid)))
+
+    def lay_out(self, solid: NDArray[np.bool_], used: Bytes, number: NDArray[np.int32]) -> Indexed:
+        """Return the picture whose solid texels have these different colours, by number."""
+        found = self.palette.match(used)[number] + np.uint8(self.has_hole)
         indices = np.zeros(solid.shape, np.uint8)
-        indices[solid] = self.palette.match(colors_used)[number] + np.uint8(self.has_hole)
+        indices[solid] = found
         levels = self.palette.levels
         return Indexed(expand_hole(levels) if self.has_hole else levels, indices, self.has_hole)
+
+
+def solid_colors(rgba: Bytes, solid: NDArray[np.bool_]) -> Bytes:
+    """Return red, green and blue of the solid texels (count, 3)."""
+    rgb = rgba[..., :3]
+    # A mask takes several times as long as a copy.
+    return rgb.reshape(-1, 3) if solid.all() else rgb[solid]
 
 
 def choose_shared(
@@ -105,7 +127,7 @@ def choose_shared(
 ) -> SharedPalette:
     """Choose one palette for the solid texels of pictures, all texels weighted alike."""
     has_hole = not all(solid.all() for _, solid in pictures)
-    texels = np.concatenate([rgba[..., :3][solid] for rgba, solid in pictures])
+    texels = np.concatenate([solid_colors(rgba, solid) for rgba, solid in pictures])
     colors_used, number = distinct_colors(texels)
     found = choose_palette(colors_used, colors - has_hole, np.bincount(number))
     return SharedPalette(found, has_hole)
@@ -216,50 +238,62 @@ def choose_palette(rgb: Bytes, count: int, uses: NDArray[np.integer] | None = No
     if len(words) <= count:
         return Palette(levels_of(words), 0)
     cells = count_cells(rgb, np.ones(len(rgb), np.int64) if uses is None else uses, CELL_BITS)
-    limits = FEW if count <= FEW_COLORS else MANY
-    coarse = cells if limits is MANY else count_cells(cells.colors, cells.weights, FEW_BITS)
+    return (_choose_many if count > FEW_COLORS else _choose_few)(cells, count)
+
+
+def _choose_many(cells: Cells, count: int) -> Palette:
+    """Search once, and settle on words."""
+    boxes = split_points(to_points(cells.colors, FIRST_SCALE), cells.weights, count)
+    scale = _balance(boxes.table, MANY_LOOK)
+    points = to_points(cells.colors, scale)
+    centers = search_centers(points, cells.weights, boxes.label, count, MANY)
+    words = _fill_up(_nearest_words(centers, scale), points, cells.weights, (count, scale))
+    # Entries are settled: texels may follow their numbers a little more than entries did.
+    return Palette(levels_of(words), scale * 7 // 8)
+
+
+def _choose_few(cells: Cells, count: int) -> Palette:
+    """Search a few times, and polish the best result."""
+    coarse = count_cells(cells.colors, cells.weights, FEW_BITS)
     boxes = split_points(to_points(coarse.colors, FIRST_SCALE), coarse.weights, count)
-    scale = _balance(boxes.table)
-    points = to_points(coarse.colors, scale)
-    centers = search_centers(points, coarse.weights, boxes.label, count, limits[:2])
-    if coarse is not cells:
-        points = to_points(cells.colors, scale)
-        label = run_round(points, cells.weights, centers, np.zeros(len(points), np.int32)).label
-        centers = search_centers(points, cells.weights, label, count, (FEW_SETTLE, 0))
-    words = _fit_words(points, cells.weights, centers, (scale, limits[2]))
-    return Palette(levels_of(words), scale)
+    shown = to_points(coarse.colors, MATCH_SCALE)
+    polish = Polish(shown, coarse.weights, _word_points())
+    best = (float("inf"), np.zeros(0, np.int64))
+    for scale in sorted({_balance(boxes.table, look) for look in FEW_LOOKS}):
+        words = _search_few((cells, coarse), boxes.label, count, scale)
+        best = min(best, polish.run(words, TRIAL_ROUNDS), key=lambda one: one[0])
+    words = polish.run(best[1], POLISH_ROUNDS)[1]
+    words = _fill_up(words, shown, coarse.weights, (count, MATCH_SCALE))
+    return Palette(levels_of(words), MATCH_SCALE)
 
 
-def _balance(table: Floats) -> int:
+def _search_few(cells: tuple[Cells, Cells], label: Points, count: int, scale: int) -> Words:
+    """Return the words of a search in coarse cells that settles in fine ones."""
+    fine, coarse = (to_points(one.colors, scale) for one in cells)
+    centers = search_centers(coarse, cells[1].weights, label, count, FEW)
+    nearest = run_round(fine, cells[0].weights, centers, np.zeros(len(fine), np.int32)).label
+    centers = search_centers(fine, cells[0].weights, nearest, count, (FEW_SETTLE, 0))
+    return _fill_up(_nearest_words(centers, scale), fine, cells[0].weights, (count, scale))
+
+
+@cache
+def _word_points() -> Points:
+    """Return all words as they are polished to."""
+    return _points_of(np.arange(WORDS), MATCH_SCALE)
+
+
+def _balance(table: Floats, wanted: float) -> int:
     """Return the scale at which the errors of boxes in both spaces are in the wanted relation."""
     squares = table[:, SUMS] ** 2 / np.maximum(table[:, [WEIGHT]], 1)
     # One number after the other: the order of adding must not depend on the machine.
     rgb, look = (sum(one.ravel().tolist()) for one in np.split(table[:, SQUARES] - squares, 2, 1))
     if look <= 0:
         return 0
-    return min(MOST_SCALE, int(FIRST_SCALE * np.sqrt(LOOK * rgb / look) + 0.5))
+    return min(MOST_SCALE, int(FIRST_SCALE * np.sqrt(wanted * rgb / look) + 0.5))
 
 
 def _points_of(words: Ints, scale: int) -> Points:
     return to_points(expand_bits(levels_of(words), 5), scale)
-
-
-def _fit_words(points: Points, weights: Points, centers: Points, limits: tuple[int, int]) -> Ints:
-    """Continue k-means with centres that are words, all different; return the best, sorted."""
-    scale, rounds = limits
-    best, least = np.zeros(0, np.int64), float("inf")
-    label = np.zeros(len(points), np.int32)
-    for _ in range(rounds):
-        words = _nearest_words(centers, scale)
-        words = _fill_up(words, points, weights, (len(centers), scale))
-        entries = _points_of(words, scale)
-        found = run_round(points, weights, entries, np.minimum(label, np.int32(len(words) - 1)))
-        error = found.error(entries)
-        if error >= least:
-            break
-        best, least = words, error
-        centers, label = found.means(entries), found.label
-    return best
 
 
 def _nearest_words(centers: Points, scale: int) -> Ints:

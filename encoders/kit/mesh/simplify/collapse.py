@@ -32,7 +32,7 @@ from encoders.kit.mesh.triangle import (
     has_distinct_corners,
     paired_edges,
 )
-from encoders.kit.mesh.vector import Float64, cross, dot
+from encoders.kit.mesh.vector import Float64, cross, dot, unit
 from encoders.kit.mesh.weld import Weld, weld_vertices
 from encoders.kit.native.kernel import choose
 
@@ -42,6 +42,9 @@ from encoders.kit.native.kernel import choose
 NORMAL_EDGES = 0.05
 NORMAL_ERRORS = 1.0
 UV_SHIFT = 0.2
+
+# An edge is sharp if the cosine between its triangles is less than this: they turn by 63 degrees.
+SHARP = 0.45
 
 
 @dataclass(frozen=True)
@@ -343,19 +346,36 @@ def _places(
 ) -> Float64:
     """Return a row for each place: position, freedom to move, allowed error, quadric."""
     edges = edges_of(triangles)
-    irregular, seam = _special_edges(place[edges], edges)
+    irregular, one, other = _paired_and_not(place[edges])
+    # Opposite edges of the same places with different vertices: a seam of UVs or normals.
+    is_seam = holds_seams & (edges[one] != edges[other, ::-1]).any(axis=1)
     rows = np.zeros((int(place.max()) + 1, 5 + SIZE))
     rows[place, :3] = points.T
     ends = place[edges[irregular]]
     is_open = _is_alone(ends)
     rows[:, 3] = _freedom(ends, is_open, len(rows))
-    # Open edges and seams get upright planes, which keep their outline.
-    seam = np.concatenate([seam[: len(seam) if holds_seams else 0], irregular[is_open]])
+    weight = np.where(is_seam, 1.0, _sharpness(corners, one // 3, other // 3))
+    is_held = weight > 0.0
+    # What has an outline gets upright planes, which keep it: open edges, seams and sharp edges.
+    held = np.concatenate([one[is_held], other[is_held], irregular[is_open]])
+    weights = np.concatenate([weight[is_held], weight[is_held], np.ones(int(is_open.sum()))])
     quadrics = np.zeros((len(rows), SIZE))
     add_columns(face_quadrics(corners), place[triangles], quadrics)
-    add_columns(edge_quadrics(corners[:, :, seam // 3], seam % 3), place[edges[seam]], quadrics)
+    upright = edge_quadrics(corners[:, :, held // 3], held % 3, weights)
+    add_columns(upright, place[edges[held]], quadrics)
     rows[:, 5:] = quadrics
     return rows
+
+
+def _sharpness(corners: Float64, one: NDArray[np.int64], other: NDArray[np.int64]) -> Float64:
+    """Return from 0 to 1 how far the surface turns between two triangles; 0 below SHARP.
+
+    The planes of both triangles hold the edge between them too, but not that of a thin board, whose
+    narrow sides have no area, and not at all that of a sheet of two sides.
+    """
+    normal, _ = unit(cross(corners[1] - corners[0], corners[2] - corners[0]))
+    cosine = dot(normal[:, one], normal[:, other])
+    return np.where(cosine < SHARP, 0.5 * (1.0 - cosine), 0.0)
 
 
 def _is_alone(ends: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -380,13 +400,11 @@ def _freedom(ends: NDArray[np.int32], is_open: NDArray[np.bool_], count: int) ->
     return freedom
 
 
-def _special_edges(
-    ends: NDArray[np.int32], vertices: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges without exactly one opposite edge, and those on a seam."""
+def _paired_and_not(
+    ends: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges without exactly one opposite edge, and the pairs of all others."""
     one, other = paired_edges(ends)
     irregular = np.ones(len(ends), np.bool_)
     irregular[one] = irregular[other] = False
-    # Opposite edges of the same places with different vertices: a seam of UVs or normals.
-    is_split = (vertices[one] != vertices[other, ::-1]).any(axis=1)
-    return np.flatnonzero(irregular), np.concatenate([one[is_split], other[is_split]])
+    return np.flatnonzero(irregular), one, other

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.kit.mesh.simplify.collapse import Simplifier, Surface
+from encoders.kit.mesh.simplify.collapsing_mesh import FREE, RIM
 from encoders.kit.mesh.simplify.reference import REMOVED, SETTLE, collapse_reference
 from encoders.kit.mesh.triangle import Indices
 from encoders.kit.mesh.vector import Float64, unit
@@ -74,6 +75,13 @@ class Progress:
     def groups(self) -> NDArray[np.int32]:
         """The group of each triangle left."""
         return self._groups
+
+    @property
+    def is_held(self) -> Flags:
+        """Tell which vertices of the surface never move."""
+        freedom = self._places[:, 3]
+        held: Flags = ((freedom != FREE) & (freedom != RIM))[self._points.weld.number]
+        return held
 
     def drop(self, is_dropped: Flags) -> None:
         """Drop some of the triangles left."""

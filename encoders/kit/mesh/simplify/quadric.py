@@ -37,17 +37,17 @@ def face_quadrics(corners: Float64) -> Float64:
     return plane_quadrics(normal, -dot(normal, corners[0]), 0.5 * doubled)
 
 
-def edge_quadrics(corners: Float64, edge: NDArray[np.int64]) -> Float64:
+def edge_quadrics(corners: Float64, edge: NDArray[np.int64], weight: Float64) -> Float64:
     """Return the quadric of the plane through an edge of each triangle, perpendicular to it.
 
-    It keeps open edges and seams from moving sideways.
+    It keeps the outline of a surface from moving sideways.
     """
     column = np.arange(corners.shape[2])
     start, end = corners[edge, :, column].T, corners[(edge + 1) % 3, :, column].T
     normal, _ = unit(cross(corners[1] - corners[0], corners[2] - corners[0]))
     upright, length = unit(cross(normal, end - start))
     # Weighted by the squared length, to be comparable with areas.
-    return plane_quadrics(upright, -dot(upright, start), length * length)
+    return plane_quadrics(upright, -dot(upright, start), weight * (length * length))
 
 
 def gradient_quadrics(corners: Float64, values: Float64) -> Float64:

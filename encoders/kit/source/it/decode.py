@@ -124,10 +124,11 @@ def _sample(cursor: Cursor, what: str, warnings: list[str]) -> ItSample:
     coding, pan, length = cursor.unpack("BBI", what)
     numbers = cursor.unpack("6I", what)
     rate, pointer = numbers[2] or DEFAULT_RATE, numbers[5]
-    cursor.check(rate, 1, MAX_RATE, f"rate of {what}")
     vibrato = cursor.unpack("4B", what)
     samples = None
     if flags & HAS_DATA and length:
+        # Nothing reads the rate of a sample without data, which may be anything.
+        cursor.check(rate, 1, MAX_RATE, f"rate of {what}")
         samples = _decode(cursor.at(pointer), length, flags, coding, what)
     frames = 0 if samples is None else len(samples)
     loops = [

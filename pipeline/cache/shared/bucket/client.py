@@ -7,7 +7,6 @@ reason that would stay is made again after a pause.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
@@ -18,6 +17,7 @@ from pipeline.cache.shared.address import Address
 from pipeline.cache.shared.breaker import PATIENCE_SECONDS, Breaker, allowance
 from pipeline.cache.shared.bucket.pack import FOLDER, pack_results, split_packs
 from pipeline.cache.shared.bucket.reader import PackReader
+from pipeline.cache.shared.bucket.request_loop import RequestLoop
 from pipeline.cache.shared.bucket.store import open_store, translate_error
 from pipeline.cache.shared.client import (
     CHUNK_BYTES,
@@ -55,7 +55,7 @@ class BucketClient:
         self._store = open_store(address, self._patience)
         self._lock = threading.Lock()
         self._lag = Lag()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: RequestLoop | None = None
         self._under_way: set[Future[Any]] = set()
         self._over = threading.Event()
         self._packs = PackReader(self, index_folder)
@@ -136,7 +136,7 @@ class BucketClient:
         for one in waiting:
             one.cancel()
         if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
+            loop.close(is_busy=bool(waiting))
 
     def _put(self, path: str, data: bytes) -> None:
         async def put(_: Wait) -> None:
@@ -209,7 +209,7 @@ class BucketClient:
             if self._over.is_set():
                 raise RemoteError("the run is over")
             self.requests += 1
-            future = asyncio.run_coroutine_threadsafe(request(wait), self._running_loop())
+            future = self._running_loop().submit(request(wait))
             self._under_way.add(future)
         try:
             with wait:
@@ -223,27 +223,11 @@ class BucketClient:
             future.cancel()
             self._under_way.discard(future)
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> RequestLoop:
         if self._loop is None:
-            loop = self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._run_loop, args=(loop,), daemon=True).start()
+            # Ticks measure how late this process gets to run.
+            self._loop = RequestLoop(lambda: self._lag.tick(monotonic()), TICK_SECONDS)
         return self._loop
-
-    def _run_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run requests, and measure how late this process gets to run."""
-
-        def tick() -> None:
-            self._lag.tick(monotonic())
-            loop.call_later(TICK_SECONDS, tick)
-
-        loop.call_soon(tick)
-        try:
-            loop.run_forever()
-        finally:
-            for task in asyncio.all_tasks(loop):
-                task.cancel()
-            loop.run_until_complete(asyncio.sleep(0))
-            loop.close()
 
 
 def _is_done(future: Future[Any]) -> bool:

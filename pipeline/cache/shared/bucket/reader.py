@@ -27,6 +27,7 @@ from pipeline.cache.shared.bucket.pack import (
     index_bytes,
     unpack_index,
 )
+from pipeline.cache.shared.client import WrongAnswerError
 from pipeline.disk.file import read_if_there, write_whole
 
 BLOCK_BYTES = 1 << 16  # parts are whole blocks: look-ups that come out of order share them
@@ -63,12 +64,17 @@ class Part:
 
 @dataclass(slots=True)
 class Pack:
-    """A pack as it is read: where its messages begin, and its parts by block."""
+    """A pack as it is read: where its messages begin, and its parts by block.
+
+    One that is gone or cut short is lost: it is not asked for again, since hundreds of its results
+    would fail alike.
+    """
 
     name: str
     starts: list[int]
     end: int
     parts: dict[int, Part] = field(default_factory=dict)
+    is_lost: bool = False
 
     def add_part(self, place: Slice, most_blocks: int) -> Part:
         """Plan a part that begins with the block of a message and ends before the next part."""
@@ -154,12 +160,12 @@ class PackReader:
         if kept is not None:
             with suppress(PackError):
                 return unpack_index(name, kept)
-        data = self._bucket.get_part(FOLDER + name, 0, index_bytes(name) or 0)
-        if data is None:  # it was removed since the listing
-            return {}
         try:
+            data = self._bucket.get_part(FOLDER + name, 0, index_bytes(name) or 0)
+            if data is None:  # it was removed since the listing
+                return {}
             found = unpack_index(name, data)
-        except PackError as error:  # one damaged pack must not cost all others
+        except (PackError, WrongAnswerError) as error:  # one damaged pack must not cost all others
             self._bucket.breaker.note_refusal(str(error))
             return {}
         if self._folder:
@@ -177,7 +183,7 @@ class PackReader:
 
     def _read(self, place: Slice) -> bytes | None:
         pack, block = self._packs[place.pack], place.start // BLOCK_BYTES
-        while True:
+        while not pack.is_lost:
             with self._parts_lock:
                 part = pack.parts.get(block)
                 is_ours = part is None
@@ -190,6 +196,7 @@ class PackReader:
             if data is not None or is_ours:
                 return data
             # The request of another thread failed. It has said so; this one makes its own.
+        return None
 
     def _add_part(self, pack: Pack, place: Slice) -> Part:
         """Plan a part: larger ones while most of what was fetched is read, else smaller ones.
@@ -216,6 +223,10 @@ class PackReader:
         """Fetch a part, and wake whoever waits for it, with or without data."""
         try:
             part.data = self._bucket.get_part(FOLDER + pack.name, part.start, part.end)
+            pack.is_lost = part.data is None
+        except WrongAnswerError:
+            pack.is_lost = True
+            raise
         finally:
             with self._parts_lock:
                 if part.data is None:

@@ -21,6 +21,7 @@ from pipeline.cache.shared.client import (
     AccessError,
     RemoteError,
     UnreachableError,
+    WrongAnswerError,
 )
 from pipeline.setting import SettingError
 
@@ -46,6 +47,7 @@ MISSING = "the object is missing"
 FAILURES: tuple[tuple[type[RemoteError] | None, str, tuple[str, ...]], ...] = (
     (AccessError, "there is no such bucket", ("NoSuchBucket", "ContainerNotFound")),
     (None, MISSING, ("FileNotFoundError", "NotFoundError")),
+    (WrongAnswerError, "an object is shorter than it should be", ("416 Range", "InvalidRange")),
     (AccessError, "the credentials have expired", ("ExpiredToken", "RequestExpired")),
     (AccessError, "the clock of this machine is wrong", ("RequestTimeTooSkewed",)),
     (AccessError, "access is denied", ("PermissionDenied", "Unauthenticated", "AccessDenied",

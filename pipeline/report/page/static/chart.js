@@ -94,6 +94,22 @@ function treemap(pieces, label, open) {
   return [drawing, legend, line];
 }
 
+// The name of an area, turned where it only fits along the area's height; none where it does not.
+function areaLabel(area) {
+  const name = area.name.split(",")[0].split("/").pop();
+  const isTurned = area.height > area.width && name.length * 8.5 + 6 > area.width;
+  const [length, thickness] = isTurned ? [area.height, area.width] : [area.width, area.height];
+  const letters = Math.floor((length - 6) / 8.5);
+  // What is called like its kind stands in the legend.
+  const fewest = name === area.kind ? name.length : Math.min(name.length, 6);
+  if (thickness <= 20 || letters < fewest) return null;
+  const shown = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+  const place = isTurned
+    ? { transform: `translate(${area.x + 17} ${area.y + area.height - 4}) rotate(-90)` }
+    : { x: area.x + 4, y: area.y + 17 };
+  return make("text", { ...place, "font-size": 15, fill: "#10151b" }, shown);
+}
+
 function areaMap(chart) {
   const line = readout();
   const drawing = make(
@@ -108,11 +124,8 @@ function areaMap(chart) {
       stroke: "#10151b", "stroke-width": one.height > 4 ? 1 : 0, tabindex: 0, role: "img", "aria-label": text,
     });
     drawing.append(tell(area, line, text));
-    const short = one.name.split(",")[0].split("/").pop();
-    if (one.width > 44 && one.height > 20) {
-      const letters = Math.floor((one.width - 6) / 8.5);
-      drawing.append(make("text", { x: one.x + 4, y: one.y + 17, "font-size": 15, fill: "#10151b" }, short.slice(0, letters)));
-    }
+    const label = areaLabel(one);
+    if (label) drawing.append(label);
   }
   const colors = { framebuffer: "#8a93a0", reserved: "#b08968", texture: "#4c8fcb", palette: "#d98a3d" };
   const kinds = [...new Set(chart.areas.map((one) => one.kind))];

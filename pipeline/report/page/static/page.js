@@ -5,6 +5,7 @@ const BATCH = 60; // entries that are added at a time
 const SHOWN_NODES = 7; // of an entry in the list
 
 const SHOWN_FAILURES = 6; // at once; the rest unfolds
+const GROUPED_FROM = 4; // failures that are alike
 
 const page = {
   store: document.getElementById("data-index") ? fileStore() : serverStore(),
@@ -144,16 +145,46 @@ function renderEntries() {
   byId("more").hidden = found.length <= page.limit;
 }
 
+// What failures that are alike have in common: all but the places that bear their own name.
+function failureKey({ task, stem, error }) {
+  const own = task.split(/[:/]/).pop();
+  const facts = Object.entries(error.facts).map(([name, value]) => [name, value.split(" ").filter((word) => !word.includes(own))]);
+  return JSON.stringify([stem, error.problem, error.hint, facts]);
+}
+
+// Many failures that are alike are one box, as in the terminal: the first with its facts, and the
+// names of the others.
 function renderFailures() {
   const { nodes } = page.index;
-  const failed = nodes.filter((one) => one.error);
+  const failed = nodes.map((one, number) => ({ ...one, number })).filter((one) => one.error);
   byId("failures").hidden = !failed.length;
-  byId("failures-title").textContent = `Failures (${failed.length})`;
-  const boxes = failed.map((one) => failureBox(one.task, one.error));
+  byId("failures-title").textContent = `Failures (${failed.length.toLocaleString("en")})`;
+  const alike = new Map();
+  for (const one of failed) {
+    const key = failureKey(one);
+    alike.set(key, [...(alike.get(key) ?? []), one]);
+  }
+  const open = new Set([...byId("failure-list").querySelectorAll("details[open]")].map((one) => one.dataset.key));
+  const boxes = failed.map((one) => {
+    const key = failureKey(one);
+    const others = alike.get(key).slice(1);
+    if (others.length + 1 < GROUPED_FROM) return failureBox(one.task, one.error);
+    if (others.includes(one)) return null;
+    const box = failureBox(one.task, one.error);
+    box.append(unfolding(key, `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others.map(failedTask))));
+    return box;
+  }).filter(Boolean);
   const rest = boxes.splice(SHOWN_FAILURES);
-  const isOpen = byId("failure-list").querySelector("details")?.open;
-  if (rest.length) boxes.push(make("details", { open: Boolean(isOpen) }, make("summary", {}, `${rest.length} more`), ...rest));
+  if (rest.length) boxes.push(unfolding("", `${rest.length} more`, open, ...rest));
   byId("failure-list").replaceChildren(...boxes);
+}
+
+function unfolding(key, text, open, ...children) {
+  return make("details", { "data-key": key, open: open.has(key) }, make("summary", {}, text), ...children);
+}
+
+function failedTask({ task, number }) {
+  return make("li", {}, make("button", { type: "button", class: "link", onclick: () => openNode(number) }, task));
 }
 
 function renderWarnings() {
@@ -269,18 +300,18 @@ function follow() {
     status.textContent = text;
     status.classList.toggle("bad", isBad);
   };
+  const showGone = () => show("The server does not answer; the page goes on when it is back.", true);
   const events = page.store.events();
   events.addEventListener("building", (event) => show(`Building: ${JSON.parse(event.data).text}`));
-  events.addEventListener("listed", async () => {
-    await update();
-    show("Drawing pictures.");
+  // One after the other, so that the page never goes back to what it was.
+  let last = Promise.resolve();
+  const updateAndShow = (text, isBad) => { last = last.then(update).then(() => show(text, isBad), showGone); };
+  events.addEventListener("listed", () => updateAndShow("Drawing pictures."));
+  events.addEventListener("built", (event) => {
+    const { problem, more } = JSON.parse(event.data);
+    updateAndShow(problem || (more ? "Drawing the other pictures." : "Watching for changes."), Boolean(problem));
   });
-  events.addEventListener("built", async (event) => {
-    const { problem } = JSON.parse(event.data);
-    await update();
-    show(problem || "Watching for changes.", Boolean(problem));
-  });
-  events.addEventListener("error", () => show("The server does not answer; the page goes on when it is back.", true));
+  events.addEventListener("error", showGone);
   events.addEventListener("open", () => show("Watching for changes."));
 }
 

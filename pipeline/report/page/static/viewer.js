@@ -8,13 +8,14 @@ const THEME = "@theme@";
 function show(gltf) {
   const scene = new THREE.Scene();
   scene.background = new THREE.Color(THEME === "dark" ? 0x1e2228 : 0xf0f1f3);
-  scene.add(gltf.scene, new THREE.AmbientLight(0xffffff, 0.7));
-  const light = new THREE.DirectionalLight(0xffffff, 0.9);
+  // Together hardly more than full light, so that white surfaces keep their shape.
+  scene.add(gltf.scene, new THREE.AmbientLight(0xffffff, 0.45));
+  const light = new THREE.DirectionalLight(0xffffff, 0.6);
   scene.add(light);
   const sphere = new THREE.Box3().setFromObject(gltf.scene).getBoundingSphere(new THREE.Sphere());
   const radius = sphere.radius || 1;
   const camera = new THREE.PerspectiveCamera(40, 1, radius / 100, radius * 100);
-  camera.position.copy(sphere.center).add(new THREE.Vector3(0.8, 0.6, 1).normalize().multiplyScalar(radius * 3.1));
+  camera.position.copy(sphere.center).add(new THREE.Vector3(0.8, 0.6, 1).normalize().multiplyScalar(radius * 2.75));
   const renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
   renderer.outputEncoding = THREE.sRGBEncoding;
   renderer.domElement.tabIndex = 0;
@@ -38,7 +39,8 @@ function show(gltf) {
     requestAnimationFrame(draw);
     mixer?.update(clock.getDelta());
     controls.update();
-    light.position.copy(camera.position);
+    // From above the left shoulder, as in the pictures.
+    light.position.set(-0.35, 0.6, 0.72).applyQuaternion(camera.quaternion);
     renderer.render(scene, camera);
     document.documentElement.dataset.drawn = "yes";
   };

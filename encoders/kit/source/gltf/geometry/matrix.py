@@ -73,15 +73,18 @@ def invert(matrices: Doubles) -> Doubles:
 
 def compose(translation: Doubles, rotation: Doubles, scale: Doubles) -> Doubles:
     """Return the matrices T·R·S; rotations have unit length."""
-    rows = _rows(translation)
-    matrices = np.empty((len(rows), 16))
-    choose("compose_matrices", compose_matrices)(rows, _rows(rotation), _rows(scale), matrices)
-    return matrices.reshape(*translation.shape[:-1], 4, 4)
+    around = translation.shape[:-1]
+    rows = [_rows(part, around) for part in (translation, rotation, scale)]
+    matrices = np.empty((len(rows[0]), 16))
+    choose("compose_matrices", compose_matrices)(rows[0], rows[1], rows[2], matrices)
+    return matrices.reshape(*around, 4, 4)
 
 
-def _rows(values: Doubles) -> Doubles:
-    """Return the last axis as rows, the way kernels take them."""
-    return np.ascontiguousarray(values, np.float64).reshape(-1, values.shape[-1])
+def _rows(values: Doubles, around: tuple[int, ...]) -> Doubles:
+    """Return vectors as rows, the way kernels take them; one may stand for all of an axis."""
+    width = values.shape[-1]
+    whole = np.broadcast_to(values, (*around, width))
+    return np.ascontiguousarray(whole, np.float64).reshape(-1, width)
 
 
 def compose_matrices(
