@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from heapq import heapreplace
 from types import SimpleNamespace
 
@@ -191,8 +192,12 @@ def test_a_build_starts_with_the_node_that_took_longest_before(game, monkeypatch
 @pytest.fixture
 def pool(tmp_path, monkeypatch):
     """A pool whose workers take calls and never answer."""
-    monkeypatch.setattr(Worker, "__init__", lambda self, *_: setattr(self, "calls", []))
-    monkeypatch.setattr(Worker, "send", lambda self, calls: self.calls.extend(calls))
+
+    def without_process(self, *_):
+        self.calls, self.alone = deque(), 0
+        self.connection = SimpleNamespace(send=lambda _: None)
+
+    monkeypatch.setattr(Worker, "__init__", without_process)
     one = Pool(2, str(tmp_path))
     one.seconds_of = float
     return one
