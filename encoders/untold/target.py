@@ -50,7 +50,7 @@ OPTIONS = {
         Choice(("none", "lz4", "zstd")),
         "none",
         "how vertices and indices are compressed; no engine released so far reads zstd, "
-        "which needs `pip install cartwright-build[zstd]`",
+        'which needs `pip install "cartwright-build[zstd]"`',
     ),
     "format_version": Option(
         Choice((1, 4)), 1, "1 loads everywhere; 4 is for newer engines, which show emissive light"
@@ -59,7 +59,7 @@ OPTIONS = {
         Choice(("png", "astc")),
         "png",
         "image files, or `.utex` files with ASTC blocks and all mip levels, which need "
-        "`pip install cartwright-build[astc]`",
+        '`pip install "cartwright-build[astc]"`',
     ),
     "hashed_names": Option(
         Flag(),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli import extra
+from pipeline.cli import doctor, extra
 from pipeline.cli.init import start_project
 from tests.cli.new_game import png, textured_glb
 from tests.kit.glb_builder import quad
@@ -96,6 +96,16 @@ def test_missing_extras_of_what_was_found_are_said_at_once(tmp_path, monkeypatch
     assert 'pip install "cartwright-build[audio,fbx]"' in said
     assert ".fbx" in said
     assert ".ogg" in said
+
+
+def test_an_extra_of_which_one_library_is_there_is_said_to_lack_the_other(monkeypatch):
+    there = {"trimesh": {"trimesh": "4", "pycollada": None}, "fbx": {"ufbx": None}}
+    monkeypatch.setattr(doctor, "extras", lambda: there)
+    said = [one.text for one in doctor.examine(".", is_project=True) if one.what == "extra"]
+    assert said == [
+        'trimesh lacks pycollada (`pip install "cartwright-build[trimesh]"`)',
+        'fbx is not installed (`pip install "cartwright-build[fbx]"`)',
+    ]
 
 
 def test_installed_extras_are_not_mentioned(tmp_path, monkeypatch):

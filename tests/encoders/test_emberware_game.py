@@ -325,7 +325,7 @@ def test_fbx_without_its_library_says_what_to_install(game: Game) -> None:
     ran = game.process(PYTHONPATH=f"{game.root}:{ROOT}")
     assert ran.code == 1
     assert "emberware:arm  ufbx is needed to read FBX" in ran.out + ran.err
-    assert "pip install cartwright-build[fbx]" in ran.out + ran.err
+    assert 'pip install "cartwright-build[fbx]"' in ran.out + ran.err
     assert "emberware:red" in ran.built
 
 
