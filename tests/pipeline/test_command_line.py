@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.manifest.mistake import nearest_task
 from tests.pipeline.game import Game
 
 
@@ -84,6 +85,7 @@ def test_forget_without_a_name_forgets_default_tasks(built):
         ("TOY", 'did you mean "toy"?'),
         ("toy:sub/bb", 'did you mean "toy:sub/b"?'),
         ("xyzzy", "`doit list --all` names them all"),
+        ("toy:nope", "`doit list --all` names them all"),
     ],
 )
 def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, slip, hint):
@@ -91,6 +93,22 @@ def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, sli
     more = ", target, source or output" if command == "explain" else " or target"
     expected = f'ERROR: "{slip}" is no task, manifest{more}; {hint}\n'
     assert (ran.code, ran.out, ran.err) == (3, "", expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("nothing", None),
+        ("kac:nope", None),
+        ("build/none.kac", None),
+        ("kac:barel", "kac:heroes/barrel"),
+        ("build/kac/heros/barrel.kac", "build/kac/heroes/barrel.kac"),
+        ("untolt", "untold"),
+    ],
+)
+def test_only_what_is_really_near_is_suggested(name, near):
+    known = ["untold", "kac", "kac:heroes/barrel", "build/kac/heroes/barrel.kac"]
+    assert nearest_task(name, [*known, "build/kac/sign.kac", "kac:hut"]) == near
 
 
 def test_explain_knows_names_that_were_never_built(game):
