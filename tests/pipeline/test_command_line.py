@@ -176,3 +176,24 @@ def test_an_option_behind_a_name_is_told_where_it_belongs(built, words, said):
 def test_the_help_of_reset_dep_is_shown_and_it_leaves_nodes_alone(built):
     assert "`doit forget`" in built.doit("reset-dep", "--help").out
     assert (built.doit("reset-dep").code, built.doit("reset-dep").out) == (0, "")
+
+
+def test_an_output_file_concerns_the_manifest_that_makes_it_and_no_other(game):
+    game.write("assets/a.txt", "hello")
+    game.write("manifests/second.toml", 'target = "toy"\n[[asset]]\nsource = "assets/*.txt"\n')
+    game.doit()
+    game.write("assets/a.txt", "hello again")
+    ran = game.doit("build/toy/a.out")
+    assert (ran.code, "toy:" in ran.out, "second" in ran.out + ran.err) == (0, True, False)
+    assert game.doit("explain").out.startswith("second:a")
+
+
+def test_an_output_file_is_found_where_another_manifest_makes_it_now(game):
+    game.write("assets/a.txt", "hello")
+    text = 'target = "toy"\noutput = "build/{}"\n[[asset]]\nsource = "assets/*.txt"\n'
+    game.write("manifests/toy.toml", text.format("toy"))
+    game.doit()
+    game.write("manifests/toy.toml", text.format("other"))
+    game.write("manifests/second.toml", text.format("toy"))
+    ran = game.doit("build/toy/a.out")
+    assert (ran.code, "second:" in ran.out) == (0, True)
