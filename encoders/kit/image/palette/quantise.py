@@ -124,9 +124,12 @@ class SharedPalette(NamedTuple):
 
     def lay_out(self, solid: NDArray[np.bool_], used: Bytes, number: NDArray[np.int32]) -> Indexed:
         """Return the picture whose solid texels have these different colours, by number."""
-        found = self.palette.match(used)[number] + np.uint8(self.has_hole)
-        indices = np.zeros(solid.shape, np.uint8)
-        indices[solid] = found
+        found = (self.palette.match(used) + np.uint8(self.has_hole)).take(number)
+        if solid.all():
+            indices = found.reshape(solid.shape)
+        else:
+            indices = np.zeros(solid.shape, np.uint8)
+            indices[solid] = found
         levels = self.palette.levels
         return Indexed(expand_hole(levels) if self.has_hole else levels, indices, self.has_hole)
 
@@ -156,7 +159,7 @@ def expand_hole(levels: Bytes) -> Bytes:
 
 def levels_555(rgba: Bytes) -> Bytes:
     """Round the colours of a picture to 5 bits per channel."""
-    return _LEVELS[rgba[..., :3]]
+    return _LEVELS.take(rgba[..., :3])
 
 
 def words_555(levels: NDArray[np.integer]) -> Ints:
@@ -200,7 +203,7 @@ class Palette(NamedTuple):
 def distinct_colors(rgb: Bytes) -> tuple[Bytes, NDArray[np.int32]]:
     """Return the different colours of texels (count, 3), and the number of each texel's colour."""
     number, first = number_rows(np.ascontiguousarray(rgb))
-    return rgb[first], number
+    return rgb.take(first, axis=0), number
 
 
 class Cells(NamedTuple):
