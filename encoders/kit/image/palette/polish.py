@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.palette.color_search import Points, run_round
+from encoders.kit.image.palette.color_search import Points, find_nearest
 
 Entries = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -81,8 +81,7 @@ class Polish:
         return best
 
     def _label(self, entries: Entries) -> Points:
-        start = np.zeros(len(self.points), np.int32)
-        return run_round(self.points, self.weights, self.words.points[entries], start).label
+        return find_nearest(self.points, self.words.points[entries])
 
     def _measure(self, words: Entries) -> tuple[Floats, Floats]:
         """Return the squared distance and the OKLab distance of each colour from its word."""

@@ -25,7 +25,7 @@ from encoders.kit.image.palette.color_search import (
     WEIGHT,
     Floats,
     Points,
-    run_round,
+    find_nearest,
     search_centers,
     split_points,
 )
@@ -196,8 +196,7 @@ class Palette(NamedTuple):
         centers = to_points(expand_bits(self.levels, 5), self.scale)
         if not len(centers):
             return np.zeros(0, np.uint8)
-        label, weights = np.zeros(len(points), np.int32), np.ones(len(points), np.int32)
-        return run_round(points, weights, centers, label).label.astype(np.uint8)
+        return find_nearest(points, centers).astype(np.uint8)
 
 
 def distinct_colors(rgb: Bytes) -> tuple[Bytes, NDArray[np.int32]]:
@@ -315,7 +314,7 @@ def _search_few(cells: tuple[Cells, Cells], label: Points, count: int, scale: in
     """Return the words of a search in coarse cells that settles in fine ones."""
     fine, coarse = (to_points(one.colors, scale) for one in cells)
     centers = search_centers(coarse, cells[1].weights, label, count, FEW)
-    nearest = run_round(fine, cells[0].weights, centers, np.zeros(len(fine), np.int32)).label
+    nearest = find_nearest(fine, centers)
     centers = search_centers(fine, cells[0].weights, nearest, count, (FEW_SETTLE, 0))
     return _fill_up(_nearest_words(centers, scale), fine, cells[0].weights, (count, scale))
 
@@ -357,7 +356,7 @@ def _fill_up(words: Ints, points: Points, weights: Points, wanted: tuple[int, in
     count, scale = wanted
     while len(words) < count:
         entries = _points_of(words, scale)
-        label = run_round(points, weights, entries, np.zeros(len(points), np.int32)).label
+        label = find_nearest(points, entries)
         off = (points - entries[label]).astype(np.int64)
         cost = weights * (off * off).sum(axis=1)
         costly = np.argsort(-cost, kind="stable")[: count - len(words)]
