@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import tempfile
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,6 +15,7 @@ import jsonschema
 import pytest
 
 from pipeline.build.event import BuildLog, NodeEvent
+from pipeline.doit_plugin.named_file import write_named_file
 from pipeline.report import last_build, run_json
 from tests.pipeline.game import MANIFEST, ROOT, Game
 
@@ -346,6 +349,23 @@ def test_a_result_goes_through_links_and_pipes_and_replaces_neither(toy):
         assert pipe.read(5) == b"<?xml"
     assert toy.path("link.json").is_symlink()
     assert toy.read("real.json") == toy.read(LAST)
+
+
+def test_a_link_does_not_lead_a_result_among_the_outputs(toy):
+    toy.doit()
+    toy.path("link.json").symlink_to("build/toy/a.out")
+    before = toy.read("build/toy/a.out")
+    ran = toy.doit("--json", "link.json")
+    assert (ran.code, "is in the output folder of toy" in ran.err) == (3, True)
+    assert toy.read("build/toy/a.out") == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no folder of memory")
+def test_a_file_in_memory_is_replaced_and_not_continued(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in (b"one", b"two"):
+            write_named_file(f"{folder}/result.json", text, str(tmp_path))
+        assert Path(folder, "result.json").read_bytes() == b"two"
 
 
 def test_the_schema_is_part_of_the_package():
