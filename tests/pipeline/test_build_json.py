@@ -308,6 +308,17 @@ def test_a_strict_run_with_nothing_to_do_has_failed_nodes(toy):
     assert set(outcomes(load(toy)).values()) == {"unchanged"}
 
 
+def test_errors_of_strict_runs_with_nothing_to_do_come_and_go(toy):
+    toy.write("manifests/two.toml", f'{MANIFEST}[[asset]]\nsource = "assets/none*.txt"\n')
+    toy.doit()
+    strict = ("--strict-group", "empty-glob")
+    for words in (strict, (), (), strict, strict, ()):
+        code = 1 if words else 0
+        assert toy.doit(*words).code == code
+        result = load(toy)
+        assert (result["exit_code"], len(result["errors"])) == (code, code)
+
+
 def test_a_run_for_one_manifest_lists_its_nodes_alone(toy):
     toy.write("manifests/two.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
     for names, stems in ((("two",), ["two"]), ((), ["toy", "two"]), (("two",), ["two"])):
