@@ -330,7 +330,7 @@ def test_colour_under_a_hole_does_not_matter():
 
 
 def test_default_comes_near_the_best_search_on_photographs():
-    """Three rounds of alternation alone stayed 0.4 dB behind."""
+    """Alternating alone stays 0.4 dB behind."""
     picture = photo()
     found = [bc1.encode_bc1(picture, quality=quality) for quality in ("default", "best")]
     near, best = (decibels(picture, bc1.decode_bc1(data, "photo", 128, 128)) for data in found)

@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum { RADIX = 256, FEW = 16, CHUNK = 256 };
-/* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room for the entry in a key. */
+/* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room
+ * for the entry in a key. */
 enum { DROPPED = 3 };
 
 int32_t color_distance(const int16_t *a, const int16_t *b)
