@@ -70,8 +70,11 @@ def _choose_tables(
     candidates = by_likelihood(sources)
     if not any(kind.suggest for kind in target.kinds.values()):
         return {first: candidates[0]} if candidates else {}
-    for one in candidates[:MAX_CANDIDATES]:
-        survey = _survey(root, one)
+    known = [(one, _survey(root, one)) for one in candidates[:MAX_CANDIDATES]]
+    # What can't be read may be anything, so it is taken only where nothing else is.
+    for one, survey in sorted(known, key=lambda pair: pair[1] is None):
+        if survey is None and chosen:
+            break
         for kind in target.kinds.values():
             if _is_meant(kind, survey, kind.table == first):
                 chosen.setdefault(kind.table, one)

@@ -71,13 +71,13 @@ def test_models_are_mirrored_for_a_left_handed_view(tmp_path):
 
 
 def test_a_character_is_a_model_and_what_has_no_skin_a_scene(tmp_path):
-    found = begin(tmp_path, "untold", hero__glb=skinned_glb() + b"", hut__glb=textured_glb())
+    found = begin(tmp_path, "untold", hero__glb=skinned_glb(), hut__glb=textured_glb())
     assert [one["source"] for one in found["model"]] == ["assets/hero.glb"]
     assert [one["source"] for one in found["scene"]] == ["assets/hut.glb"]
 
 
 def test_a_character_alone_is_no_scene(tmp_path):
-    found = begin(tmp_path, "untold", hero__glb=skinned_glb())
+    found = begin(tmp_path, "untold", hero__glb=skinned_glb(), broken__glb=b"x" * 9999)
     assert [one["source"] for one in found["model"]] == ["assets/hero.glb"]
     assert "scene" not in found
 
