@@ -21,7 +21,7 @@ from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
 from pipeline.report.page.page_data import PageData, PageEntry, PageNode
 from pipeline.report.page.picture import Media, media_of_output, media_of_source, picture_media
 from tests.pipeline.game import Game
-from tests.report.conftest import is_webp, make_game, paint
+from tests.report.conftest import MANIFESTS, is_webp, make_game, paint
 from tests.report.part import Page, parts, unpack
 
 MESH_ALONE = """target = "emberware"
@@ -404,3 +404,48 @@ class TestMediaStore:
             store.note_use(["used"])
             assert store.find("used", {}.get) == self.MEDIA
             assert store.find("old", {}.get) is None
+
+
+TRIANGLE = b"""ply
+format ascii 1.0
+comment TextureFile bark.png
+element vertex 3
+property float x
+property float y
+property float z
+property float s
+property float t
+element face 1
+property list uchar int vertex_indices
+end_header
+0 0 0 0 0
+1 0 0 1 0
+0 1 0 0 1
+3 0 1 2
+"""
+
+
+def test_nodes_stand_with_the_source_of_their_asset_and_not_with_one_of_its_textures(game):
+    game.remove("manifests/toy.toml")
+    for name in ("tree.ply", "twig.ply"):
+        game.path("assets").mkdir(exist_ok=True)
+        game.path(f"assets/{name}").write_bytes(TRIANGLE)
+    paint(game, "assets/bark.png", (90, 60, 30))
+    game.write("manifests/kac.toml", 'target = "kac"\n[[asset]]\nsource = "assets/tree.ply"\n')
+    game.write("manifests/rp2350.toml", MANIFESTS["rp2350"])
+    scene = '[[scene]]\nname = "wood"\nsource = "assets/*.ply"\n'
+    game.write("manifests/splashpack.toml", f'target = "splashpack"\n{scene}')
+    assert game.doit().code == 0
+    assert game.doit("report").code == 0
+    page = Page(game)
+    tasks = {
+        entry["name"]: {page.index["nodes"][n]["task"].split("/")[0] for n in entry["nodes"]}
+        for entry in page.index["entries"]
+    }
+    assert tasks == {
+        "assets/tree.ply": {"kac:tree"},
+        "assets/bark.png": {"rp2350:bark"},
+        "splashpack:wood": {"splashpack:wood"},
+        "rp2350:mod.rs": {"rp2350:mod.rs"},
+    }
+    assert is_webp(page.picture(page.entry("assets/tree.ply")["picture"]))
