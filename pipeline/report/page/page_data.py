@@ -6,14 +6,14 @@ made from several sources, such as a scene, is an entry of its own, and so is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.plan import ASSET, FILE, MANIFEST, Budget, Params, Product, Source
 from encoders.kit.source.registry import is_model
 from encoders.kit.warning import GROUPS, OTHER, group_of
-from pipeline.build.budget import EVERYTHING
+from pipeline.build.budget import EVERYTHING, sizes_of_roles
 from pipeline.plan.target import all_targets
 from pipeline.project import Project
 from pipeline.state.cost_record import CostRecord
@@ -206,7 +206,7 @@ def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[st
     # Of the target: what counts is of interest also where the manifest sets no limit.
     budget = next((one.budget for name, one in all_targets() if name == target), Budget("files"))
     own = [node for node in nodes if node.stem == stem]
-    parts = [part for node in own for part in _parts(node, budget)]
+    parts = _parts(own, budget)
     return {
         "stem": stem,
         "target": target,
@@ -221,14 +221,17 @@ def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[st
     }
 
 
-def _parts(node: PageNode, budget: Budget) -> list[tuple[str, str, int]]:
-    """Return what counts of a node: task, file, size."""
+def _parts(nodes: Sequence[PageNode], budget: Budget) -> list[tuple[str, str, int]]:
+    """Return what counts of nodes: task, file, size."""
     if budget.roles:
-        made = node.build.outputs if node.build else ()
-        return [(node.task, one.role, one.size) for one in made if one.role in budget.roles]
+        built = [(TaskName.parse(one.task).node, one.build.outputs) for one in nodes if one.build]
+        sizes = sizes_of_roles(built, budget.roles)
+        tasks = {TaskName.parse(one.task).node: one.task for one in nodes}
+        return [(tasks[node], node, size) for node, size in sizes.items()]
     suffixes = tuple(budget.suffixes)
     return [
         (node.task, file["path"], file["bytes"])
+        for node in nodes
         for file in node.result["outputs"]
         if not suffixes or file["path"].endswith(suffixes)
     ]
@@ -253,7 +256,7 @@ def _by_node(parts: Iterable[tuple[str, str, int]]) -> dict[str, int]:
 
 def _contents(nodes: Iterable[PageNode], budget: Budget) -> dict[str, int]:
     """Return the sizes of what a pack is made of, without the pack."""
-    return {node.task: node.size for node in nodes if node.size and not _parts(node, budget)}
+    return {node.task: node.size for node in nodes if node.size and not _parts([node], budget)}
 
 
 def grouped_warnings(data: PageData) -> list[dict[str, Any]]:
