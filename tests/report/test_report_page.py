@@ -406,6 +406,32 @@ class TestMediaStore:
             assert store.find("old", {}.get) is None
 
 
+def manifest_of(page, stem):
+    return next(one for one in page.index["manifests"] if one["stem"] == stem)
+
+
+def test_the_map_of_a_rom_has_the_sizes_that_things_have_in_it(built, page):
+    found = manifest_of(page, "emberware")
+    sizes = {(one["kind"], one["name"]): one["bytes"] for one in found["contents"]}
+    assert sizes["sounds", "tone"] == 2 * 2000  # as samples; the loose file is compressed
+    assert sizes["textures", "wood"] == 64 * 64 * 4
+    assert sum(sizes.values()) == found["used"] == len(built.read("build/emberware/game.ewz"))
+    makers = {one["name"]: one["node"] for one in found["contents"]}
+    assert (makers["tone"], makers["code"]) == ("tone", "")
+
+
+def test_a_rom_that_failed_has_no_map(game):
+    game.remove("manifests/toy.toml")
+    wasm = 'id = "game"\nwasm = "gone.wasm"\n'
+    text = MANIFESTS["emberware"].replace('id = "game"\n', wasm).replace("*.wav", "*.png")
+    game.write("manifests/emberware.toml", text)
+    paint(game, "assets/wood.png", (90, 60, 30))
+    assert game.doit().code == 1
+    assert game.doit("report").code == 0
+    found = manifest_of(Page(game), "emberware")
+    assert (found["used"], found["parts"], found["contents"]) == (0, {}, None)
+
+
 TRIANGLE = b"""ply
 format ascii 1.0
 comment TextureFile bark.png
