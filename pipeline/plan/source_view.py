@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MODEL_VIEW = "encoders.kit.view.model_view:view_model"
 CONVERSION = "encoders.kit.source.conversion:encode_glb"
 COMPOSITION = "encoders.kit.source.conversion:encode_composed_glb"
+# What decides how a model looks, beside what draws it.
+SOURCE_FUNCTIONS = (MODEL_VIEW, CONVERSION, COMPOSITION)
 
 
 def view_source(data: bytes, path: str, inputs: Mapping[str, bytes]) -> View | None:

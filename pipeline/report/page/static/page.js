@@ -64,7 +64,8 @@ function nodeTile(number, isOne = false) {
 function entryElement(entry, numbers) {
   const nodes = numbers.map((number) => page.index.nodes[number]);
   const failed = nodes.filter((one) => one.error);
-  const name = entry.name.split("/").pop();
+  // What has no file to be called by, such as a scene, is called like its task.
+  const name = entry.path ? entry.path.split("/").pop() : entry.name.slice(entry.name.indexOf(":") + 1);
   const source = entry.path && make(
     "button", { type: "button", class: "tile source", title: entry.path, onclick: () => openEntry(entry.name) },
     frame(entry.picture, entry.path, name.split(".").pop(), entry.problem),
@@ -73,7 +74,7 @@ function entryElement(entry, numbers) {
   // Those with a picture first, and failures before them.
   const shown = numbers.filter((number) => isShown(page.index.nodes[number]));
   const order = [...shown].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
-  const rest = numbers.length - Math.min(order.length, SHOWN_NODES);
+  const rest = order.length - SHOWN_NODES;
   return make(
     "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name },
     make("h3", {}, name),
