@@ -216,6 +216,7 @@ def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[st
         "limit": limit,
         "used": largest_group(parts, budget.per),
         "isLargest": budget.per != MANIFEST,
+        "isPack": budget.made_of_others,
         "parts": _contents(own, budget) if parts and budget.made_of_others else _by_node(parts),
         "warnings": list(record.warnings) if record else [],
     }

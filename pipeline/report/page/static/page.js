@@ -224,6 +224,9 @@ function budgetBox(manifest) {
     make("h3", {}, manifest.stem),
     make("p", { class: limit && manifest.used > limit ? "over" : "soft" }, limit ? `${used} of ${formatBytes(limit)}` : `${used}, no budget set`),
     limit ? make("meter", { value: manifest.used, max: limit, high: limit * 0.9, "aria-label": used }) : null,
+    // The cache may lack what a pack's own sizes are read from.
+    manifest.isPack && !manifest.contents && pieces.length
+      ? make("p", { class: "soft" }, "By the sizes of loose files: what the pack holds is not known.") : null,
     ...treemap(pieces, `Sizes of ${manifest.stem}`, openNode),
   );
 }
