@@ -15,8 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from quality_palette import Bytes, on_console, opaque, pictures
 
-from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
-from encoders.kit.image.palette.quantise import quantise_555
+from encoders.kit.image.palette.dithered import dither_indexed, quantise_for_dithering
 from encoders.kit.image.pixel import expand_bits
 
 COLORS = 16
@@ -28,10 +27,9 @@ HALVINGS = 7
 
 def ours(picture: Bytes, strength: float) -> Bytes:
     """Dither as the target splashpack does."""
-    found = quantise_555(opaque(picture), COLORS)
-    palette = expand_bits(found.palette, 5)
-    target = weaken(picture, palette[found.indices], strength)
-    return palette[diffuse_to_palette(target, palette)]
+    rgba, solid = opaque(picture), np.ones(picture.shape[:2], bool)
+    found = quantise_for_dithering(rgba, COLORS, strength)
+    return expand_bits(found.palette[dither_indexed(rgba, found, solid, strength)], 5)
 
 
 def pngquant(picture: Bytes, strength: float) -> Bytes:

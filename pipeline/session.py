@@ -222,7 +222,7 @@ class Session:
     @property
     def is_idle(self) -> bool:
         """Whether there was nothing to do, and nothing is wrong."""
-        return self.log is None and not self.errors
+        return self.log is None and not self.errors and not self.has_failed_on_warnings
 
     def warned(self) -> list[tuple[str, str]]:
         """Return the warnings of all manifests and of the build, each with its task or ""."""

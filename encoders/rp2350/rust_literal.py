@@ -62,15 +62,9 @@ def looks_named(texts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1 << 16)  # the corners of neighbouring boxes have the same coordinates
 def _is_named(text: str) -> bool:
-    return any(_is_near(text, value, least) for value, least in NAMED)
-
-
-def _is_near(text: str, value: float, least: int) -> bool:
-    if len(text) < least:
-        return False
     # Clippy compares with the constant rounded to as many decimals.
-    step = 10.0 ** -len(text.partition(".")[2])
-    return abs(float(text) - value) <= step
+    number, step = float(text), 10.0 ** -len(text.partition(".")[2])
+    return any(len(text) >= least and abs(number - value) <= step for value, least in NAMED)
 
 
 def kilobytes(size_bytes: int) -> str:

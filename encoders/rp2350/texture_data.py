@@ -98,11 +98,12 @@ def _unpack_rgba4444(data: bytes, width: int, height: int, name: str) -> Rgba8:
 def _unpack_bc1(data: bytes, width: int, height: int, name: str) -> Rgba8:
     blocks = BC1_BLOCK.unpack(data, len(data) // BC1_BLOCK.size, name=name)
     index = blocks["index"][:, None] >> (2 * np.arange(16, dtype=np.uint32)) & 3
-    # The writer uses the three-colour mode only for blocks with a hole, or with index 0 alone.
-    is_opaque_of_three = (blocks["color0"] <= blocks["color1"]) & (index != 3).all(axis=1)
-    wrong = np.flatnonzero(is_opaque_of_three & index.any(axis=1))
+    # Equal colours are one colour: the writer calls it 0, beside holes.
+    is_one_color = blocks["color0"] == blocks["color1"]
+    wrong = np.flatnonzero(is_one_color & ((index == 1) | (index == 2)).any(axis=1))
     if len(wrong):
-        raise EncodeError("an opaque block has three colours", {"file": name, "block": wrong[0]})
+        facts = {"file": name, "block": wrong[0]}
+        raise EncodeError("a block of one colour has more indices than 0", facts)
     grid = index.reshape(-1, 4, 4)
     _check_edges(grid, from_blocks(grid, width, height), name)
     return decode_bc1(data, name, width, height, packed=True)

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.image.alpha import join_alpha
 from encoders.kit.image.import_image import import_image
+from encoders.kit.image.palette.dither import diffuse_to_levels, weaken
+from encoders.kit.image.palette.dithered import dither_indexed, quantise_for_dithering
 from encoders.kit.image.palette.indexed import pack_indices
 from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_555, words_555
 from encoders.kit.image.pixel import Rgba8, Words, expand_bits
@@ -57,13 +59,15 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     else:
         if shared:
             indexed = shared[0].apply(pixels, shown)
+        elif strength:
+            indexed = quantise_for_dithering(pixels, 1 << bits, strength, cutoff=threshold)
         else:
             indexed = quantise_555(pixels, 1 << bits, cutoff=threshold)
         palette = _palette(indexed)
         is_exact = _has_all(indexed.palette[indexed.has_hole :], levels[shown])
         # A palette that holds every colour loses none that could be mixed.
         strength = 0.0 if is_exact else strength
-        words = pack_indices(_indices(pixels, indexed, shown, strength), bits)
+        words = pack_indices(dither_indexed(pixels, indexed, shown, strength), bits)
     size = TextureSize(name, width, height, bits, len(palette), _digest(words), _digest(palette))
     outputs = {"size": size.encode(), "words": _bytes(words), "palette": _bytes(palette)}
     if not is_exact:
@@ -115,8 +119,6 @@ def choose_bits(bpp: object, colors: int) -> int:
 def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], strength: float) -> Words:
     levels = levels_555(pixels)
     if strength:
-        from encoders.kit.image.palette.dither import diffuse_to_levels, weaken
-
         target = weaken(pixels[..., :3], expand_bits(levels, 5), strength)
         levels = diffuse_to_levels(target, (5, 5, 5), shown)
     return np.where(shown, words_of(levels), np.uint16(0))
@@ -136,21 +138,6 @@ def _palette(indexed: Indexed) -> Words:
     if indexed.has_hole:
         words[0] = 0
     return np.pad(words, (0, len(words) % 2))
-
-
-def _indices(
-    pixels: Rgba8, indexed: Indexed, shown: npt.NDArray[np.bool_], strength: float
-) -> npt.NDArray[np.uint8]:
-    if not strength or not shown.any():
-        return indexed.indices
-    from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
-
-    # Dithering must never choose the hole for a texel that is shown.
-    first = int(indexed.has_hole)
-    palette = expand_bits(indexed.palette, 5)
-    target = weaken(pixels[..., :3], palette[indexed.indices], strength)
-    chosen = diffuse_to_palette(target, palette[first:], shown) + np.uint8(first)
-    return np.where(shown, chosen, np.uint8(0))
 
 
 def _digest(words: Words) -> str:

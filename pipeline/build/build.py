@@ -247,6 +247,23 @@ class Build:
             root = self.project.root
             lines = tuple(warning_with_other_case(line, root) for line in result.warnings)
             result = result._replace(warnings=lines)
+        event = self._event_of(task, result)
+        self.log.add(event)
+        if result.damaged:
+            self.log.warnings += [
+                grouped("cache-damage", f"damaged in the cache, set aside: {one}")
+                for one in result.damaged
+            ]
+        self._displaced += result.displaced
+        row = self.nodes.row(task)
+        if row is not None and result.outcome not in (FAILED, UNCHANGED):
+            self._save(row, result)
+        elif row is not None and result.error is not None:
+            self._keep_failure(task, result.error)
+        return event
+
+    def _event_of(self, task: str, result: Result) -> NodeEvent:
+        """Return what is logged of a node that ran; its job is done with it."""
         event = NodeEvent(
             task,
             result.outcome,
@@ -268,18 +285,6 @@ class Build:
         job = self._job_done(task, result)
         if job is not None:
             event.inputs, event.fixed = job.inputs, job.fixed
-        self.log.add(event)
-        if result.damaged:
-            self.log.warnings += [
-                grouped("cache-damage", f"damaged in the cache, set aside: {one}")
-                for one in result.damaged
-            ]
-        self._displaced += result.displaced
-        row = self.nodes.row(task)
-        if row is not None and result.outcome not in (FAILED, UNCHANGED):
-            self._save(row, result)
-        elif row is not None and result.error is not None:
-            self._keep_failure(task, result.error)
         return event
 
     def _with_place(self, task: str, error: EncodeError) -> EncodeError:

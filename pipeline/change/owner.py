@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from encoders.kit.plan import Family, Place
@@ -32,6 +32,7 @@ class PlannedFiles:
         self._exact: dict[str, str] = {}
         self._families: list[tuple[Family, str]] = []
         self._is_below_file = {"": False}
+        self._written_before: dict[str, Collection[str] | None] = {}
         for stem in stems:
             rows = state.rows(stem)
             self.tasks |= {row.task for row in rows}
@@ -82,31 +83,37 @@ class PlannedFiles:
         if output.task in self.tasks:
             is_exact = self._exact.get(output.path) == output.task
             return not is_exact and (
-                self.blocks(output.path) or self._was_left_out(output.path, output.task)
+                self.blocks(output.path) or self._was_left_out_before(output.path, output.task)
             )
         producer = self.producer(output.path)
-        if producer is None or self._state.row(producer) is None:
-            return True
-        if self._was_left_out(output.path, producer):
+        if producer is None or self._was_left_out_before(output.path, producer):
             return True
         self._state.reassign_output(output.path, producer)
         return False
 
-    def _was_left_out(self, path: str, task: str) -> bool:
-        """Tell whether a task is up to date, and did not write a file when it was built.
+    def _was_left_out_before(self, path: str, task: str) -> bool:
+        # Once for all files of a task: it may have thousands, and its record names them all.
+        if task not in self._written_before:
+            self._written_before[task] = self._written(task)
+        written = self._written_before[task]
+        return written is not None and path not in written
 
-        A family may include the path by name; what the node really wrote is known.
+    def _written(self, task: str) -> Collection[str] | None:
+        """Return the files that a task wrote; None unless it is up to date.
+
+        A family may include a path by name; what the node really wrote is known.
         """
         row = self._state.row(task)
-        if row is None or not row.clean:
-            return False
-        built = row.built
-        return built is not None and path not in built.files
+        built = row.built if row is not None and row.clean else None
+        return None if built is None else built.files
 
     def reassign_if_produced(self, path: str, task: str) -> str | None:
         """Give a file that a task no longer writes to the task that does, and return that."""
         producer = self.producer(path)
-        if producer is None or producer == task or self._was_left_out(path, producer):
+        if producer is None or producer == task:
+            return None
+        written = self._written(producer)
+        if written is not None and path not in written:
             return None
         self._state.reassign_output(path, producer)
         return producer

@@ -9,10 +9,11 @@ import os
 
 from doit.exceptions import InvalidCommand
 
-from pipeline.disk.file import write_whole
+from pipeline.disk.file import is_below, write_whole
 from pipeline.project import Project
 
-DEVICES = "/dev/"
+# What has a name here stays what it is: `/dev/stdout` may be a file that others write to as well.
+DEVICES, MEMORY = "/dev", "/dev/shm"
 
 
 def parse_file_name(text: str) -> str:
@@ -29,10 +30,11 @@ def refuse_place(project: Project, where: str, path: str) -> None:
     """
     if os.path.isdir(path):
         raise InvalidCommand(f"{where}: {path} is a folder; name a file in it")
-    below_root = os.path.relpath(os.path.abspath(path), project.root).replace(os.sep, "/")
+    # Writing follows links, so what counts is where they lead.
+    place = os.path.realpath(path)
     for stem in project.state.stems():
         folder = project.state.planned_manifest(stem).output
-        if below_root.startswith(f"{folder}/"):
+        if is_below(place, os.path.realpath(f"{project.root}/{folder}")):
             raise InvalidCommand(
                 f"{where}: {path} is in the output folder of {stem}; choose another"
             )
@@ -40,7 +42,7 @@ def refuse_place(project: Project, where: str, path: str) -> None:
 
 def write_named_file(path: str, data: bytes, scratch: str) -> None:
     """Write a file through links, whole or not at all; pipes and devices stay what they are."""
-    if os.path.abspath(path).startswith(DEVICES) or _is_special(path):
+    if _is_special(path):
         # A file in its place would cut off everybody who uses it.
         with open(path, "ab") as stream:
             stream.write(data)
@@ -49,4 +51,6 @@ def write_named_file(path: str, data: bytes, scratch: str) -> None:
 
 
 def _is_special(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path)
+    place = os.path.abspath(path)
+    is_device = is_below(place, DEVICES) and not is_below(place, MEMORY)
+    return is_device or (os.path.exists(path) and not os.path.isfile(path))

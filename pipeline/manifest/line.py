@@ -108,5 +108,6 @@ def _table(brackets: str, parts: list[str], counts: dict[str, int]) -> str:
 
 def find_named_line(problem: str) -> int:
     """Return the line that Python names in an error of syntax; 0 where it names none."""
-    found = re.search(r"\bat line (\d+)", problem)
+    # At the end: a key before it may be called anything.
+    found = re.search(r"\(at line (\d+)[^()]*\)$", problem)
     return int(found[1]) if found else 0

@@ -226,28 +226,33 @@ def simplify(random: np.random.Generator) -> Call:
     return Call("simplify", simplify_reference.collapse_reference, arguments, outputs)
 
 
-def color_round(random: np.random.Generator) -> Call:
+def weighted_colors(random: np.random.Generator) -> dict[str, Any]:
     count, entries = int(random.integers(0, 400)), int(random.integers(1, 9))
     # Few values, so that many distances are equal.
     high = int(random.choice([3, 4096]))
-    arguments = {
+    return {
         "points": random.integers(0, high, (count, 6)).astype(np.int32),
         "weights": random.integers(0, 1000, count).astype(np.int32),
         "centers": random.integers(0, high, (entries, 6)).astype(np.int32),
         "labels": random.integers(0, entries, count).astype(np.int32),
         "totals": np.zeros((entries, color_search.COLUMNS)),
     }
-    return Call("color_round", color_search.color_round, arguments, ("labels", "totals"))
+
+
+def color_label(random: np.random.Generator) -> Call:
+    colors = weighted_colors(random)
+    arguments = {name: colors[name] for name in ("points", "centers", "labels")}
+    return Call("color_label", color_search.color_label, arguments, ("labels",))
 
 
 def color_split(random: np.random.Generator) -> Call:
-    arguments = color_round(random).arguments
+    arguments = weighted_colors(random)
     arguments.pop("centers")
     return Call("color_split", color_search.color_split, arguments, ("labels", "totals"))
 
 
 def color_searching(random: np.random.Generator) -> Call:
-    arguments = color_round(random).arguments
+    arguments = weighted_colors(random)
     arguments.pop("totals")
     # In the order of the kernel, which fills the centres.
     arguments = {name: arguments[name] for name in ("points", "weights", "labels", "centers")}
@@ -379,7 +384,7 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "strip_patches": strips,
     "add_columns": add_columns,
     "color_points": color_points,
-    "color_round": color_round,
+    "color_label": color_label,
     "color_search": color_searching,
     "color_split": color_split,
     "nearest_blocks": nearest_blocks,

@@ -1,4 +1,5 @@
 import hashlib
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.bc import bc1
+from encoders.kit.image.bc import bc1, bc1_reference
 from encoders.kit.native import kernel
 from tests.kit.picture import decibels, formula, gradient, photo, pixel_art, with_holes
 
@@ -147,15 +148,53 @@ def test_cutoff_decides_what_is_a_hole(cutoff):
 
 
 @pytest.mark.usefixtures("route")
-@pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("name", PICTURES)
-def test_modes_follow_from_the_holes_alone(name, quality):
-    data = bc1.encode_bc1(PICTURES[name], quality=quality)
+def test_modes_of_the_default_follow_from_the_holes_alone(name):
+    data = bc1.encode_bc1(PICTURES[name])
     ends, index = words(data), indices(data)
     holed = (bc1.split_blocks(PICTURES[name])[:, 3::4] < 128).any(axis=1)
     assert (ends[holed, 0] <= ends[holed, 1]).all()
     solid = index[~holed].max(axis=1, initial=0) == 0
     assert ((ends[~holed, 0] > ends[~holed, 1]) | solid).all()
+
+
+@pytest.mark.usefixtures("route")
+def test_best_shows_a_colour_in_the_middle_of_two_exactly():
+    """Four colours have thirds, but no middle."""
+    picture = np.full((4, 4, 4), 255, np.uint8)
+    picture[0, :, :3], picture[1:3, :, :3] = 0, 127
+    default, best = (
+        second_opinion(bc1.encode_bc1(picture, quality=quality), 4, 4) for quality in QUALITIES
+    )
+    assert np.array_equal(best, picture)
+    assert not np.array_equal(default, picture)
+
+
+@pytest.mark.parametrize("name", ["photo", "gradient", "noise"])
+def test_no_end_of_a_best_block_is_better_a_level_away(name):
+    """Judged by the decoder alone, for blocks that keep their mode."""
+    picture = PICTURES[name].copy()
+    picture[..., 3] = 255
+    texels = bc1.split_blocks(picture).reshape(-1, 16, 4)
+    blocks = np.frombuffer(bc1.encode_bc1(picture, quality="best"), np.uint8).reshape(-1, 8)
+
+    def errors(of):
+        palette = bc1.block_palette(of, packed=False).astype(int)
+        off = ((texels[:, :, None, :3] - palette[:, None, :, :3]) ** 2).sum(axis=-1)
+        # The hole of three colours is no colour.
+        return np.where(palette[:, None, :, 3] > 0, off, 1 << 20).min(axis=-1).sum(axis=-1)
+
+    ends, least = words(blocks.tobytes()), errors(blocks)
+    for end, (shift, top), step in product((0, 1), ((11, 31), (5, 63), (0, 31)), (-1, 1)):
+        level = (ends[:, end] >> shift & top).astype(int) + step
+        moved = ends.copy()
+        moved[:, end] = (ends[:, end].astype(int) + (step << shift)) & 0xFFFF
+        same = (moved[:, 0] > moved[:, 1]) == (ends[:, 0] > ends[:, 1])
+        tried = blocks.copy()
+        tried[:, :4] = moved.view(np.uint8)
+        allowed = same & (level >= 0) & (level <= top)
+        assert (errors(tried) >= least)[allowed].all()
+        assert allowed.any()
 
 
 @pytest.mark.usefixtures("route")
@@ -202,7 +241,7 @@ def test_exact_colours_of_the_format_come_back_exactly():
 
 @pytest.mark.parametrize(
     ("name", "default", "best"),
-    [("photo", 40.2, 40.6), ("gradient", 37.0, 37.2), ("pixel art", 18.1, 18.2)],
+    [("photo", 40.2, 40.85), ("gradient", 37.0, 37.3), ("pixel art", 18.1, 18.2)],
 )
 def test_quality_stays_above_its_floor(name, default, best):
     picture = PICTURES[name]
@@ -225,7 +264,7 @@ def test_best_is_no_worse_than_default(name):
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize(
-    ("quality", "digest"), [("default", "42b3cffdd1b6ce1b"), ("best", "0ca049bcca2eebdb")]
+    ("quality", "digest"), [("default", "42b3cffdd1b6ce1b"), ("best", "fb84ce25999fe0f2")]
 )
 def test_blocks_are_the_same_on_every_machine(quality, digest):
     data = bc1.encode_bc1(formula(), quality=quality)
@@ -291,18 +330,22 @@ def test_colour_under_a_hole_does_not_matter():
 
 
 def test_default_comes_near_the_best_search_on_photographs():
-    """Three rounds of alternation alone stayed 0.2 dB behind."""
+    """Alternating alone stays 0.4 dB behind."""
     picture = photo()
     found = [bc1.encode_bc1(picture, quality=quality) for quality in ("default", "best")]
     near, best = (decibels(picture, bc1.decode_bc1(data, "photo", 128, 128)) for data in found)
-    assert best - 0.15 < near < best
+    assert best - 0.3 < near < best
 
 
-def test_blocks_of_few_colours_are_searched_by_default():
-    """Pixel art has blocks of two to five colours: as good as `best`, which only takes longer."""
+def test_blocks_of_few_colours_are_searched_by_default(monkeypatch):
+    """Pixel art has blocks of two to five colours: likely cuts alone are not enough there."""
     random = np.random.default_rng(4)
     colors = random.integers(0, 256, (256, 5, 3), np.uint8)
     blocks = np.take_along_axis(colors, random.integers(0, 5, (256, 16, 1)), 1)
     picture = np.full((64, 64, 4), 255, np.uint8)
     picture[..., :3] = blocks.reshape(16, 16, 4, 4, 3).swapaxes(1, 2).reshape(64, 64, 3)
-    assert bc1.encode_bc1(picture) == bc1.encode_bc1(picture, quality="best")
+    searched = pure(picture)
+    monkeypatch.setattr(bc1_reference, "FEW_COLORS", 0)
+    likely = pure(picture)
+    one, other = (decibels(picture, second_opinion(data, 64, 64)) for data in (searched, likely))
+    assert one > other

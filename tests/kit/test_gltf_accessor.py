@@ -113,6 +113,18 @@ def test_every_accessor_reads_as_one_component_at_a_time_does(case, normalized, 
     np.testing.assert_array_equal(np.array(flat(decode_floats(gltf, 0)), np.float32), floats)
 
 
+def test_interleaved_floats_are_read_each_from_its_place():
+    builder = Builder()
+    rows = np.arange(15, dtype=np.float32).reshape(3, 5)
+    view = builder.view(rows.tobytes(), byteStride=20)
+    common = {"bufferView": view, "componentType": 5126, "count": 3}
+    builder.add("accessors", **common, type="VEC3")
+    builder.add("accessors", **common, type="VEC2", byteOffset=12)
+    gltf = decode_gltf(builder.glb(), "a.glb")
+    np.testing.assert_array_equal(decode_floats(gltf, 0), rows[:, :3])
+    np.testing.assert_array_equal(decode_floats(gltf, 1), rows[:, 3:])
+
+
 def test_matrix_of_bytes_keeps_columns_at_multiples_of_four():
     builder = Builder()
     data = bytes.fromhex(

@@ -26,7 +26,7 @@ FREE_AXES = {
     ("chain_matrices", "matrices", 0),
     ("nearest_blocks", "centers", 0),
     ("color_points", "roots", 0),
-    ("color_round", "centers", 0),
+    ("color_label", "centers", 0),
     ("color_search", "centers", 0),
     ("color_split", "totals", 0),
     ("qoa_encode", "samples", 0),  # the last slice may be short
@@ -275,14 +275,11 @@ def test_a_palette_of_no_known_size_is_refused(rows, channels):
 
 
 @pytest.mark.parametrize("rows", [0, 257])
-@pytest.mark.parametrize("name", ["nearest_blocks", "color_round", "color_search"])
+@pytest.mark.parametrize("name", ["nearest_blocks", "color_label", "color_search"])
 def test_a_codebook_of_no_entry_or_too_many_is_refused(name, rows):
     call = a_call(name)
     wanted = call.arguments["centers"]
     centers = np.zeros((rows, wanted.shape[1]), wanted.dtype)
-    if name == "color_round":
-        # Its totals have a row for each centre.
-        call.arguments["totals"] = np.zeros((rows, 13))
     message = assert_refused(call, "centers", centers, ValueError)
     assert message == f"centers: length {rows}, expected 1 to 256"
 
@@ -317,10 +314,9 @@ def limit_of(call: Call, argument: str) -> int:
         ("add_columns", "owners"),
         ("nearest_blocks", "labels"),
         ("search_codebook", "labels"),
-        ("color_round", "labels"),
-        ("color_round", "points"),
-        ("color_round", "weights"),
-        ("color_round", "centers"),
+        ("color_label", "labels"),
+        ("color_label", "points"),
+        ("color_label", "centers"),
         ("color_search", "labels"),
         ("color_search", "points"),
         ("color_search", "weights"),

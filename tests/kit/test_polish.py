@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.kit.image.palette import quantise
-from encoders.kit.image.palette.polish import Polish
+from encoders.kit.image.palette.polish import Polish, Words, by_axis
 from encoders.kit.image.pixel import expand_bits
 from tests.kit.picture import photo
 
@@ -17,8 +17,8 @@ def points(rgb):
 
 
 def polish(rgb, weights):
-    every = expand_bits(quantise.levels_of(np.arange(quantise.WORDS)), 5)
-    return Polish(points(rgb), np.asarray(weights, np.int32), points(every))
+    every = points(expand_bits(quantise.levels_of(np.arange(quantise.WORDS)), 5))
+    return Polish(points(rgb), np.asarray(weights, np.int32), Words(every, by_axis(every)))
 
 
 def test_a_large_area_gets_its_exact_colour():

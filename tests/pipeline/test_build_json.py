@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import tempfile
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,6 +15,7 @@ import jsonschema
 import pytest
 
 from pipeline.build.event import BuildLog, NodeEvent
+from pipeline.doit_plugin.named_file import write_named_file
 from pipeline.report import last_build, run_json
 from tests.pipeline.game import MANIFEST, ROOT, Game
 
@@ -305,6 +308,17 @@ def test_a_strict_run_with_nothing_to_do_has_failed_nodes(toy):
     assert set(outcomes(load(toy)).values()) == {"unchanged"}
 
 
+def test_errors_of_strict_runs_with_nothing_to_do_come_and_go(toy):
+    toy.write("manifests/two.toml", f'{MANIFEST}[[asset]]\nsource = "assets/none*.txt"\n')
+    toy.doit()
+    strict = ("--strict-group", "empty-glob")
+    for words in (strict, (), (), strict, strict, ()):
+        code = 1 if words else 0
+        assert toy.doit(*words).code == code
+        result = load(toy)
+        assert (result["exit_code"], len(result["errors"])) == (code, code)
+
+
 def test_a_run_for_one_manifest_lists_its_nodes_alone(toy):
     toy.write("manifests/two.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
     for names, stems in ((("two",), ["two"]), ((), ["toy", "two"]), (("two",), ["two"])):
@@ -346,6 +360,23 @@ def test_a_result_goes_through_links_and_pipes_and_replaces_neither(toy):
         assert pipe.read(5) == b"<?xml"
     assert toy.path("link.json").is_symlink()
     assert toy.read("real.json") == toy.read(LAST)
+
+
+def test_a_link_does_not_lead_a_result_among_the_outputs(toy):
+    toy.doit()
+    toy.path("link.json").symlink_to("build/toy/a.out")
+    before = toy.read("build/toy/a.out")
+    ran = toy.doit("--json", "link.json")
+    assert (ran.code, "is in the output folder of toy" in ran.err) == (3, True)
+    assert toy.read("build/toy/a.out") == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no folder of memory")
+def test_a_file_in_memory_is_replaced_and_not_continued(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        for text in (b"one", b"two"):
+            write_named_file(f"{folder}/result.json", text, str(tmp_path))
+        assert Path(folder, "result.json").read_bytes() == b"two"
 
 
 def test_the_schema_is_part_of_the_package():

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from pipeline.state.state import State
 from tests.pipeline.game import MANIFEST, Game
 
 
@@ -113,6 +114,23 @@ def test_a_family_can_shrink_to_the_one_file_that_stands_alone_and_grow_again(vi
         parts = [name for name in village.outputs() if name.endswith(".part")]
         assert parts == [f"build/toy/{name}" for name in files]
         assert village.read("build/toy/parts.pack") == text.replace(" ", "|").encode()
+
+
+def test_stale_files_are_looked_for_with_one_look_at_each_node(village, monkeypatch):
+    village.write("assets/w.bst", " ".join(map(str, range(60))))
+    village.doit()
+    asked, row = [], State.row
+
+    def note(state, task):
+        asked.append(task)
+        return row(state, task)
+
+    monkeypatch.setattr(State, "row", note)
+    # A new plan in which the node of the files is up to date.
+    village.write("assets/another.txt", "new")
+    village.doit()
+    assert asked.count("toy:w") <= 2
+    assert len([name for name in village.outputs() if name.endswith(".part")]) == 60
 
 
 def test_fewer_nodes_of_an_asset_leave_no_stale_file(village):

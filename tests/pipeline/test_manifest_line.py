@@ -212,3 +212,10 @@ def test_the_warning_of_a_glob_that_matches_nothing_names_its_line(game):
     game.write("manifests/toy.toml", f'target = "toy"\n{entries}')
     said = 'toy.toml: asset[2].source "assets/no/*.txt" matches nothing (line 6)'
     assert said in game.doit().out
+
+
+def test_a_key_that_reads_like_a_line_is_not_taken_for_one(game, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("manifests/toy.toml", '["at line 9"]\n["at line 9"]\n')
+    ran = game.doit()
+    assert "line=2" in ran.out + ran.err

@@ -3,6 +3,7 @@
 import importlib.metadata
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 
 import pytest
 
@@ -51,6 +52,9 @@ def test_the_first_of_two_packages_of_one_name_counts(tmp_path):
 
 def test_packages_that_are_not_in_folders_are_left_to_python(tmp_path, monkeypatch):
     (tmp_path / "packages.zip").touch()
+    # Packages that other tests import bring finders of their own.
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert not quick_import._is_unusual()
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "packages.zip")])
     assert quick_import._is_unusual()

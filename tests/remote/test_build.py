@@ -13,7 +13,7 @@ from pipeline.cache.local import FEW
 from pipeline.cache.shared import breaker, client
 from tests.pipeline.game import Game, Ran
 from tests.remote import proxy as harm
-from tests.remote.conftest import PROGRAMS
+from tests.remote.conftest import PROGRAMS, share
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import PASSWORD, USER, Server, free_port
 
@@ -41,13 +41,6 @@ def new_game(folder: Path, texts: int = 3) -> Game:
     game.write("assets/large.txt", "large and lossy\n" * 5000)
     game.write("assets/words.bst", "a family of words, ten times as good " * 3)
     return game
-
-
-def share(monkeypatch: pytest.MonkeyPatch, address: str, write: bool = False) -> None:
-    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", address)
-    monkeypatch.setenv("CARTWRIGHT_REMOTE_WRITE", "1" if write else "0")
-    # Quick nodes are shared too: a busy machine measures long round trips, which would not pay.
-    monkeypatch.setenv("CARTWRIGHT_REMOTE_LEAST_SECONDS", "0")
 
 
 def clone(game: Game, folder: Path) -> Game:

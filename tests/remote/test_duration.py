@@ -15,16 +15,9 @@ from pipeline.build.duration import (
 )
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.snapshot import put_named
-from tests.remote.fake import Fake, fake_server
-from tests.remote.test_build import clone, new_game, share
+from tests.remote.fake import Fake
+from tests.remote.test_build import clone, new_game
 from tests.remote.test_snapshot import open_shared_cache
-
-
-@pytest.fixture
-def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    with fake_server() as one:
-        share(monkeypatch, one.address, write=True)
-        yield one
 
 
 @pytest.fixture

@@ -131,6 +131,22 @@ def test_workers_that_a_long_build_gets_take_over_what_waits(
     look_ups.close()
 
 
+def test_what_is_not_asked_for_yet_when_workers_take_over_is_asked_for_then(
+    silent: Silent, tmp_path: Path
+) -> None:
+    pool = Pool(1, str(tmp_path))
+    alone = InProcess(lambda: pool, wants_workers=lambda job: job.task == "slow")
+    look_ups = LookUps(silent, Cache(str(tmp_path)), None, alone)
+    silent.go_on.set()
+    slow = job_of("slow")
+    # It is not looked up, so that it starts before the others are.
+    look_ups.submit("slow", name_of, slow._replace(config=slow.config._replace(encode_again=True)))
+    for name in "abc":
+        look_ups.submit(name, name_of, job_of(name))
+    assert answers(look_ups, 4) == ["a", "b", "c", "slow"]
+    look_ups.close()
+
+
 def test_a_node_that_was_found_is_restored_here_and_counts_for_no_workers(
     silent: Silent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

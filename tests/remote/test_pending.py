@@ -18,9 +18,10 @@ from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cache.shared.upload import Uploads
 from pipeline.output import Output
 from tests.pipeline.game import Game
+from tests.remote.conftest import share
 from tests.remote.fake import Fake, fake_server
 from tests.remote.server import free_port
-from tests.remote.test_build import clone, new_game, remote_warnings, share
+from tests.remote.test_build import clone, new_game, remote_warnings
 
 LIST = ".cartwright/uploads"
 

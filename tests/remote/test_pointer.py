@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,10 @@ from PIL import Image
 
 from pipeline.disk.lfs import pointed_sha
 from tests.pipeline.game import Game
-from tests.remote.fake import Fake, fake_server
-from tests.remote.test_build import clone, share
+from tests.remote.fake import Fake
+from tests.remote.test_build import clone
 
 MANIFEST = 'target = "rp2350"\n[[asset]]\nsource = "assets/*.png"\n'
-
-
-@pytest.fixture
-def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    with fake_server() as one:
-        share(monkeypatch, one.address, write=True)
-        yield one
 
 
 def picture(number: int) -> bytes:

@@ -27,10 +27,11 @@ from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
 from pipeline.setting import SettingError
 from tests.pipeline.game import Game
+from tests.remote.conftest import share
 from tests.remote.fake import Fake, fake_server
 from tests.remote.message import ActionResult
 from tests.remote.server import installed, running
-from tests.remote.test_build import clone, new_game, remote_warnings, share
+from tests.remote.test_build import clone, new_game, remote_warnings
 
 NODE = hashlib.sha256(b"node").hexdigest()
 SECRET, OTHER = "a-key-of-many-letters", "another-key-of-letters"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
@@ -30,15 +29,9 @@ from pipeline.cache.shared.snapshot import (
 )
 from pipeline.cache.shared.snapshot_contents import SnapshotContents
 from tests.pipeline.game import Game
-from tests.remote.fake import Fake, fake_server
-from tests.remote.test_build import clone, new_game, share
-
-
-@pytest.fixture
-def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    with fake_server() as one:
-        share(monkeypatch, one.address, write=True)
-        yield one
+from tests.remote.conftest import share
+from tests.remote.fake import Fake
+from tests.remote.test_build import clone, new_game
 
 
 @pytest.fixture

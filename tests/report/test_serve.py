@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed")
 
+from pipeline.doit_plugin.command import serve
 from pipeline.doit_plugin.command.serve import LiveBuild, grant_access, listen
 from pipeline.report.page import make_page
 from pipeline.report.page.media import PageMedia
@@ -181,6 +182,26 @@ def test_the_first_page_lists_what_was_built_before_its_pictures_are_drawn(built
     page.tell("built", problem="")
     assert build._fill() == ""
     assert shown[1][0].startswith("event: built\n")  # the page keeps its pictures
+
+
+def test_a_build_leaves_the_other_pictures_to_one_that_began_before_it_was_shown(monkeypatch):
+    build = LiveBuild(LivePage("."), [])
+    build.page.media = PageMedia({}, late=1)
+    ends, fills = [], []
+
+    def fill(*_, only_changed=False):
+        fills.append(only_changed)
+        build.page.media = PageMedia({}, late=only_changed)
+        return ""
+
+    monkeypatch.setattr(serve, "BuildProcess", lambda _, on_end: ends.append(on_end))
+    monkeypatch.setattr(build, "_starter", lambda _: None)
+    monkeypatch.setattr(build, "_fill", fill)
+    for names in (["kac"], ["untold"]):
+        build._start_build(names)
+    for end, filled, is_shown in zip(ends, ([True], [True, True, False]), (0, 1), strict=True):
+        end(0, "")
+        assert (fills, build._is_shown.is_set()) == (filled, is_shown)
 
 
 def test_a_browser_that_comes_late_is_told_the_last_event():

@@ -43,15 +43,14 @@ static void put_word(uint8_t *to, uint32_t word)
     to[1] = (uint8_t)(word >> 8);
 }
 
-static void pack_block(const bc1_texels *texels, const bc1_line *line, uint8_t *block)
+static void pack_block(const bc1_texels *texels, const bc1_line *line, const int16_t steps[TEXELS],
+                       uint8_t *block)
 {
-    int16_t steps[TEXELS];
     uint32_t packed = 0;
     uint32_t a = (uint32_t)(line->a[0] << 11 | line->a[1] << 5 | line->a[2]);
     uint32_t b = (uint32_t)(line->b[0] << 11 | line->b[1] << 5 | line->b[2]);
     int order = a == b ? EQUAL : a > b ? GREATER : LESS, opaque_mode = texels->steps == 3;
     const uint32_t *index = opaque_mode ? OPAQUE_INDEX[order] : CUT_OUT_INDEX[order];
-    bc1_nearest_steps(texels, line, steps);
     for (int t = 0; t < TEXELS; t++)
         /* Index 3 of the three-colour mode is transparent. */
         packed |= (texels->opaque[t] ? index[steps[t]] : 3u) << (2 * t);
@@ -62,25 +61,52 @@ static void pack_block(const bc1_texels *texels, const bc1_line *line, uint8_t *
     put_word(block + 6, packed >> 16);
 }
 
-/* Improve a line: by all cuts, where they are few or the best is wanted, else by the likely ones. */
-static bc1_line improve(const bc1_texels *texels, const bc1_cuts *cuts, int best, bc1_line line)
+/* By all cuts where they are few, else by the likely ones. */
+static void encode_soon(const bc1_texels *texels, const bc1_table table, const bc1_cuts *cuts,
+                        uint8_t *block)
 {
-    if (best || bc1_has_at_most(texels, FEW_COLORS))
-        return bc1_search(texels, line);
-    return texels->steps == 3 ? bc1_scan(texels, cuts, line) : line;
+    int16_t steps[TEXELS];
+    bc1_line line = bc1_refine(texels, table);
+    if (bc1_has_at_most(texels, FEW_COLORS))
+        line = bc1_search(texels, line);
+    else if (texels->steps == 3)
+        line = bc1_scan(texels, cuts, line);
+    bc1_nearest_steps(texels, &line, steps);
+    pack_block(texels, &line, steps, block);
+}
+
+static bc1_line best_line(const bc1_texels *texels, const bc1_table table)
+{
+    return bc1_polish(texels, bc1_search(texels, bc1_refine(texels, table)));
+}
+
+/* By all cuts and small steps, in both modes where no texel is transparent. */
+static void encode_best(bc1_texels *texels, const bc1_table table, uint8_t *block)
+{
+    int16_t steps[TEXELS];
+    bc1_line line = best_line(texels, table);
+    if (texels->steps == 3 && line.error > 0) {
+        texels->steps = 2;
+        bc1_line other = best_line(texels, table);
+        if (other.error < line.error)
+            line = other;
+        else
+            texels->steps = 3;
+    }
+    bc1_shown_steps(texels, &line, steps);
+    pack_block(texels, &line, steps, block);
 }
 
 static void encode_block(const uint8_t *rgba, const bc1_table table, const bc1_cuts *cuts, int best,
                          uint8_t *block)
 {
     bc1_texels texels = unpack_texels(rgba);
-    if (texels.count == 0) {
+    if (texels.count == 0)
         memcpy(block, TRANSPARENT, BLOCK_BYTES);
-        return;
-    }
-    bc1_line line = bc1_refine(&texels, table);
-    line = improve(&texels, cuts, best, line);
-    pack_block(&texels, &line, block);
+    else if (best)
+        encode_best(&texels, table, block);
+    else
+        encode_soon(&texels, table, cuts, block);
 }
 
 static void encode_blocks(const uint8_t *texels, const bc1_table table, int best, uint8_t *blocks,

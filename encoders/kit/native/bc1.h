@@ -144,4 +144,9 @@ void bc1_fill_cuts(bc1_cuts *cuts);
 /* Try the cuts of sixteen opaque texels whose unrounded lines are best. */
 bc1_line bc1_scan(const bc1_texels *texels, const bc1_cuts *cuts, bc1_line line);
 
+/* Take small steps of the ends while they come nearer; the error is then that of the colours that
+ * decoders show. */
+bc1_line bc1_polish(const bc1_texels *texels, bc1_line line);
+void bc1_shown_steps(const bc1_texels *texels, const bc1_line *line, int16_t steps[TEXELS]);
+
 #endif

@@ -105,7 +105,7 @@ static bc1_line line_of(const centred *sums, const bc1_suffix *texels, const bc1
     int32_t wanted;
     int n = 0;
     memcpy(&wanted, &gain, sizeof wanted);
-    while (explained(sums, cuts->factor[first], first, n) != wanted)
+    while (n < BC1_PAIRS - 1 && explained(sums, cuts->factor[first], first, n) != wanted)
         n++;
     const int at[3] = {first, cuts->second[n], cuts->third[n]};
     bc1_moments found = bc1_cut_moments(texels, at, 3);

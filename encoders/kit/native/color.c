@@ -1,4 +1,4 @@
-/* The kernel color_round: one round of k-means over weighted colours of six numbers each.
+/* The kernel color_label, the nearest entries of colours of six numbers each; rounds of k-means.
  *
  * A search begins at the entry of the last round and goes through the others by their distance
  * from it. It ends where the triangle inequality says that no nearer one follows, so the labels
@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum { RADIX = 256, FEW = 16, CHUNK = 256 };
-/* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room for the entry in a key. */
+/* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room
+ * for the entry in a key. */
 enum { DROPPED = 3 };
 
 int32_t color_distance(const int16_t *a, const int16_t *b)
@@ -168,12 +169,17 @@ void color_add(int64_t *total, const int16_t *point, int64_t weight)
     }
 }
 
-void color_run_round(color_palette *p, const color_points *points, int32_t *labels)
+static void label_points(color_palette *p, const color_points *points, int32_t *labels)
 {
     if (p->count <= FEW)
         label_few(p, points, labels);
     else
         label_many(p, points, labels);
+}
+
+void color_run_round(color_palette *p, const color_points *points, int32_t *labels)
+{
+    label_points(p, points, labels);
     memset(p->totals, 0, sizeof p->totals);
     for (Py_ssize_t n = 0; n < points->count; n++)
         color_add(p->totals[labels[n]], points->lanes[n], points->weights[n]);
@@ -191,20 +197,17 @@ int64_t color_error(const color_palette *p)
     return error;
 }
 
-static int run_round(const Py_buffer *points, const int32_t *weights, const Py_buffer *centers,
-                     int32_t *labels, double *totals)
+static int label_all(const Py_buffer *points, const Py_buffer *centers, int32_t *labels)
 {
     color_palette *p = malloc(sizeof *p);
     color_points all = {0};
-    int is_done = p != NULL && color_open_points(&all, points, weights);
+    int is_done = p != NULL && color_open_points(&all, points, NULL);
     if (is_done) {
         p->count = (int)centers->shape[0];
         Py_BEGIN_ALLOW_THREADS
         for (int k = 0; k < p->count; k++)
             color_to_lanes((const int32_t *)centers->buf + k * COLOR_AXES, p->entries[k]);
-        color_run_round(p, &all, labels);
-        for (int i = 0; i < p->count * COLOR_COLUMNS; i++)
-            totals[i] = (double)p->totals[i / COLOR_COLUMNS][i % COLOR_COLUMNS];
+        label_points(p, &all, labels);
         Py_END_ALLOW_THREADS
     } else {
         PyErr_NoMemory();
@@ -214,34 +217,29 @@ static int run_round(const Py_buffer *points, const int32_t *weights, const Py_b
     return is_done;
 }
 
-enum { POINTS, POINT_WEIGHTS, CENTERS, LABELS, TOTALS, ARRAYS };
+enum { POINTS, CENTERS, LABELS, ARRAYS };
 enum { COUNT = -1, CENTER_COUNT = -2 };
 
 static const kernel_array WANTED[ARRAYS] = {
     {"points", KERNEL_INT32, KERNEL_INPUT, 2, {COUNT, COLOR_AXES}},
-    {"weights", KERNEL_INT32, KERNEL_INPUT, 1, {COUNT}},
     {"centers", KERNEL_INT32, KERNEL_INPUT, 2, {CENTER_COUNT, COLOR_AXES}},
     {"labels", KERNEL_INT32, KERNEL_OUTPUT, 1, {COUNT}},
-    {"totals", KERNEL_FLOAT64, KERNEL_OUTPUT, 2, {CENTER_COUNT, COLOR_COLUMNS}},
 };
 
-PyObject *kernel_color_round(PyObject *module, PyObject *arguments)
+PyObject *kernel_color_label(PyObject *module, PyObject *arguments)
 {
     PyObject *objects[ARRAYS];
     Py_buffer buffers[ARRAYS];
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOOOO:color_round", &objects[POINTS],
-                          &objects[POINT_WEIGHTS], &objects[CENTERS], &objects[LABELS],
-                          &objects[TOTALS]) ||
+    if (!PyArg_ParseTuple(arguments, "OOO:color_label", &objects[POINTS], &objects[CENTERS],
+                          &objects[LABELS]) ||
         !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
     int is_done = kernel_rows(&buffers[CENTERS], "centers", 1, COLOR_ENTRIES) &&
                   kernel_indices(&buffers[POINTS], "points", COLOR_VALUES) &&
-                  kernel_indices(&buffers[POINT_WEIGHTS], "weights", COLOR_WEIGHTS) &&
                   kernel_indices(&buffers[CENTERS], "centers", COLOR_VALUES) &&
                   kernel_indices(&buffers[LABELS], "labels", buffers[CENTERS].shape[0]) &&
-                  run_round(&buffers[POINTS], buffers[POINT_WEIGHTS].buf, &buffers[CENTERS],
-                            buffers[LABELS].buf, buffers[TOTALS].buf);
+                  label_all(&buffers[POINTS], &buffers[CENTERS], buffers[LABELS].buf);
     kernel_release(buffers, ARRAYS);
     if (!is_done)
         return NULL;

@@ -30,7 +30,7 @@
     KERNEL(bc1_encode, "Encode blocks of 16 RGBA texels, alpha 0 or 255, as BC1.")                \
     KERNEL(chain_matrices, "Multiply matrices by those of their parents, which stand before them.") \
     KERNEL(color_points, "Give red, green, blue and OKLab of colours, as palettes compare them.") \
-    KERNEL(color_round, "Do a round of k-means over weighted colours of six numbers each.")       \
+    KERNEL(color_label, "Find the nearest entries of colours of six numbers each.")               \
     KERNEL(color_search, "Search centres of weighted colours that give little squared error.")    \
     KERNEL(color_split, "Divide weighted colours into boxes, the widest first.")                  \
     KERNEL(compose_matrices, "Make affine matrices of translation, rotation and scale.")          \

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 from doit.exceptions import InvalidCommand
@@ -137,6 +138,7 @@ class LiveBuild:
         self._ended = threading.Event()
         self._filling = threading.Lock()
         self._build: BuildProcess | None = None
+        self._number = 0  # of builds that were started
         self._starter = BuildStarter(
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
@@ -189,25 +191,29 @@ class LiveBuild:
     def _start_build(self, names: list[str]) -> BuildProcess:
         self.page.tell("building", text=shown_names(names))
         self._is_shown.clear()
-        self._build = BuildProcess(self._starter(names), self._on_end)
+        self._number += 1
+        self._build = BuildProcess(self._starter(names), partial(self._on_end, self._number))
         return self._build
 
-    def _on_end(self, code: int, output: str) -> None:
+    def _on_end(self, number: int, code: int, output: str) -> None:
         from pipeline.report.page.media import IN_PARALLEL_FROM
 
-        build = self._build
+        def is_over() -> bool:  # something else was saved
+            return self._number != number
+
         trouble = self._fill(stopwatch(FIRST_SECONDS), only_changed=True)
         problem = trouble
         if code > FAILED_NODES:  # such as a mistake in a manifest, of which the result says nothing
             problem = output[-MESSAGE_LIMIT:].strip() or f"the build ended with exit code {code}"
         self._tell_built(problem)
-        # What was just saved is on the page; now the rest, until something else is saved.
-        while self.page.media.late and not trouble and self._build is build:
+        # What was just saved is on the page; now the rest.
+        while self.page.media.late and not trouble and not is_over():
             # So many are drawn by other processes, which nothing interrupts.
             is_long = self.page.media.late >= IN_PARALLEL_FROM
-            trouble = self._fill(None if is_long else lambda: self._build is not build)
+            trouble = self._fill(None if is_long else is_over)
             self._tell_built(problem)
-        self._is_shown.set()
+        if not is_over():
+            self._is_shown.set()
 
     def _tell_built(self, problem: str) -> None:
         more = "yes" if self.page.media.late else ""

@@ -1,9 +1,10 @@
 """BC1 with one-bit alpha: pictures as 8-byte blocks of 4x4 texels, and back.
 
 A block is colour 0 and colour 1 as 5-6-5 words, then sixteen 2-bit indices, the first texel in the
-lowest bits. A texel is transparent exactly where its alpha is below the cutoff. Blocks without
-transparent texels have colour 0 > colour 1 (four colours), or index 0 only; the others use the
-three-colour mode, in which index 3 is transparent.
+lowest bits. A texel is transparent exactly where its alpha is below the cutoff. Blocks with
+transparent texels use the three-colour mode, in which index 3 is transparent. Others have
+colour 0 > colour 1 (four colours), or index 0 only; in `best` they may use the three-colour mode
+too, without its index 3.
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ class Totals(NamedTuple):
         return float(parts.sum())
 
 
-def run_round(points: Points, weights: Points, centers: Points, label: Points) -> Totals:
-    """Find the nearest centre of each point, the lowest on a tie; `label` changes only the time."""
-    found = Totals(label.copy(), np.zeros((len(centers), COLUMNS)))
-    choose("color_round", color_round)(points, weights, centers, *found)
+def find_nearest(points: Points, centers: Points) -> Points:
+    """Return the nearest centre of each point, the lowest on a tie."""
+    found = np.zeros(len(points), np.int32)
+    choose("color_label", color_label)(points, centers, found)
     return found
 
 
@@ -75,17 +75,14 @@ def search_centers(
     return centers
 
 
-def color_round(
-    points: Points, weights: Points, centers: Points, labels: Points, totals: Floats
-) -> None:
-    """Fill `labels` and `totals`."""
+def color_label(points: Points, centers: Points, labels: Points) -> None:
+    """Fill `labels`."""
     right = centers.astype(np.float64)
     for start in range(0, len(points), 4096):
         rows = slice(start, start + 4096)
         left = points[rows].astype(np.float64)
         # |p - c|^2 without |p|^2, which is the same for all centres; whole numbers below 2^53.
         labels[rows] = ((right * right).sum(axis=1) - 2 * (left @ right.T)).argmin(axis=1)
-    totals[:] = _add_up(points, weights, labels, len(centers))
 
 
 def _add_up(points: Points, weights: Points, labels: Points, count: int) -> Floats:
@@ -132,8 +129,8 @@ class _Search:
         self.points, self.weights, self.labels = points, weights, labels
 
     def _round(self, centers: Points) -> Totals:
-        table = np.zeros((len(centers), COLUMNS))
-        color_round(self.points, self.weights, centers, self.labels, table)
+        color_label(self.points, centers, self.labels)
+        table = _add_up(self.points, self.weights, self.labels, len(centers))
         return Totals(self.labels, table)
 
     def run_rounds(self, centers: Points, rounds: int) -> Points:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.palette.color_search import Points, run_round
+from encoders.kit.image.palette.color_search import Points, find_nearest
 
-Words = npt.NDArray[np.int64]
+Entries = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 # What an entry may do in a round: stay, or go a level down or up in one channel.
@@ -47,17 +47,27 @@ class Means(NamedTuple):
         return np.float32(SQUARES / square), np.float32(LENGTHS / length)
 
 
+class Words(NamedTuple):
+    """The points of all words that entries may be, and the same by axis."""
+
+    points: Points
+    columns: Floats
+
+
+def by_axis(points: Points) -> Floats:
+    """Return points by axis, as they are measured."""
+    return np.ascontiguousarray(points.T, np.float32)
+
+
 class Polish:
-    """Weighted points, and those of all words that entries may be."""
+    """Weighted points, and all words that entries may be."""
 
-    def __init__(self, points: Points, weights: Points, words: Points) -> None:
-        """Keep them, by axis too."""
+    def __init__(self, points: Points, weights: Points, words: Words) -> None:
+        """Keep them, points by axis too."""
         self.points, self.weights, self.words = points, weights, words
-        self.columns, self.shown = (
-            np.ascontiguousarray(one.T, np.float32) for one in (points, words)
-        )
+        self.columns = by_axis(points)
 
-    def run(self, entries: Words, rounds: int) -> tuple[float, Words]:
+    def run(self, entries: Entries, rounds: int) -> tuple[float, Entries]:
         """Return the least error of some rounds, and its entries, sorted."""
         best = (float("inf"), entries)
         for number in range(rounds):
@@ -70,13 +80,12 @@ class Polish:
                 entries = np.unique(self._step(entries, label, means))
         return best
 
-    def _label(self, entries: Words) -> Points:
-        start = np.zeros(len(self.points), np.int32)
-        return run_round(self.points, self.weights, self.words[entries], start).label
+    def _label(self, entries: Entries) -> Points:
+        return find_nearest(self.points, self.words.points[entries])
 
-    def _measure(self, words: Words) -> tuple[Floats, Floats]:
+    def _measure(self, words: Entries) -> tuple[Floats, Floats]:
         """Return the squared distance and the OKLab distance of each colour from its word."""
-        red, green, blue, light, a, b = self.columns - self.shown[:, words]
+        red, green, blue, light, a, b = self.columns - self.words.columns[:, words]
         look: Floats = np.sqrt(light * light + a * a + b * b)
         return red * red + green * green + blue * blue, look
 
@@ -85,14 +94,14 @@ class Polish:
         total = np.bincount(np.zeros(len(values), np.intp), values * self.weights.astype(float))
         return float(total[0] / self.weights.sum())
 
-    def _step(self, entries: Words, label: Points, means: Means) -> Words:
+    def _step(self, entries: Entries, label: Points, means: Means) -> Entries:
         """Return for each entry the word nearby that suits its colours best."""
         levels = np.stack([entries & 31, entries >> 5 & 31, entries >> 10], axis=-1)
-        near: Words = np.clip(levels[:, None] + STEPS, 0, 31) @ np.array([1, 32, 1024])
+        near: Entries = np.clip(levels[:, None] + STEPS, 0, 31) @ np.array([1, 32, 1024])
         costs, factors = np.zeros(near.shape), means.factors()
         for step in range(len(STEPS)):
             square, length = self._measure(near[label, step])
             cost = (square * factors[0] + length * factors[1]) * self.weights
             costs[:, step] = np.bincount(label, cost, len(entries))
-        chosen: Words = near[np.arange(len(near)), costs.argmin(axis=1)]
+        chosen: Entries = near[np.arange(len(near)), costs.argmin(axis=1)]
         return chosen

@@ -11,7 +11,7 @@ and the same picture gives the same palette everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from encoders.kit.image.palette.color_search import (
     WEIGHT,
     Floats,
     Points,
-    run_round,
+    find_nearest,
     search_centers,
     split_points,
 )
@@ -37,7 +37,7 @@ from encoders.kit.image.palette.oklab import (
     root_table,
     to_oklab,
 )
-from encoders.kit.image.palette.polish import Polish, Words
+from encoders.kit.image.palette.polish import Entries, Polish, Words, by_axis
 from encoders.kit.image.pixel import expand_bits
 from encoders.kit.native.kernel import choose
 from encoders.kit.native.row_number import number_rows
@@ -51,6 +51,8 @@ MIDDLE = 2048
 # The weights of the OKLab error against that of red, green and blue: of the searches for few
 # colours, whose results differ enough to choose from, and of that for many.
 FEW_LOOKS, MANY_LOOK = (0.15, 0.6, 1.0), 0.65
+# A search more for dithering, and for pictures of so few cells that it takes next to no time.
+MORE_LOOKS, SMALL = (0.05, *FEW_LOOKS), 512
 # The scale of OKLab while the right one is not known, and the largest: lightness stays in range.
 FIRST_SCALE, MOST_SCALE = 2048, 3600
 # Bits per channel of the cells that colours are counted in.
@@ -86,14 +88,28 @@ def quantise_555(rgba: Bytes, colors: int, *, cutoff: int | None = None) -> Inde
     A picture with no more 5-5-5 colours than that is reproduced exactly. With a cutoff, texels
     whose alpha is below it get entry 0, which no other texel uses.
     """
+    return _quantise(rgba, colors, cutoff, lambda *cells: [choose_palette(*cells)])[0]
+
+
+def quantise_choices(rgba: Bytes, colors: int, *, cutoff: int | None = None) -> list[Indexed]:
+    """Return what `quantise_555` chooses from and more: one result where it searches once."""
+    return _quantise(rgba, colors, cutoff, palette_choices)
+
+
+def _quantise(
+    rgba: Bytes,
+    colors: int,
+    cutoff: int | None,
+    choose_from: Callable[[Bytes, int, Ints], list[Palette]],
+) -> list[Indexed]:
     if not 2 <= colors <= 256 or rgba.size == 0:
         facts = {"colors": colors, "allowed": "2 to 256", "shape": rgba.shape}
         raise EncodeError("a palette of this size is not possible", facts)
     solid = np.ones(rgba.shape[:2], bool) if cutoff is None else rgba[..., 3] >= cutoff
     texels, has_hole = solid_colors(rgba, solid), not solid.all()
     used, number = distinct_colors(texels)
-    palette = choose_palette(used, colors - has_hole, np.bincount(number))
-    return SharedPalette(palette, has_hole).lay_out(solid, used, number)
+    palettes = choose_from(used, colors - has_hole, np.bincount(number))
+    return [SharedPalette(one, has_hole).lay_out(solid, used, number) for one in palettes]
 
 
 class SharedPalette(NamedTuple):
@@ -108,9 +124,12 @@ class SharedPalette(NamedTuple):
 
     def lay_out(self, solid: NDArray[np.bool_], used: Bytes, number: NDArray[np.int32]) -> Indexed:
         """Return the picture whose solid texels have these different colours, by number."""
-        found = self.palette.match(used)[number] + np.uint8(self.has_hole)
-        indices = np.zeros(solid.shape, np.uint8)
-        indices[solid] = found
+        found = (self.palette.match(used) + np.uint8(self.has_hole)).take(number)
+        if solid.all():
+            indices = found.reshape(solid.shape)
+        else:
+            indices = np.zeros(solid.shape, np.uint8)
+            indices[solid] = found
         levels = self.palette.levels
         return Indexed(expand_hole(levels) if self.has_hole else levels, indices, self.has_hole)
 
@@ -140,7 +159,7 @@ def expand_hole(levels: Bytes) -> Bytes:
 
 def levels_555(rgba: Bytes) -> Bytes:
     """Round the colours of a picture to 5 bits per channel."""
-    return _LEVELS[rgba[..., :3]]
+    return _LEVELS.take(rgba[..., :3])
 
 
 def words_555(levels: NDArray[np.integer]) -> Ints:
@@ -177,14 +196,13 @@ class Palette(NamedTuple):
         centers = to_points(expand_bits(self.levels, 5), self.scale)
         if not len(centers):
             return np.zeros(0, np.uint8)
-        label, weights = np.zeros(len(points), np.int32), np.ones(len(points), np.int32)
-        return run_round(points, weights, centers, label).label.astype(np.uint8)
+        return find_nearest(points, centers).astype(np.uint8)
 
 
 def distinct_colors(rgb: Bytes) -> tuple[Bytes, NDArray[np.int32]]:
     """Return the different colours of texels (count, 3), and the number of each texel's colour."""
     number, first = number_rows(np.ascontiguousarray(rgb))
-    return rgb[first], number
+    return rgb.take(first, axis=0), number
 
 
 class Cells(NamedTuple):
@@ -201,8 +219,10 @@ def count_cells(rgb: Bytes, weights: NDArray[np.integer], bits: int) -> Cells:
     key = (red >> shift << 2 * bits) + (green >> shift << bits) + (blue >> shift)
     in_use = np.zeros(1 << 3 * bits, bool)
     in_use[key] = True
-    number = np.cumsum(in_use, dtype=np.int32)
-    place, count = number[key] - 1, int(number[-1])
+    cells = np.flatnonzero(in_use)
+    number, count = np.empty(1 << 3 * bits, np.int32), len(cells)
+    number[cells] = np.arange(count, dtype=np.int32)
+    place = number[key]
     # bincount sums in float64, exact below 2^53.
     sums = [np.bincount(place, weights * one, count) for one in (red, green, blue)]
     total = np.bincount(place, weights, count).astype(np.int64)[:, None]
@@ -232,13 +252,25 @@ def choose_palette(rgb: Bytes, count: int, uses: NDArray[np.integer] | None = No
 
     `uses` says how often each colour is there: once, if not given.
     """
-    in_use = np.zeros(WORDS, bool)
-    in_use[words_555(levels_555(rgb))] = True
-    words = np.flatnonzero(in_use)
+    words = _words_in_use(rgb)
     if len(words) <= count:
         return Palette(levels_of(words), 0)
     cells = count_cells(rgb, np.ones(len(rgb), np.int64) if uses is None else uses, CELL_BITS)
     return (_choose_many if count > FEW_COLORS else _choose_few)(cells, count)
+
+
+def palette_choices(rgb: Bytes, count: int, uses: Ints) -> list[Palette]:
+    """Return the polished result of each search for few colours, or the only palette."""
+    if count > FEW_COLORS or len(_words_in_use(rgb)) <= count:
+        return [choose_palette(rgb, count, uses)]
+    polish, searched = _search_looks(count_cells(rgb, uses, CELL_BITS), count, MORE_LOOKS)
+    return [_polish_palette(polish, words, count) for words in searched]
+
+
+def _words_in_use(rgb: Bytes) -> Ints:
+    in_use = np.zeros(WORDS, bool)
+    in_use[words_555(levels_555(rgb))] = True
+    return np.flatnonzero(in_use)
 
 
 def _choose_many(cells: Cells, count: int) -> Palette:
@@ -254,32 +286,44 @@ def _choose_many(cells: Cells, count: int) -> Palette:
 
 def _choose_few(cells: Cells, count: int) -> Palette:
     """Search a few times, and polish the best result."""
+    looks = FEW_LOOKS if len(cells.colors) > SMALL else MORE_LOOKS
+    polish, searched = _search_looks(cells, count, looks)
+    tried = [polish.run(words, TRIAL_ROUNDS) for words in searched]
+    return _polish_palette(polish, min(tried, key=lambda one: one[0])[1], count)
+
+
+def _search_looks(
+    cells: Cells, count: int, looks: tuple[float, ...]
+) -> tuple[Polish, list[Entries]]:
+    """Return the words of searches with several weights, and what polishes them."""
     coarse = count_cells(cells.colors, cells.weights, FEW_BITS)
     boxes = split_points(to_points(coarse.colors, FIRST_SCALE), coarse.weights, count)
-    shown = to_points(coarse.colors, MATCH_SCALE)
-    polish = Polish(shown, coarse.weights, _word_points())
-    best = (float("inf"), np.zeros(0, np.int64))
-    for scale in sorted({_balance(boxes.table, look) for look in FEW_LOOKS}):
-        words = _search_few((cells, coarse), boxes.label, count, scale)
-        best = min(best, polish.run(words, TRIAL_ROUNDS), key=lambda one: one[0])
-    words = polish.run(best[1], POLISH_ROUNDS)[1]
-    words = _fill_up(words, shown, coarse.weights, (count, MATCH_SCALE))
+    scales = sorted({_balance(boxes.table, look) for look in looks})
+    found = [_search_few((cells, coarse), boxes.label, count, scale) for scale in scales]
+    points = to_points(coarse.colors, MATCH_SCALE)
+    return Polish(points, coarse.weights, _all_words()), found
+
+
+def _polish_palette(polish: Polish, words: Entries, count: int) -> Palette:
+    words = polish.run(words, POLISH_ROUNDS)[1]
+    words = _fill_up(words, polish.points, polish.weights, (count, MATCH_SCALE))
     return Palette(levels_of(words), MATCH_SCALE)
 
 
-def _search_few(cells: tuple[Cells, Cells], label: Points, count: int, scale: int) -> Words:
+def _search_few(cells: tuple[Cells, Cells], label: Points, count: int, scale: int) -> Entries:
     """Return the words of a search in coarse cells that settles in fine ones."""
     fine, coarse = (to_points(one.colors, scale) for one in cells)
     centers = search_centers(coarse, cells[1].weights, label, count, FEW)
-    nearest = run_round(fine, cells[0].weights, centers, np.zeros(len(fine), np.int32)).label
+    nearest = find_nearest(fine, centers)
     centers = search_centers(fine, cells[0].weights, nearest, count, (FEW_SETTLE, 0))
     return _fill_up(_nearest_words(centers, scale), fine, cells[0].weights, (count, scale))
 
 
 @cache
-def _word_points() -> Points:
-    """Return all words as they are polished to."""
-    return _points_of(np.arange(WORDS), MATCH_SCALE)
+def _all_words() -> Words:
+    """Return all words as entries are polished to them."""
+    points = _points_of(np.arange(WORDS), MATCH_SCALE)
+    return Words(points, by_axis(points))
 
 
 def _balance(table: Floats, wanted: float) -> int:
@@ -312,7 +356,7 @@ def _fill_up(words: Ints, points: Points, weights: Points, wanted: tuple[int, in
     count, scale = wanted
     while len(words) < count:
         entries = _points_of(words, scale)
-        label = run_round(points, weights, entries, np.zeros(len(points), np.int32)).label
+        label = find_nearest(points, entries)
         off = (points - entries[label]).astype(np.int64)
         cost = weights * (off * off).sum(axis=1)
         costly = np.argsort(-cost, kind="stable")[: count - len(words)]

@@ -166,19 +166,17 @@ function renderFailures() {
   const failed = nodes.map((one, number) => ({ ...one, number })).filter((one) => one.error);
   byId("failures").hidden = !failed.length;
   byId("failures-title").textContent = `Failures (${failed.length.toLocaleString("en")})`;
-  const alike = new Map();
-  for (const one of failed) {
-    const key = failureKey(one);
-    alike.set(key, [...(alike.get(key) ?? []), one]);
-  }
+  const keys = failed.map(failureKey);
+  const alike = new Map(keys.map((key) => [key, []]));
+  failed.forEach((one, place) => alike.get(keys[place]).push(one));
   const open = new Set([...byId("failure-list").querySelectorAll("details[open]")].map((one) => one.dataset.key));
-  const boxes = failed.map((one) => {
-    const key = failureKey(one);
-    const others = alike.get(key).slice(1);
-    if (others.length + 1 < GROUPED_FROM) return failureBox(one.task, one.error);
-    if (others.includes(one)) return null;
+  const boxes = failed.map((one, place) => {
+    const equals = alike.get(keys[place]);
+    if (equals.length < GROUPED_FROM) return failureBox(one.task, one.error);
+    if (equals[0] !== one) return null;
     const box = failureBox(one.task, one.error);
-    box.append(unfolding(key, `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others.map(failedTask))));
+    const others = equals.slice(1).map(failedTask);
+    box.append(unfolding(keys[place], `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others)));
     return box;
   }).filter(Boolean);
   const rest = boxes.splice(SHOWN_FAILURES);
