@@ -81,19 +81,30 @@ class Session:
     def choose(self, names: Sequence[str]) -> list[str]:
         """Return the manifests that names are about; all, where a name fits none.
 
-        A name is a task, a manifest or a target. One that fits none may be a task of the
-        project's own, which may need any node.
+        A name is a task, a manifest, a target or an output file. One that fits none may be a task
+        of the project's own, which may need any node.
         """
         targets = self.targets()
         chosen: set[str] = set()
         for name in names:
             base = stem_of(name)
             meant = {stem for stem, target in targets.items() if base in (stem, target)}
+            meant = meant or self._makers_of(name)
             chosen |= meant & {base} if is_node_name(name) else meant
             if not meant:
                 return sorted(targets)
         self.is_whole = not names
         return sorted(chosen if names else targets)
+
+    def _makers_of(self, name: str) -> set[str]:
+        """Return the manifest that made an output file, if it says still what it said then."""
+        if "/" not in name or is_node_name(name):
+            return set()
+        task = self.producers_of([name], self.targets()).get(name)
+        stem = stem_of(task) if task else ""
+        record = self.project.state.manifest(stem) if stem else None
+        is_same = record and record.digest == self.project.manifests.digest(stem)
+        return {stem} if is_same else set()
 
     def retry_if_damaged(self, question: Callable[[], Found]) -> Found:
         """Call a function that reads the state; if the state is damaged, drop it and call again."""
@@ -359,13 +370,19 @@ class Session:
         known = (task for task in left if stem_of(task) in self.statuses)
         return sorted(task for task in known if self.project.state.row(task))
 
-    def producers_of(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the task of each name that is an output file, however it is spelled."""
+    def producers_of(
+        self, names: Iterable[str], stems: Iterable[str] | None = None
+    ) -> dict[str, str]:
+        """Return the task of each name that is an output file, however it is spelled.
+
+        Manifests are those that this run is about, where `stems` names no others.
+        """
         from pipeline.change.owner import find_producers
         from pipeline.disk.file import project_path
 
         paths = {name: project_path(self.project.root, name) for name in names}
-        found = find_producers(self.project.state, self.statuses, paths.values())
+        among = self.statuses if stems is None else stems
+        found = find_producers(self.project.state, among, paths.values())
         return {name: found[path] for name, path in paths.items() if path in found}
 
     def outputs_by_task(self) -> dict[str, list[str]]:

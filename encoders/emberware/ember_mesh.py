@@ -206,7 +206,8 @@ def _check(vertices: Vertices, warn: Warn, name: str) -> None:
     count = len(vertices.position)
     if count > VERTEX_LIMIT:
         facts = {"file": name, "vertices": count, "allowed": VERTEX_LIMIT}
-        raise EncodeError("mesh has too many vertices", facts, "Cut the mesh into several.")
+        hint = "Set `triangles` or `simplify`, or cut the mesh into several."
+        raise EncodeError("mesh has too many vertices", facts, hint)
     bad = exceeds_half(vertices.position)
     if bad.any():
         row, axis = (int(index) for index in np.argwhere(bad)[0])

@@ -6,7 +6,7 @@ Where the manifest wants no loose files nothing is compressed, since only they h
 from __future__ import annotations
 
 from encoders.emberware.format.sound import RATE, pack_sound
-from encoders.kit.audio.sound import convert_rate, mix_to_mono, quantise_pcm16
+from encoders.kit.audio.sound import convert_rate, describe_clipped, mix_to_mono, quantise_pcm16
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.sound import open_sound
 from encoders.kit.warning import grouped
@@ -24,7 +24,7 @@ def encode_sound(inputs: Inputs, params: Params) -> Outputs:
         warnings.append(grouped("sound", f"resampled from {sound.rate} to {RATE} Hz"))
     pcm = quantise_pcm16(convert_rate(mix_to_mono(sound), RATE))
     if pcm.clipped:
-        warnings.append(grouped("sound", f"{pcm.clipped} samples were too loud and were cut off"))
+        warnings.append(grouped("sound", describe_clipped(pcm.clipped)))
     samples = pcm.samples[:, 0]
     outputs = {
         "samples": samples.astype("<i2").tobytes(),

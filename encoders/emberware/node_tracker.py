@@ -8,6 +8,7 @@ from typing import Any
 from encoders.emberware.format.ncit import pack_ncit
 from encoders.emberware.format.ncxm import pack_ncxm
 from encoders.emberware.music import Music, console_samples, it_music, sound_id, xm_music
+from encoders.kit.audio.sound import describe_clipped
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.tracker import open_tracker
 from encoders.kit.source.xm.module import XmModule
@@ -44,15 +45,16 @@ def encode_tracker(inputs: Inputs, params: Params) -> Outputs:
 
 def _sounds(music: Music, tracker: str, name: str) -> tuple[bytes, list[dict[str, Any]]]:
     """Return the samples of all sounds, and the id and length of each."""
-    data, told, clipped = [], [], 0
+    data, told = [], []
+    clipped: list[int] = []
     for one in music.sounds:
         samples, loud = console_samples(one.sound, name)
-        clipped += loud
+        clipped += [loud] if loud else []
         data.append(samples.astype("<i2").tobytes())
         asset_id = sound_id(one.name, tracker, one.number)
         told.append({"id": asset_id, "part": one.part, "bytes": len(data[-1])})
     if clipped:
-        text = f"{clipped} samples were too loud and were cut off"
+        text = describe_clipped(sum(clipped), sounds=len(clipped))
         music.warnings.append(grouped("sound", text))
     return b"".join(data), told
 

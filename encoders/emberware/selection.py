@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from encoders.kit.error import EncodeError
+from encoders.kit.name_list import list_names
 from encoders.kit.plan import Asset
 
 ALL = "*"
@@ -39,12 +40,13 @@ class SurveyedModel:
             return wanted
         if wanted in names:
             return names.index(str(wanted))
-        known = ", ".join(name or f"{number} (no name)" for number, name in enumerate(names))
+        known = [name or f"{number} (no name)" for number, name in enumerate(names)]
         near = get_close_matches(str(wanted), names, 1)
         guess = f'Did you mean "{near[0]}"? ' if near else ""
         raise EncodeError(
             f"model has no such {key.removesuffix('s').removesuffix('e')}",
-            {"file": self.asset.source, "asked for": wanted, "there are": known or "none"},
+            {"file": self.asset.source, "asked for": wanted}
+            | {"there are": list_names(wanted, known)},
             f"{guess}`doit inspect {self.asset.source}` lists what is in it.",
         )
 

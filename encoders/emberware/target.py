@@ -151,6 +151,7 @@ TARGET = Target(
         "tracker": Kind(
             tracker_suffixes(),
             {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},
+            needs=("profile", "nczx"),
         ),
         "data": Kind((ANY,)),
     },

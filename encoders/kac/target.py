@@ -44,7 +44,10 @@ OPTIONS = {
     ),
     **SHADING,
     "mirror": Option(
-        Flag(), False, "turn z around, because Kelpo's view is left-handed and sources are not"
+        Flag(),
+        False,
+        "turn z around, because Kelpo's view is left-handed and sources are not",
+        example=True,
     ),
     "overflow": Option(
         Choice(("error", "split")),

@@ -123,6 +123,10 @@ class Kind:
     A kind whose entries stand in another table than `[[asset]]` gathers all sources of an entry
     into one asset, called by the entry's `name`. `source_options` are options that name a file
     which planning has to know as well, although it may be no asset.
+
+    Two fields are for a project's first manifest alone. `needs` is a key of the manifest and the
+    value without which the kind is refused. `suggest` returns the options that a source needs by
+    its survey, None where another kind is the one for it.
     """
 
     suffixes: tuple[str, ...]
@@ -130,6 +134,8 @@ class Kind:
     # "asset" stands for `[[asset]]`, where each source is an asset by itself.
     table: str = "asset"
     source_options: tuple[str, ...] = ()
+    needs: tuple[str, Value] | None = None
+    suggest: Callable[[Survey], Params | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

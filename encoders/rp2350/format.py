@@ -47,8 +47,7 @@ VERTEX_BYTES = 16
 MAX_VERTICES = 16
 MAX_ENTRIES = 48
 BLOCK_BYTES = {"RGBA4444": RGBA4444_BLOCK.size, "BC1": BC1_BLOCK.size}
-# The sides of a texture that the graphics processor can address; indexed ones may be smaller.
-MIN_SIDE, MAX_SIDE = 8, 1024
+# Indexed textures may be smaller than others.
 MIN_INDEXED_SIDE = 2
 # A palette always has all entries; unused ones are zeros.
 PALETTE_ENTRIES = 256

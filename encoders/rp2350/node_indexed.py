@@ -74,8 +74,13 @@ def encode_palette(inputs: Inputs, params: Params) -> Outputs:
         "wrapper": PaletteWrapper(identifier, sources).text().encode(),
         "data": data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
-        REPORT: f"textures {len(members)}\nblocks {len(used)}\nflash bytes {len(data)}".encode(),
+        REPORT: f"textures {len(members)}\n{_different(used)}\nflash bytes {len(data)}".encode(),
     }
+
+
+def _different(quads: Bytes) -> str:
+    """Say how many different blocks of 2 x 2 texels share the entries of a palette."""
+    return f"different 2x2 blocks {len(quads)}"
 
 
 def _open(data: bytes, params: Params, warn: Warn) -> Rgba8:
@@ -96,4 +101,4 @@ def _quality(quads: Bytes, shown: Bytes) -> list[str]:
     is_exact = np.array_equal(clear_hidden(quads), clear_hidden(shown))
     decibels = 10 * np.log10(255**2 * off.size / error) if error else 0
     quality = "exact" if is_exact else f"{decibels:.1f} dB" if error else "nearly exact"
-    return [f"blocks {len(used)}", f"quality {quality}"]
+    return [_different(used), f"quality {quality}"]

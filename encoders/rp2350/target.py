@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterable, Sequence
 
 from encoders.kit.error import EncodeError
-from encoders.kit.image.import_option import IMAGE_IMPORT
+from encoders.kit.image.import_option import IMAGE_IMPORT, POWER_OF_TWO
 from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
 from encoders.kit.option import Choice, Flag, Number, Option, Text, Value, chosen
 from encoders.kit.plan import (
@@ -26,6 +26,7 @@ from encoders.kit.plan import (
     Reader,
     Settings,
     Source,
+    Survey,
     Surveys,
     Target,
 )
@@ -41,6 +42,7 @@ from encoders.rp2350.identifier import (
     lost_name,
     refuse_collisions,
 )
+from encoders.rp2350.side import MAX_SIDE, MIN_SIDE
 
 # The role that lists the wrapper files of an asset for `mod.rs`.
 INCLUDES = "includes"
@@ -61,6 +63,14 @@ MESH_IMPORT_OPTIONS = {**MESH_IMPORT, **TRIANGLE_LIMIT, **double_sided(False), *
 TEXTURE_IMPORT_OPTIONS = {**IMAGE_IMPORT, **PALETTE}
 # Every few triangles become two files, and no console of this kind shows a hundred thousand.
 TRIANGLE_SHARE = 0.25
+
+
+def suggest_size(survey: Survey) -> Params:
+    """Return the options without which a picture of this size is refused."""
+    sides = [int(str(survey[side])) for side in ("width", "height") if survey.get(side)]
+    fits = all(MIN_SIDE <= side <= MAX_SIDE and not side & (side - 1) for side in sides)
+    return {} if fits else {"max_size": MAX_SIDE, "scale_to": POWER_OF_TWO}
+
 
 TEXTURE = Kind(
     image_suffixes(),
@@ -86,6 +96,7 @@ TEXTURE = Kind(
         **PALETTE,
         **IMAGE_IMPORT,
     },
+    suggest=suggest_size,
 )
 MESH = Kind(
     model_suffixes(),

@@ -20,8 +20,9 @@ from encoders.kit.image.import_image import imported_size
 from encoders.kit.image.import_option import POWER_OF_TWO
 from encoders.kit.image.pixel import RGBA4444, Rgba8, decode_words, encode_words, truncate_bits
 from encoders.kit.option import Value
-from encoders.rp2350.format import BC1_BLOCK, MAX_SIDE, MIN_SIDE, RGBA4444_BLOCK
+from encoders.rp2350.format import BC1_BLOCK, RGBA4444_BLOCK
 from encoders.rp2350.rust_writer import TextureWrapper
+from encoders.rp2350.side import MAX_SIDE, MIN_SIDE
 
 
 def check_size(width: int, height: int, name: str, least: int = MIN_SIDE) -> None:

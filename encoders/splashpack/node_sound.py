@@ -7,7 +7,13 @@ from numpy.typing import NDArray
 
 from encoders.kit.audio.adpcm import BLOCK_SAMPLES, decode_adpcm, encode_adpcm
 from encoders.kit.audio.loop import fit_loop
-from encoders.kit.audio.sound import Sound, convert_rate, mix_to_mono, quantise_pcm16
+from encoders.kit.audio.sound import (
+    Sound,
+    convert_rate,
+    describe_clipped,
+    mix_to_mono,
+    quantise_pcm16,
+)
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.sound import open_sound
@@ -55,7 +61,7 @@ def _prepare(
     fitted = fit_loop(mono, wanted, BLOCK_SAMPLES) if loop else convert_rate(mono, wanted)
     pcm = quantise_pcm16(fitted)
     if pcm.clipped:
-        warnings.append(grouped("sound", f"{pcm.clipped} samples were too loud and were cut off"))
+        warnings.append(grouped("sound", describe_clipped(pcm.clipped)))
     return pcm.samples[:, 0], fitted.rate
 
 

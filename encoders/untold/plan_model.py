@@ -15,6 +15,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_option import FLIP_V
+from encoders.kit.name_list import list_names
 from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Node, Product, Settings, Source, Surveys
 from encoders.kit.source.shown_triangles import check_shown_triangles
@@ -123,7 +124,7 @@ class _ModelPlanner:
         ]
         facts = {"asset": ", ".join(self.asset.sources), "asked for": wanted}
         hint = f"`doit inspect {self.asset.source}` lists what is in it."
-        there = {"there are": ", ".join(known) or "none"}
+        there = {"there are": list_names(wanted, known)}
         return EncodeError("model has no such clip", {**facts, **there}, hint)
 
     def _clips_of(self, source: SceneSource) -> list[dict[str, Any]]:

@@ -13,8 +13,10 @@ from encoders.kit.plan import (
     Budget,
     Kind,
     Node,
+    Params,
     Reader,
     Settings,
+    Survey,
     Surveys,
     Target,
 )
@@ -48,7 +50,7 @@ OPTIONS = {
         Choice(("none", "lz4", "zstd")),
         "none",
         "how vertices and indices are compressed; no engine released so far reads zstd, "
-        "which needs `pip install cartwright-build[zstd]`",
+        'which needs `pip install "cartwright-build[zstd]"`',
     ),
     "format_version": Option(
         Choice((1, 4)), 1, "1 loads everywhere; 4 is for newer engines, which show emissive light"
@@ -57,7 +59,7 @@ OPTIONS = {
         Choice(("png", "astc")),
         "png",
         "image files, or `.utex` files with ASTC blocks and all mip levels, which need "
-        "`pip install cartwright-build[astc]`",
+        '`pip install "cartwright-build[astc]"`',
     ),
     "hashed_names": Option(
         Flag(),
@@ -121,10 +123,20 @@ def plan(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     return function(asset, surveys, settings)
 
 
+def suggest_scene(survey: Survey) -> Params | None:
+    """Return no options, and None for a character: tiles do not move."""
+    return None if survey.get("skins") else {}
+
+
+def suggest_model(survey: Survey) -> Params | None:
+    """Return no options for a character, and None for everything else."""
+    return {} if survey.get("skins") else None
+
+
 TARGET = Target(
     kinds={
-        "scene": Kind(model_suffixes(), OPTIONS, table="scene"),
-        "model": Kind(model_suffixes(), MODEL_OPTIONS, table="model"),
+        "scene": Kind(model_suffixes(), OPTIONS, table="scene", suggest=suggest_scene),
+        "model": Kind(model_suffixes(), MODEL_OPTIONS, table="model", suggest=suggest_model),
     },
     plan=plan,
     # The engine streams tiles one by one, so each has to fit.

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from encoders.kit.extra import install_command
+from pipeline.cli.extra import absent_libraries, extras
 from pipeline.cli.kernel_state import kernel_state
-from pipeline.cli.version import extras
 from pipeline.project_root import find_root_above, is_root
 
 OK, NOTE, BAD = "ok", "note", "bad"
@@ -71,10 +72,11 @@ def _compiler() -> Finding:
 
 def _extras() -> Iterator[Finding]:
     for name, libraries in extras().items():
-        absent = [library for library, found in libraries.items() if found is None]
+        absent = absent_libraries(libraries)
         if absent:
-            install = f"`pip install cartwright-build[{name}]`"
-            yield Finding(NOTE, "extra", f"{name} is not installed ({install})")
+            # Of an extra with several libraries, one that is there must not be said to lack.
+            lacks = "is not installed" if absent == [*libraries] else f"lacks {', '.join(absent)}"
+            yield Finding(NOTE, "extra", f"{name} {lacks} (`{install_command(name)}`)")
         else:
             yield Finding(OK, "extra", name)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 ASSETS = "assets"
+ASSET = "asset"  # the table in which each source is an asset by itself
 # Folders that hold no sources, beside those whose name begins with a dot.
 OTHER = frozenset(("build", "cache", "encoders", "manifests", "node_modules", "pipeline", "venv"))
 SCENE_FOLDERS = frozenset(("level", "levels", "map", "maps", "scene", "scenes", "world", "worlds"))
@@ -73,10 +74,13 @@ def patterns(sources: Iterable[FoundSource]) -> list[str]:
     return sorted(found)
 
 
-def choose_scene(models: Sequence[FoundSource]) -> FoundSource:
-    """Return the model that is most likely a scene: one in a folder for scenes, or the largest."""
-    in_folders = [one for one in models if SCENE_FOLDERS & set(one.path.lower().split("/")[:-1])]
-    return max(in_folders or models, key=lambda one: one.size)
+def by_likelihood(models: Sequence[FoundSource]) -> list[FoundSource]:
+    """Return models, the likeliest scenes first: those in folders for scenes, then the largest."""
+
+    def rank(one: FoundSource) -> tuple[bool, int]:
+        return bool(SCENE_FOLDERS & set(one.path.lower().split("/")[:-1])), one.size
+
+    return sorted(models, key=rank, reverse=True)
 
 
 def drop_copies(sources: Sequence[FoundSource]) -> list[FoundSource]:

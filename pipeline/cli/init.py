@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
+from encoders.kit.extra import install_command
 from encoders.kit.plan import Target
+from pipeline.cli.extra import extras_for, missing_extras
 from pipeline.cli.found_source import FoundSource, find_sources
 from pipeline.cli.starter import readable, starter_manifest
+from pipeline.cli.suggestion import suggest
 from pipeline.content.code import add_project_encoders
 from pipeline.manifest.mistake import nearest
 from pipeline.manifest.schema_file import write_schema
@@ -20,6 +23,7 @@ from pipeline.project_root import FILES, find_root_above
 CI_FILES = {"github": ".github/workflows/content.yml", "gitlab": ".gitlab-ci.yml"}
 IGNORED = ("build/", "cache/", ".cartwright/")
 TASK = "task_cartwright"
+PLAIN_INSTALL = "pip install cartwright-build"
 REFUSED = 3
 
 
@@ -59,17 +63,19 @@ def start_project(root: str, names: Sequence[str], ci: str | None) -> Iterator[s
     sources = find_sources(root)
     targets = list(_choose(names, sources))
     manifests = {
-        f"manifests/{name}.toml": starter_manifest(name, target, fitting)
+        f"manifests/{name}.toml": starter_manifest(name, target, suggest(root, target, fitting))
         for name, target, fitting in targets
     }
     # All texts are there before the first file is written: a refusal leaves nothing behind.
     template = {name: _template(name) for name in FILES}
-    pipelines = {CI_FILES[ci]: _template(f"{ci}.yml")} if ci else {}
+    needed = extras_for(one.suffix for _, _, fitting in targets for one in fitting)
+    pipelines = {CI_FILES[ci]: _pipeline(ci, needed)} if ci else {}
     for path, text in {**template, **manifests, **pipelines}.items():
         yield _write_new(root, path, text)
     yield _ignore(root)
     for name, target, _ in targets:
         write_schema(root, name, target)
+    yield from missing_extras(needed)
     yield from _advice(root, [name for name, _, _ in targets])
 
 
@@ -91,6 +97,12 @@ def _choose(
             "name the targets to start with: cartwright init " + " ".join(known)
         )
     yield from fitting
+
+
+def _pipeline(ci: str, needed: Iterable[str]) -> str:
+    """Return a nightly job that installs the extras that are needed."""
+    text = _template(f"{ci}.yml")
+    return text.replace(PLAIN_INSTALL, install_command(*needed)) if needed else text
 
 
 def _template(name: str) -> str:

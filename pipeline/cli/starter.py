@@ -11,17 +11,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from encoders.kit.option import Option, Value
-from encoders.kit.plan import ANY, Kind, Table, Target
+from encoders.kit.plan import ANY, Kind, Params, Table, Target
 from pipeline.cli.found_source import (
+    ASSET,
     FoundSource,
-    choose_scene,
     clashing,
     drop_copies,
     patterns,
     source_root,
 )
+from pipeline.cli.suggestion import Suggestion, kind_reads
 
-ASSET = "asset"
+# So many sources of equal needs are listed; for more of them patterns are easier to read.
+MAX_LISTED = 8
 SCHEMA_FOLDER = ".cartwright/schema"
 
 
@@ -33,16 +35,17 @@ def readable(target: Target, sources: Sequence[FoundSource]) -> list[FoundSource
     return drop_copies([one for one in sources if one.suffix in suffixes])
 
 
-def starter_manifest(name: str, target: Target, sources: Sequence[FoundSource]) -> str:
-    """Return the text of a manifest for these sources, which the target can read."""
-    blocks = ["\n".join(_head(name, target, sources))]
-    tables = dict.fromkeys(kind.table for kind in target.kinds.values())
-    for table in tables:
+def starter_manifest(name: str, target: Target, found: Suggestion) -> str:
+    """Return the text of a manifest for the sources that were found."""
+    blocks = ["\n".join(_head(name, target, found))]
+    for table in dict.fromkeys(kind.table for kind in target.kinds.values()):
         kinds = {key: kind for key, kind in target.kinds.items() if kind.table == table}
-        is_first = table == _first_table(target)
-        blocks.append("\n".join(_entry(table, kinds, sources if is_first else [])))
-        if is_first and table == ASSET:
-            blocks += _named(clashing(sources))
+        if table == ASSET:
+            blocks.append("\n".join(_assets(kinds, found.sources)))
+            blocks += _fitted(found.options, found.sources)
+            blocks += _named(clashing(found.sources))
+        else:
+            blocks.append("\n".join(_gathered(table, kinds, found)))
     for key, settings in target.tables.items():
         blocks.append("\n".join(_settings(key, settings)))
     return "\n\n".join(blocks) + "\n"
@@ -53,38 +56,68 @@ def _first_table(target: Target) -> str:
     return next(iter(target.kinds.values())).table
 
 
-def _head(name: str, target: Target, sources: Sequence[FoundSource]) -> Iterator[str]:
+def _head(name: str, target: Target, found: Suggestion) -> Iterator[str]:
     yield f"#:schema ../{SCHEMA_FOLDER}/{name}.json"
     yield f"# What {name} wants. A line that begins with # shows a key with its default."
     yield f"target = {_toml(name)}"
-    root = source_root(sources)
+    root = source_root(found.sources)
     if root != "assets":
         yield f"source_root = {_toml(root)}  # output names are relative to it"
-    yield from _comments(target.options)
+    for key, value in found.settings.items():
+        needing = [kind for kind, one in target.kinds.items() if one.needs == (key, value)]
+        yield f"{key} = {_toml(value)}  # there is no {' or '.join(needing)} without it"
+    left = {key: one for key, one in target.options.items() if key not in found.settings}
+    yield from _comments(left)
 
 
-def _entry(table: str, kinds: Mapping[str, Kind], sources: Sequence[FoundSource]) -> Iterator[str]:
-    """Yield an entry for the sources; where there are none, the same as comments."""
+def _assets(kinds: Mapping[str, Kind], sources: Sequence[FoundSource]) -> Iterator[str]:
+    """Yield the entry for all sources; where there are none, the same as comments."""
     mark = "" if sources else "# "
+    used = {key: kind for key, kind in kinds.items() if any(kind_reads(kind, x) for x in sources)}
+    yield f"{mark}[[{ASSET}]]"
+    yield f"{mark}source = {_toml(patterns(sources) or ['assets/**/*'])}"
+    yield from _options(used)
+
+
+def _gathered(table: str, kinds: Mapping[str, Kind], found: Suggestion) -> Iterator[str]:
+    """Yield the entry of a table that gathers sources: the chosen one, or comments."""
+    chosen = found.chosen.get(table)
+    mark = "" if chosen else "# "
+    path = chosen.path if chosen else "assets/…"
+    taken = set(found.chosen.values())
+    others = [one.path for one in found.sources if one not in taken]
     yield f"{mark}[[{table}]]"
-    if table == ASSET:
-        used = {key: kind for key, kind in kinds.items() if _reads(kind, sources)}
-        yield f"{mark}source = {_toml(patterns(sources) or ['assets/**/*'])}"
-    else:
-        used = dict(kinds)
-        chosen = choose_scene(sources).path if sources else "assets/…"
-        others = [one.path for one in sources if one.path != chosen]
-        yield f"{mark}name = {_toml(_safe_stem(chosen) if sources else 'name')}"
-        yield f"{mark}source = {_toml(chosen)}"
-        if others:
-            yield f"# source = {_toml([chosen, *others[:3]])}  # several become one {table}"
+    yield f"{mark}name = {_toml(_safe_stem(path) if chosen else 'name')}"
+    yield f"{mark}source = {_toml(path)}"
+    if chosen and others:
+        yield f"# source = {_toml([path, *others[:3]])}  # several become one {table}"
+    yield from _options(kinds)
+
+
+def _options(kinds: Mapping[str, Kind]) -> Iterator[str]:
+    """Yield the options of kinds: those that have examples as they are, others as comments."""
     shown: set[str] = set()  # kinds of one source share options
-    for key, kind in used.items():
+    for key, kind in kinds.items():
         new = {name: one for name, one in kind.options.items() if name not in shown}
         if new:
             yield f"# Options of the kind {key}:"
-        yield from _comments(new)
+        yield from _filled(new)
         shown |= new.keys()
+
+
+def _fitted(options: Mapping[str, Params], sources: Sequence[FoundSource]) -> Iterator[str]:
+    """Yield an entry for the sources that need the same options."""
+    groups: dict[str, list[FoundSource]] = {}
+    for one in sources:
+        if one.path in options:
+            lines = [f"{key} = {_toml(value)}" for key, value in sorted(options[one.path].items())]
+            groups.setdefault("\n".join(lines), []).append(one)
+    for text, members in groups.items():
+        paths = sorted(one.path for one in members)
+        source = _toml(paths if len(paths) <= MAX_LISTED else patterns(members))
+        count = "1 does" if len(paths) == 1 else f"{len(paths)} do"
+        why = f"# {count} not fit without these options"
+        yield f"[[{ASSET}]]\nsource = {source}  {why}\n{text}"
 
 
 def _named(ids: Mapping[str, str]) -> Iterator[str]:
@@ -94,18 +127,20 @@ def _named(ids: Mapping[str, str]) -> Iterator[str]:
         yield f"[[{ASSET}]]\nsource = {_toml(path)}\nid = {_toml(name)}{said}"
 
 
-def _reads(kind: Kind, sources: Sequence[FoundSource]) -> bool:
-    return any(one.suffix in kind.suffixes for one in sources)
-
-
 def _settings(name: str, table: Table) -> Iterator[str]:
     """Yield a table of settings: filled where its options have examples, else as comments."""
-    filled = {key: one for key, one in table.options.items() if one.example is not None}
+    is_filled = any(one.example is not None for one in table.options.values())
     head = f"[[{name}]]" if table.repeated else f"[{name}]"
-    yield head if filled else f"# {head}"
+    yield head if is_filled else f"# {head}"
+    yield from _filled(table.options)
+
+
+def _filled(options: Mapping[str, Option]) -> Iterator[str]:
+    """Yield the options that have examples, then the others as comments."""
+    filled = {key: one for key, one in options.items() if one.example is not None}
     for key, one in filled.items():
         yield f"{key} = {_toml(one.example)}  # {one.doc}"
-    yield from _comments({key: one for key, one in table.options.items() if key not in filled})
+    yield from _comments({key: one for key, one in options.items() if key not in filled})
 
 
 def _comments(options: Mapping[str, Option]) -> Iterator[str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, metadata, version
+from importlib.metadata import version
 
+from pipeline.cli.extra import DISTRIBUTION, extras
 from pipeline.cli.kernel_state import kernel_state
-
-DISTRIBUTION = "cartwright-build"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -27,29 +26,3 @@ def version_lines() -> Iterator[str]:
     for name, libraries in extras().items():
         said = ", ".join(f"{one} {found or 'absent'}" for one, found in libraries.items())
         yield f"extra      {name}: {said}"
-
-
-def extras() -> dict[str, dict[str, str | None]]:
-    """Return the libraries of each extra with their installed versions, None where absent."""
-    found: dict[str, dict[str, str | None]] = {}
-    for requirement in metadata(DISTRIBUTION).get_all("Requires-Dist") or ():
-        library, _, marker = requirement.partition(";")
-        if "extra ==" not in marker:
-            continue
-        extra = marker.rpartition("extra ==")[2].strip(" \"')")
-        name = _distribution_name(library)
-        found.setdefault(extra, {})[name] = _installed(name)
-    return found
-
-
-def _distribution_name(requirement: str) -> str:
-    """Return the name that a requirement such as `trimesh>=4.8` begins with."""
-    end = next((n for n, one in enumerate(requirement) if one in "<>=!~[( "), len(requirement))
-    return requirement[:end]
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -65,8 +65,8 @@ def disk_errors_as_doit_errors() -> Iterator[None]:
 
 def unknown_name(name: str, problem: str, known: Iterable[str]) -> InvalidCommand:
     """Make the error for a name that nothing has, with the nearest known name."""
-    from pipeline.manifest.mistake import nearest
+    from pipeline.manifest.mistake import nearest_task
 
-    near = nearest(name, known)
+    near = nearest_task(name, known)
     hint = f'did you mean "{near}"?' if near else f"{typed('list --all')} names them all"
     return InvalidCommand(f'"{name}" {problem}; {hint}')

@@ -111,7 +111,12 @@ class Manifests:
         """Return mistakes with the lines that they are in, as far as these are found."""
         from dataclasses import replace
 
-        from pipeline.manifest.line import find_line, find_mention, find_named_line
+        from pipeline.manifest.line import (
+            find_line,
+            find_mention,
+            find_named_key,
+            find_named_line,
+        )
         from pipeline.manifest.mistake import SYNTAX
 
         stems = {self.file(stem): stem for stem in self.stems()}
@@ -121,7 +126,8 @@ class Manifests:
                 line = find_named_line(one.problem)
             else:
                 text = self._text(stems.get(one.file))
-                line = find_line(text, one.key) or find_mention(text, one.problem)
+                line = find_named_key(text, one.key, one.problem) or find_line(text, one.key)
+                line = line or find_mention(text, one.problem)
             found.append(replace(one, line=line))
         return found
 

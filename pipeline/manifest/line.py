@@ -12,6 +12,7 @@ from collections.abc import Mapping
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\]#]+?)\s*\]")
 KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 PART = re.compile(r""""([^"]*)"|'([^']*)'|([\w-]+)""")
+NAMED_KEY = re.compile(r"`(\w+)(?: = [^`]*)?`")
 # A value that is long enough to be no accident in a message.
 MENTIONED = re.compile(r"""["']([^"']{4,})["']""")
 # Texts and comments, the longest kind of quote first: what is in them is no key and no bracket.
@@ -36,6 +37,16 @@ def find_line(text: str, key: str) -> int:
         # An entry of a list is where the list is, and a missing key where its table begins.
         key = key.rpartition("[" if key.endswith("]") else ".")[0]
     return 0
+
+
+def find_named_key(text: str, key: str, problem: str) -> int:
+    """Return the line of the key in a table that a problem with the table names, or 0.
+
+    Problems that targets find are about an entry, and their hints name its keys in backticks.
+    """
+    lines = key_lines(text)
+    named = (f"{key}.{one}" for one in NAMED_KEY.findall(problem))
+    return next((lines[one] for one in named if one in lines), 0)
 
 
 def _first_below(lines: Mapping[str, int], key: str) -> int:

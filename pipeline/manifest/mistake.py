@@ -111,6 +111,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
+def nearest_task(name: str, known: Iterable[str]) -> str | None:
+    """Return the known task, manifest or file that a name is a misspelling of, or None.
+
+    What stands behind the last : or / has to be alike: names of one manifest begin alike anyway.
+    """
+    import difflib
+
+    by_last: dict[str, list[str]] = {}
+    for one in known:
+        by_last.setdefault(_last_word(one), []).append(one)
+    words = difflib.get_close_matches(_last_word(name), by_last, 8, 0.65)
+    return nearest(name, [one for word in words for one in by_last[word]])
+
+
+def _last_word(name: str) -> str:
+    return posixpath.splitext(name.replace(":", "/").rpartition("/")[2])[0].casefold()
+
+
 def path_problem(path: str) -> str:
     """Return why a path is refused, or nothing."""
     # Also a Windows drive, on every system: a manifest has to work on all of them.

@@ -16,6 +16,7 @@ from pipeline.size import parse_bytes
 
 # No separators and no control characters, and at least one character that is neither a dot nor a
 # space: the name becomes part of a file's name.
+UNCLOSED = "a text has no closing quotation mark in its line"
 NAME = Text(r"[^/\\\0-\x1f]*[^/\\\0-\x1f.\s][^/\\\0-\x1f]*", "a name without / or \\")
 # The keys of an entry that are no options: of `[[asset]]`, and of tables that gather sources.
 RESERVED = {"asset": ("source", "exclude", "id", "kinds")}
@@ -70,7 +71,8 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
         byte = data[error.start]
         check.add(SYNTAX, f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
     except ValueError as error:
-        check.add(SYNTAX, str(error))
+        # Said of a text in quotes: the parser takes the line's end for a part of it.
+        check.add(SYNTAX, str(error).replace("Illegal character '\\n'", UNCLOSED))
     except RecursionError:  # Python's parser calls itself for each level
         check.add(SYNTAX, "it is nested too deeply")
     return {}

@@ -11,7 +11,7 @@ import pytest
 
 from encoders.kit.plan import Target
 from pipeline.cli import init
-from pipeline.cli.found_source import FoundSource, choose_scene, clashing, drop_copies, patterns
+from pipeline.cli.found_source import FoundSource, by_likelihood, clashing, drop_copies, patterns
 from pipeline.cli.init import InitError, start_project
 from pipeline.content.code import target_names
 from pipeline.manifest.json_schema import manifest_schema
@@ -136,8 +136,7 @@ def test_sources_of_one_name_get_different_ids():
 
 def test_a_scene_is_looked_for_in_folders_for_scenes_then_by_size():
     small, large, scene = FoundSource("a.glb", 1), FoundSource("b.glb", 9), FoundSource("maps/c", 5)
-    assert choose_scene([small, large]) == large
-    assert choose_scene([small, large, scene]) == scene
+    assert by_likelihood([small, large, scene]) == [scene, large, small]
 
 
 def test_patterns_reach_every_source_in_its_own_spelling():

@@ -229,8 +229,9 @@ def test_65536_vertices_fit_and_one_more_is_refused() -> None:
         return builder.glb()
 
     assert read_mesh(encode(cloud(65536))["file"])["indices"] == [0, 1, 65535]
-    with pytest.raises(EncodeError, match="too many vertices"):
+    with pytest.raises(EncodeError, match="too many vertices") as caught:
         encode(cloud(65537))
+    assert "`triangles` or `simplify`" in caught.value.hint
 
 
 def test_a_position_past_half_floats_names_the_vertex() -> None:

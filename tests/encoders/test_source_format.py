@@ -85,7 +85,7 @@ def test_fbx_without_its_package_says_what_to_install(game: Game, target: str) -
     ran = game.process(PYTHONPATH=f"{game.root}:{ROOT}")
     assert ran.code == 1
     assert "ufbx is needed to read FBX" in ran.out + ran.err
-    assert "pip install cartwright-build[fbx]" in ran.out + ran.err
+    assert 'pip install "cartwright-build[fbx]"' in ran.out + ran.err
 
 
 def test_fbx_is_converted_once_for_all_nodes_of_a_scene(game: Game) -> None:

@@ -270,6 +270,7 @@ def test_the_budgets_are_in_the_report():
     assert report[0] == "objects 1, triangles 2, sounds 1"
     assert [line.split()[0] for line in report[1:]] == ["VRAM", "RAM", "SPU", "primitives", "sound"]
     assert "320 of   520,176 bytes" in report[3]
+    assert report[2].endswith("%, the largest of 3 files")
     assert "80 of   194,296 bytes" in report[4]
     fog = textured(fog=1)["report"].decode().splitlines()
     assert "136 of   194,296 bytes" in fog[4]

@@ -176,4 +176,4 @@ def test_usd_without_its_package_says_what_to_install(game: Game) -> None:
     ran = game.process(PYTHONPATH=f"{game.root}:{ROOT}")
     assert ran.code == 1
     assert "usd-core is needed to read USD" in ran.out + ran.err
-    assert "pip install cartwright-build[usd]" in ran.out + ran.err
+    assert 'pip install "cartwright-build[usd]"' in ran.out + ran.err

@@ -122,7 +122,7 @@ def test_missing_package_is_named_with_its_extra() -> None:
     command = [sys.executable, "-c", code]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "soundfile is needed to read MP3" in ran.stderr
-    assert "pip install cartwright-build[audio]" in ran.stderr
+    assert 'pip install "cartwright-build[audio]"' in ran.stderr
 
 
 def test_surveys_need_neither_the_package_nor_numpy() -> None:

@@ -249,7 +249,7 @@ def test_missing_package_is_named_with_what_installs_it(monkeypatch) -> None:
         convert(b"", "a.fbx")
     form = format_of("a.fbx")
     assert form is not None
-    assert f"pip install cartwright-build[{form.extra}]" in caught.value.hint
+    assert f'pip install "cartwright-build[{form.extra}]"' in caught.value.hint
 
 
 def test_conversion_is_marked_to_run_in_a_process_of_its_own() -> None:

@@ -78,7 +78,7 @@ def test_missing_library_is_an_error_that_says_what_to_install(monkeypatch):
     registry.load.cache_clear()
     with pytest.raises(EncodeError, match="opengl_basisu is needed to read KTX2") as caught:
         open_image(sample("etc1s"), "wood.ktx2")
-    assert "pip install cartwright-build[ktx2]" in caught.value.hint
+    assert 'pip install "cartwright-build[ktx2]"' in caught.value.hint
     assert caught.value.facts["file"] == "wood.ktx2"
 
 

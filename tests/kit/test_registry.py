@@ -10,7 +10,7 @@ from PIL import Image
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Product, Source
-from encoders.kit.source import content
+from encoders.kit.source import content, registry
 from encoders.kit.source.content import find_image_format, image_format
 from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.image import open_image
@@ -132,7 +132,18 @@ def test_missing_package_is_told_only_where_a_format_names_one() -> None:
     form = SourceFormat(name="Raw", suffixes=(".raw",), **fields)
     with pytest.raises(EncodeError, match="rawlib is needed to read Raw") as caught:
         load_reader(form, "image", "a.raw")
-    assert "pip install cartwright-build[raw]" in caught.value.hint
+    assert 'pip install "cartwright-build[raw]"' in caught.value.hint
+
+
+def test_of_several_packages_the_missing_one_is_named(monkeypatch) -> None:
+    def load(function: str) -> None:
+        raise ModuleNotFoundError("No module named 'collada'", name="collada")
+
+    monkeypatch.setattr(registry, "load", load)
+    form = format_of("hut.dae")
+    assert form is not None
+    with pytest.raises(EncodeError, match="pycollada is needed to read COLLADA"):
+        load_reader(form, "convert", "hut.dae")
 
 
 def test_only_sources_that_are_converted_get_a_node() -> None:

@@ -15,7 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.kit.audio.resample import resample
-from encoders.kit.audio.sound import Sound, convert_rate, mix_to_mono, quantise_pcm16
+from encoders.kit.audio.sound import (
+    Sound,
+    convert_rate,
+    describe_clipped,
+    mix_to_mono,
+    quantise_pcm16,
+)
 from encoders.kit.error import EncodeError
 from encoders.kit.source.wav.decode import decode_wav
 from encoders.kit.source.wav.survey import survey_wav
@@ -205,6 +211,12 @@ def test_too_loud_samples_are_cut_off_and_counted() -> None:
     pcm = quantise_pcm16(Sound(8000, np.array([[1.0], [-1.0], [-1.5], [0.5]])))
     assert pcm.samples[:, 0].tolist() == [32767, -32768, -32768, 16384]
     assert pcm.clipped == 2
+
+
+def test_what_was_cut_off_is_not_called_samples_as_the_sounds_of_a_song_are() -> None:
+    assert describe_clipped(1) == "1 value was louder than full scale and cut off"
+    told = describe_clipped(140, sounds=3)
+    assert told == "140 values of 3 sounds were louder than full scale and cut off"
 
 
 def test_mono_is_the_mean_of_both_channels() -> None:

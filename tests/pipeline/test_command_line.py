@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.manifest.mistake import nearest_task
 from tests.pipeline.game import Game
 
 
@@ -84,6 +85,7 @@ def test_forget_without_a_name_forgets_default_tasks(built):
         ("TOY", 'did you mean "toy"?'),
         ("toy:sub/bb", 'did you mean "toy:sub/b"?'),
         ("xyzzy", "`doit list --all` names them all"),
+        ("toy:nope", "`doit list --all` names them all"),
     ],
 )
 def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, slip, hint):
@@ -91,6 +93,22 @@ def test_a_slip_in_a_tasks_name_is_answered_with_the_nearest(built, command, sli
     more = ", target, source or output" if command == "explain" else " or target"
     expected = f'ERROR: "{slip}" is no task, manifest{more}; {hint}\n'
     assert (ran.code, ran.out, ran.err) == (3, "", expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("nothing", None),
+        ("kac:nope", None),
+        ("build/none.kac", None),
+        ("kac:barel", "kac:heroes/barrel"),
+        ("build/kac/heros/barrel.kac", "build/kac/heroes/barrel.kac"),
+        ("untolt", "untold"),
+    ],
+)
+def test_only_what_is_really_near_is_suggested(name, near):
+    known = ["untold", "kac", "kac:heroes/barrel", "build/kac/heroes/barrel.kac"]
+    assert nearest_task(name, [*known, "build/kac/sign.kac", "kac:hut"]) == near
 
 
 def test_explain_knows_names_that_were_never_built(game):
@@ -158,3 +176,24 @@ def test_an_option_behind_a_name_is_told_where_it_belongs(built, words, said):
 def test_the_help_of_reset_dep_is_shown_and_it_leaves_nodes_alone(built):
     assert "`doit forget`" in built.doit("reset-dep", "--help").out
     assert (built.doit("reset-dep").code, built.doit("reset-dep").out) == (0, "")
+
+
+def test_an_output_file_concerns_the_manifest_that_makes_it_and_no_other(game):
+    game.write("assets/a.txt", "hello")
+    game.write("manifests/second.toml", 'target = "toy"\n[[asset]]\nsource = "assets/*.txt"\n')
+    game.doit()
+    game.write("assets/a.txt", "hello again")
+    ran = game.doit("build/toy/a.out")
+    assert (ran.code, "toy:" in ran.out, "second" in ran.out + ran.err) == (0, True, False)
+    assert game.doit("explain").out.startswith("second:a")
+
+
+def test_an_output_file_is_found_where_another_manifest_makes_it_now(game):
+    game.write("assets/a.txt", "hello")
+    text = 'target = "toy"\noutput = "build/{}"\n[[asset]]\nsource = "assets/*.txt"\n'
+    game.write("manifests/toy.toml", text.format("toy"))
+    game.doit()
+    game.write("manifests/toy.toml", text.format("other"))
+    game.write("manifests/second.toml", text.format("toy"))
+    ran = game.doit("build/toy/a.out")
+    assert (ran.code, "second:" in ran.out) == (0, True)

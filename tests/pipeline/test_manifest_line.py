@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image
 
-from pipeline.manifest.line import find_line, find_mention
+from pipeline.manifest.line import find_line, find_mention, find_named_key
 from tests.pipeline.game import Game
 
 TEXT = '''target = "toy"  # not [[asset]] yet
@@ -60,6 +60,20 @@ name = 'its'
 )
 def test_a_key_is_found_where_it_was_written(key, line):
     assert find_line(TEXT, key) == line
+
+
+def test_a_problem_of_an_entry_is_told_with_the_line_of_the_key_that_its_hint_names():
+    hint = "two keys contradict each other\nSet `times = 1` for them, or another format."
+    assert find_named_key(TEXT, "asset[2]", hint) == 18
+    assert find_named_key(TEXT, "asset[1]", hint) == 0
+    assert find_named_key(TEXT, "asset[2]", "no key is named") == 0
+
+
+def test_a_text_without_its_last_quotation_mark_is_told_in_plain_words(game: Game) -> None:
+    game.write("manifests/toy.toml", 'target = "toy\n')
+    said = game.doit().err
+    assert "a text has no closing quotation mark in its line (at line 1, column 14)" in said
+    assert "Illegal" not in said
 
 
 def test_the_report_of_mistakes_has_lines(game: Game) -> None:

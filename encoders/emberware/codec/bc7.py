@@ -50,7 +50,7 @@ def _load_decoder(name: str) -> ModuleType:
         import texture2ddecoder
     except ImportError as error:
         facts = {"file": name, "reason": error}
-        hint = "Install it with `pip install cartwright-build[bc7]`."
+        hint = 'Install it with `pip install "cartwright-build[bc7]"`.'
         raise EncodeError("texture2ddecoder is needed to show BC7 textures", facts, hint) from error
     library: ModuleType = texture2ddecoder
     return library

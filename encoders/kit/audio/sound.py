@@ -27,10 +27,18 @@ class Sound:
 
 @dataclass(frozen=True)
 class Pcm16:
-    """Samples as 16-bit integers, and how many of them were too loud and are cut off."""
+    """Samples as 16-bit integers, and how many values were too loud and are cut off."""
 
     samples: npt.NDArray[np.int16]
     clipped: int
+
+
+def describe_clipped(values: int, sounds: int = 0) -> str:
+    """Say that values were cut off; of how many sounds, where a source holds several."""
+    # Not "samples": musicians call the sounds of a song so.
+    many = f"{values} value{'s' if values > 1 else ''}"
+    whose = f" of {sounds} sound{'s' if sounds > 1 else ''}" if sounds else ""
+    return f"{many}{whose} {'were' if values > 1 else 'was'} louder than full scale and cut off"
 
 
 def mix_to_mono(sound: Sound) -> Sound:

@@ -37,7 +37,8 @@ class SourceFormat:
     begins with instead, because names inside a model may be wrong or missing; a format without
     magic is recognised by its suffix. `percent_encoded` tells how
     files are named inside. `package` is an optional library that the functions import, and `extra`
-    the extra of this project that installs it.
+    the extra of this project that installs it. `other_packages` are further ones of that extra, as
+    pairs of the module that is imported and the package that has it.
     """
 
     name: str
@@ -57,3 +58,4 @@ class SourceFormat:
     percent_encoded: bool = False
     package: str = ""
     extra: str = ""
+    other_packages: tuple[tuple[str, str], ...] = ()

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from encoders.kit.error import EncodeError
+from encoders.kit.extra import install_command
 from encoders.kit.source.format import SourceFormat
 
 Capability = Literal["model", "image", "sound", "tracker", "convert", "layers", "survey"]
@@ -189,10 +190,16 @@ def load_reader(form: SourceFormat, field: Capability, file: str) -> Callable[..
         if not form.package:
             raise
         raise EncodeError(
-            f"{form.package} is needed to read {form.name}",
+            f"{_lacking(form, error)} is needed to read {form.name}",
             {"file": file, "reason": error},
-            f"Install it with `pip install cartwright-build[{form.extra}]`, or use another format.",
+            f"Install it with `{install_command(form.extra)}`, or use another format.",
         ) from error
+
+
+def _lacking(form: SourceFormat, error: ImportError) -> str:
+    """Name the package that is missing: the format's own, or one that is installed with it."""
+    module = (error.name or "").partition(".")[0]
+    return dict(form.other_packages).get(module, form.package)
 
 
 def modules_loaded_by(modules: Collection[str], suffixes: Iterable[str]) -> set[str]:

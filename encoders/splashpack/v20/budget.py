@@ -45,7 +45,8 @@ def report_cost(cost: SceneCost) -> Iterable[str]:
     words = sum(_words(area) for area in cost.uploads)
     free = VRAM_WIDTH * VRAM_HEIGHT - sum(_words(area) for area in cost.taken)
     yield _line("VRAM", 2 * words, 2 * free)
-    yield _line("RAM", max(cost.files), RAM_BYTES)
+    largest = f", the largest of {len(cost.files)} files"
+    yield _line("RAM", max(cost.files), RAM_BYTES) + largest
     yield _line("SPU", cost.spu, SPU_BYTES)
     yield _line("primitives", cost.frame_bytes, FRAME_BYTES) + ", if all triangles are in view"
 

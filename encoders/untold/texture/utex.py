@@ -99,7 +99,7 @@ def _compress(
         raise EncodeError(
             "ASTC textures need a library that is not installed",
             {"file": name, "library": "astc-encoder-py"},
-            'Install it with `pip install cartwright-build[astc]`, or set `textures = "png"`.',
+            'Install it with `pip install "cartwright-build[astc]"`, or set `textures = "png"`.',
         ) from error
     profile = astc_encoder.ASTCProfile.LDR_SRGB if is_srgb else astc_encoder.ASTCProfile.LDR
     config = astc_encoder.ASTCConfig(profile, *block, quality=QUALITY)

@@ -80,7 +80,7 @@ class Serve(PlainCommand):
         try:
             from pipeline.report.page.server import LivePage, run_server
         except ImportError:
-            needed = "serve needs a server; `pip install cartwright-build[report]`"
+            needed = 'serve needs a server; `pip install "cartwright-build[report]"`'
             raise InvalidCommand(needed) from None
         root = os.getcwd()
         with user_errors_as_doit_errors():

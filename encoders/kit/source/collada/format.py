@@ -9,4 +9,5 @@ FORMAT = SourceFormat(
     is_static=True,
     package="trimesh",
     extra="trimesh",
+    other_packages=(("collada", "pycollada"),),
 )

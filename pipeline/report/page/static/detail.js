@@ -156,7 +156,7 @@ function modelView(key) {
     button.disabled = true;
     const { store } = detail.page;
     const [viewer, bytes] = await Promise.all([store.viewer(), store.media("glb", key)]);
-    if (!viewer) return box.replaceChildren(make("p", { class: "soft" }, "There is no viewer; install it with `pip install cartwright-build[report]`."));
+    if (!viewer) return box.replaceChildren(make("p", { class: "soft" }, 'There is no viewer; install it with `pip install "cartwright-build[report]"`.'));
     if (!bytes) return box.replaceChildren(make("p", { class: "soft" }, "The model is too large for this page; `doit serve` shows it."));
     const frame = make("iframe", { title: "3D view: drag to turn, scroll to zoom, arrow keys turn as well", sandbox: "allow-scripts" });
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;

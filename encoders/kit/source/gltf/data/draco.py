@@ -21,7 +21,7 @@ from encoders.kit.source.gltf.document.fault import fault
 from encoders.kit.source.gltf.document.spec import Count, Record
 
 INSTALL_HINT = (
-    "Install it with `pip install cartwright-build[draco]`, or export without compression."
+    'Install it with `pip install "cartwright-build[draco]"`, or export without compression.'
 )
 MAGIC = b"DRACO"
 MESH = 1
