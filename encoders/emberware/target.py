@@ -157,6 +157,7 @@ TARGET = Target(
     },
     plan=plan_asset,
     link=plan_rom,
+    charts={"encoders.emberware.node_rom:encode_rom": "encoders.emberware.chart:chart_rom"},
     budget=Budget("ROM", tuple(f".{one.suffix}" for one in PROFILES.values()), made_of_others=True),
     options={
         "profile": Option(Choice(tuple(PROFILES)), "ewz", "which console"),

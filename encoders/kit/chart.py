@@ -40,6 +40,21 @@ class MapTile(NamedTuple):
     levels: tuple[TileLevel, ...]
 
 
+class SizedPart(NamedTuple):
+    """A part of a packed file: what it is, its bytes, and the task that made it, if one did."""
+
+    name: str
+    kind: str
+    bytes: int
+    node: str = ""
+
+
+def size_chart(title: str, parts: Iterable[SizedPart]) -> Chart:
+    """Return what a packed file holds; on the page it is the map of the manifest's sizes."""
+    rows: list[ChartValue] = [dict(one._asdict()) for one in parts]
+    return {"kind": "sizes", "title": title, "parts": rows}
+
+
 def area_chart(title: str, size: tuple[int, int], areas: Iterable[NamedArea]) -> Chart:
     """Return a map of named areas."""
     rows: list[ChartValue] = [dict(one._asdict()) for one in areas]

@@ -211,7 +211,9 @@ class Budget:
     """What `budget` in a manifest limits: the memory of the platform that runs out first.
 
     `what` names it. Files count by their suffix, all where none is given; where `roles` are given,
-    outputs of these roles count instead, be they files or not. `made_of_others` tells that what
+    outputs of these roles count instead, be they files or not: a platform keeps one copy of what
+    is equal within an asset, so nodes whose counted outputs are all equal count as one, and so do
+    equal outputs of the roles after the first. `made_of_others` tells that what
     counts is a pack of the manifest's other files, which are its largest contributors then.
     """
 

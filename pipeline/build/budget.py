@@ -6,11 +6,12 @@ so that it costs no reading, and is made at the end of every run that has a budg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import ASSET, FILE
+from pipeline.output import Output
 from pipeline.size import format_bytes
 from pipeline.state.manifest_record import BudgetRecord
 from pipeline.state.state import State
@@ -91,15 +92,34 @@ def count_parts(state: State, stem: str, budget: BudgetRecord) -> list[Part]:
     ]
 
 
-def _parts_by_role(state: State, stem: str, roles: Iterable[str]) -> list[Part]:
+def _parts_by_role(state: State, stem: str, roles: Sequence[str]) -> list[Part]:
     """Return the outputs of some roles, which other nodes read and which are no files."""
-    parts = []
-    for row in state.rows(stem):
-        node = TaskName.parse(row.task).node
-        built = row.built
-        size = sum(one.size for one in built.outputs if one.role in roles) if built else 0
-        parts += [Part(node, node, size)] if size else []
-    return parts
+    rows = state.rows(stem)
+    built = [(TaskName.parse(row.task).node, row.built.outputs) for row in rows if row.built]
+    return [Part(node, node, size) for node, size in sizes_of_roles(built, roles).items()]
+
+
+def sizes_of_roles(
+    nodes: Iterable[tuple[str, Iterable[Output]]], roles: Sequence[str]
+) -> dict[str, int]:
+    """Return what counts of each node, where its platform keeps one copy of what is equal."""
+    seen: set[tuple[str, object]] = set()
+    sizes = {}
+    for node, outputs in sorted(nodes, key=lambda one: one[0]):
+        asset = node.partition("/")[0]
+        counted = [one for one in outputs if one.role in roles]
+        # A picture with other colours is another one, although its texels may be the same.
+        keys: list[tuple[str, object]] = [
+            (asset, frozenset((one.role, one.sha) for one in counted))
+            if one.role == roles[0]
+            else (asset, (one.role, one.sha))
+            for one in counted
+        ]
+        size = sum(one.size for one, key in zip(counted, keys, strict=True) if key not in seen)
+        seen.update(keys)
+        if size:
+            sizes[node] = size
+    return sizes
 
 
 def _other_files(state: State, stem: str, parts: Iterable[Part]) -> list[Part]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
+from encoders.emberware.chart import chart_rom
 from encoders.emberware.format.ncit import unpack_ncit
 from encoders.emberware.format.ncxm import unpack_ncxm
 from encoders.emberware.music import sound_id
@@ -54,6 +56,13 @@ def play(*instruments: XmInstrumentData, notes: list[tuple[int, int]] | None = N
 
 def link(*trackers: dict[str, bytes], sounds: dict[str, np.ndarray] | None = None) -> dict:
     """A ROM of sounds and trackers, read by the second reader."""
+    return read_rom(packed(*trackers, sounds=sounds)[0], "F")["data_pack"]
+
+
+def packed(
+    *trackers: dict[str, bytes], sounds: dict[str, np.ndarray] | None = None
+) -> tuple[bytes, dict]:
+    """A ROM of sounds and trackers, and what it was made with."""
     sounds = sounds or {}
     inputs = {f"sound/{n:05}": one.tobytes() for n, one in enumerate(sounds.values())}
     for number, made in enumerate(trackers):
@@ -68,8 +77,8 @@ def link(*trackers: dict[str, bytes], sounds: dict[str, np.ndarray] | None = Non
     game |= {"id": "t", "title": "T", "author": "A", "version": "1"}
     files = {"wasm": None, "thumbnail": None, "screenshots": []}
     params = {"profile": "nczx", "game": game, "files": files, "limit": {"rom_mib": 16}}
-    assets = {kind: entries for kind, entries in assets.items() if entries}
-    return read_rom(encode_rom(inputs, params | {"assets": assets})["rom"], "F")["data_pack"]
+    params["assets"] = {kind: entries for kind, entries in assets.items() if entries}
+    return encode_rom(inputs, params)["rom"], params
 
 
 def test_a_small_xm_has_known_bytes() -> None:
@@ -301,6 +310,16 @@ def test_the_games_own_sounds_come_first_and_are_shared() -> None:
     pack = link(made, sounds={"beep": OTHER[:5], "laser": WAVE})
     assert [sound["id"] for sound in pack["sounds"]] == ["beep", "laser", "new"]
     assert pack["trackers"][0]["sample_ids"] == ["laser"]
+
+
+def test_the_chart_of_a_rom_has_the_sounds_out_of_its_songs() -> None:
+    made = encode(play(XmInstrumentData("Kick Drum", [XmSampleData(WAVE)])))
+    rom, params = packed(made, sounds={"beep": OTHER})
+    chart: Any = chart_rom({}, params, {"rom": rom})
+    sizes = {one["name"]: (one["kind"], one["bytes"], one["node"]) for one in chart["parts"]}
+    assert sizes["beep"] == ("sounds", OTHER.nbytes, "beep.wav")
+    assert sizes["kick_drum"] == ("sounds", len(made["sounds"]), "")
+    assert sizes["song0"][::2] == ("trackers", "node0")
 
 
 def test_two_samples_of_one_id_are_refused_with_both_names() -> None:

@@ -156,6 +156,14 @@ def test_missing_file_is_refused_with_its_uri():
     assert error.value.facts == {"file": "a.gltf", "at": "buffers[0]", "found": "mesh.bin"}
 
 
+def test_truncated_glb_tells_what_its_header_promises():
+    glb = quad().glb()
+    with pytest.raises(EncodeError, match="GLB is cut off") as error:
+        decode_gltf(glb[:-8], "a.glb")
+    found = {"found": f"{len(glb) - 8} bytes", "the header says": f"{len(glb)} bytes"}
+    assert error.value.facts == {"file": "a.glb", "at": "header", **found}
+
+
 def test_short_buffer_is_refused():
     gltf = decode_gltf(quad().gltf("mesh.bin"), "a.gltf", {"mesh.bin": b"1234"})
     with pytest.raises(EncodeError, match="cut off"):

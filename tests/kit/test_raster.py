@@ -286,3 +286,12 @@ def test_gltf_names_a_tga_beside_it() -> None:
     files = {"m/a.gltf": builder.gltf(), "m/wood.tga": KINDS["rgb.tga"]}
     model = open_model(files, "m/a.gltf")
     assert model.image_data(model.mesh.materials[0], "base_color") == KINDS["rgb.tga"]
+
+
+def test_two_files_that_are_cut_short_alike_give_one_reason_without_an_address():
+    reasons = set()
+    for name in ("a.psd", "b.psd"):
+        with pytest.raises(EncodeError, match="damaged or cut short") as error:
+            open_image(make_psd(PLANES)[:30], name)
+        reasons.add(error.value.facts["reason"])
+    assert reasons == {"what stands before the pixels cannot be read as PSD"}

@@ -6,7 +6,8 @@ import pytest
 
 from encoders.kit.plan import ASSET, FILE
 from encoders.kit.plan import MANIFEST as WHOLE
-from pipeline.build.budget import Part, find_overruns
+from pipeline.build.budget import Part, find_overruns, sizes_of_roles
+from pipeline.output import Output
 from pipeline.state.manifest_record import BudgetRecord
 from tests.pipeline.game import MANIFEST, Game
 
@@ -86,3 +87,19 @@ def test_a_budget_that_is_no_size_is_a_mistake_in_the_manifest(game, value):
     ran = game.doit()
     assert ran.code == 3
     assert 'allowed: a size such as "4 MB" or "512 KiB"' in ran.err
+
+
+def made(words, palette):
+    return [Output("words", 64, words), Output("palette", 8, palette)]
+
+
+def test_what_an_asset_s_nodes_made_alike_counts_once():
+    nodes = [
+        ("hall/a", made("wall", "grey")),
+        ("hall/b", made("wall", "grey")),
+        ("hall/c", made("wall", "red")),
+        ("hall/d", made("floor", "grey")),
+        ("cave/a", made("wall", "grey")),
+    ]
+    found = sizes_of_roles(reversed(nodes), ("words", "palette"))
+    assert found == {"hall/a": 72, "hall/c": 72, "hall/d": 64, "cave/a": 72}

@@ -79,6 +79,22 @@ def test_filters_leave_what_they_name(report):
     assert len(names(report)) == 7
 
 
+def test_steps_without_a_file_have_no_tile_before_details_are_opened(report):
+    report.fill("#search", "box")
+    titles = report.locator(".entry .tile").evaluate_all("all => all.map((one) => one.title)")
+    assert "splashpack:yard" in titles
+    assert "splashpack:yard/layout" not in titles
+    report.locator(".entry .tile.source").click()
+    assert report.locator('#detail .tile[title="splashpack:yard/layout"]').count() == 1
+
+
+def test_warnings_are_a_line_with_their_number_until_it_is_opened(report):
+    assert report.locator("#warnings-title").inner_text() == "Warnings (1)"
+    assert not report.locator("#warning-list").is_visible()
+    report.locator("#warnings-title").click()
+    assert report.locator("#warning-list").is_visible()
+
+
 def test_assets_are_sorted_by_size_and_time(report, built):
     index = Page(built).index
     for key in ("bytes", "seconds"):

@@ -21,7 +21,7 @@ from pipeline.report.page.media_store import KEPT_SECONDS, MediaStore
 from pipeline.report.page.page_data import PageData, PageEntry, PageNode
 from pipeline.report.page.picture import Media, media_of_output, media_of_source, picture_media
 from tests.pipeline.game import Game
-from tests.report.conftest import is_webp, make_game, paint
+from tests.report.conftest import MANIFESTS, is_webp, make_game, paint
 from tests.report.part import Page, parts, unpack
 
 MESH_ALONE = """target = "emberware"
@@ -404,3 +404,74 @@ class TestMediaStore:
             store.note_use(["used"])
             assert store.find("used", {}.get) == self.MEDIA
             assert store.find("old", {}.get) is None
+
+
+def manifest_of(page, stem):
+    return next(one for one in page.index["manifests"] if one["stem"] == stem)
+
+
+def test_the_map_of_a_rom_has_the_sizes_that_things_have_in_it(built, page):
+    found = manifest_of(page, "emberware")
+    sizes = {(one["kind"], one["name"]): one["bytes"] for one in found["contents"]}
+    assert sizes["sounds", "tone"] == 2 * 2000  # as samples; the loose file is compressed
+    assert sizes["textures", "wood"] == 64 * 64 * 4
+    assert sum(sizes.values()) == found["used"] == len(built.read("build/emberware/game.ewz"))
+    makers = {one["name"]: one["node"] for one in found["contents"]}
+    assert (makers["tone"], makers["code"]) == ("tone", "")
+
+
+def test_a_rom_that_failed_has_no_map(game):
+    game.remove("manifests/toy.toml")
+    wasm = 'id = "game"\nwasm = "gone.wasm"\n'
+    text = MANIFESTS["emberware"].replace('id = "game"\n', wasm).replace("*.wav", "*.png")
+    game.write("manifests/emberware.toml", text)
+    paint(game, "assets/wood.png", (90, 60, 30))
+    assert game.doit().code == 1
+    assert game.doit("report").code == 0
+    found = manifest_of(Page(game), "emberware")
+    assert (found["used"], found["parts"], found["contents"]) == (0, {}, None)
+
+
+TRIANGLE = b"""ply
+format ascii 1.0
+comment TextureFile bark.png
+element vertex 3
+property float x
+property float y
+property float z
+property float s
+property float t
+element face 1
+property list uchar int vertex_indices
+end_header
+0 0 0 0 0
+1 0 0 1 0
+0 1 0 0 1
+3 0 1 2
+"""
+
+
+def test_nodes_stand_with_the_source_of_their_asset_and_not_with_one_of_its_textures(game):
+    game.remove("manifests/toy.toml")
+    for name in ("tree.ply", "twig.ply"):
+        game.path("assets").mkdir(exist_ok=True)
+        game.path(f"assets/{name}").write_bytes(TRIANGLE)
+    paint(game, "assets/bark.png", (90, 60, 30))
+    game.write("manifests/kac.toml", 'target = "kac"\n[[asset]]\nsource = "assets/tree.ply"\n')
+    game.write("manifests/rp2350.toml", MANIFESTS["rp2350"])
+    scene = '[[scene]]\nname = "wood"\nsource = "assets/*.ply"\n'
+    game.write("manifests/splashpack.toml", f'target = "splashpack"\n{scene}')
+    assert game.doit().code == 0
+    assert game.doit("report").code == 0
+    page = Page(game)
+    tasks = {
+        entry["name"]: {page.index["nodes"][n]["task"].split("/")[0] for n in entry["nodes"]}
+        for entry in page.index["entries"]
+    }
+    assert tasks == {
+        "assets/tree.ply": {"kac:tree"},
+        "assets/bark.png": {"rp2350:bark"},
+        "splashpack:wood": {"splashpack:wood"},
+        "rp2350:mod.rs": {"rp2350:mod.rs"},
+    }
+    assert is_webp(page.picture(page.entry("assets/tree.ply")["picture"]))

@@ -22,7 +22,8 @@ from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.view_option import opt_view, parse_request
 from pipeline.plan.file_view import load_view, siblings_of
 from pipeline.plan.find_reader import Origin, find_origin, find_readers, find_surveys
-from pipeline.plan.source_view import read_with_source, view_source
+from pipeline.plan.source_view import place_of, view_with_files
+from pipeline.plan.survey import read_layers
 from pipeline.process.isolate import call
 from pipeline.report.message import describe_failure
 from pipeline.size import count_of, format_bytes
@@ -177,8 +178,8 @@ def survey_with(dotted: str, data: bytes, path: str) -> Mapping[str, Any]:
     """Survey a source with one function."""
     found: Mapping[str, Any]
     if is_composed(path):
-        name, layers = read_with_source(data, path)
-        found = call(dotted, data, name, layers)
+        root, name = place_of(path)
+        found = call(dotted, data, name, read_layers(root, data, name))
     else:
         found = call(dotted, data, path)
     return found
@@ -200,10 +201,7 @@ def export_files(
 
 def export_source(option: str, data: bytes, path: str, request: ViewRequest) -> Mapping[str, bytes]:
     """Return the file that an option makes of a source, or of an output in a common format."""
-    view = None
-    if option in ("render", "glb"):
-        name, inputs = read_with_source(data, path)
-        view = view_source(data, name, inputs)
+    view = view_with_files(data, path) if option in ("render", "glb") else None
     if view is None:
         raise EncodeError(f"this kind of file has no --{option}")
     return export_view(view, option, request)

@@ -41,7 +41,7 @@ def page_index(data: PageData, project_name: str) -> dict[str, Any]:
         "seconds": result["seconds"],
         "exitCode": result["exit_code"],
         "version": result["cartwright"],
-        "manifests": data.manifests,
+        "manifests": [{**one, "contents": _contents(data, one["stem"])} for one in data.manifests],
         "nodes": [_index_node(node) for node in data.nodes],
         "entries": [
             {
@@ -63,6 +63,13 @@ def page_index(data: PageData, project_name: str) -> dict[str, Any]:
             if node.chart and node.chart["kind"] in ("areas", "tiles")
         ],
     }
+
+
+def _contents(data: PageData, stem: str) -> list[dict[str, Any]] | None:
+    """Return what is in the manifest's packed files; None where no target tells."""
+    charts = [node.chart for node in data.nodes if node.stem == stem and node.chart]
+    packs = [one["parts"] for one in charts if one["kind"] == "sizes"]
+    return [part for parts in packs for part in parts] or None
 
 
 def _index_node(node: PageNode) -> dict[str, Any]:

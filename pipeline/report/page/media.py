@@ -21,7 +21,7 @@ from pipeline.content.code import add_project_encoders, load_function
 from pipeline.disk.file import leads_out, read_file, read_if_there
 from pipeline.plan.find_reader import Origin, find_readers
 from pipeline.plan.referred_file import read_referred
-from pipeline.plan.source_view import MODEL_VIEW
+from pipeline.plan.source_view import SOURCE_FUNCTIONS
 from pipeline.plan.target import all_targets
 from pipeline.project import Project
 from pipeline.report.page import picture
@@ -256,7 +256,7 @@ def load_drawing() -> None:
 
 def _drawing_functions() -> list[str]:
     views = {reader.view for _, target in all_targets() for reader in target.readers if reader.view}
-    return sorted({*views, *picture.DRAWING, MODEL_VIEW})
+    return sorted({*views, *picture.DRAWING, *SOURCE_FUNCTIONS})
 
 
 def _key(one: Drawing, code: str) -> str:

@@ -1,18 +1,19 @@
 """What the page shows, as plain data: entries of assets, their nodes, failures and warnings.
 
-An entry is a source with all nodes that start from it, in every manifest. A node without a source
-belongs to the source of its asset; a pack, which is made of many assets, is an entry of its own.
+An entry is the source of assets with all nodes of these assets, in every manifest. An asset that is
+made from several sources, such as a scene, is an entry of its own, and so is a pack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.kit.plan import ASSET, FILE, MANIFEST, Budget, Params, Product, Source
+from encoders.kit.source.registry import is_model
 from encoders.kit.warning import GROUPS, OTHER, group_of
-from pipeline.build.budget import EVERYTHING
+from pipeline.build.budget import EVERYTHING, sizes_of_roles
 from pipeline.plan.target import all_targets
 from pipeline.project import Project
 from pipeline.state.cost_record import CostRecord
@@ -95,9 +96,9 @@ def gather(project: Project, result: Result, built: Result | None = None) -> Pag
         _node(one, earlier.get(one["task"], one), planned.get(one["task"]), costs.get(one["task"]))
         for one in result["nodes"]
     ]
-    assets = {task: plan.asset for task, (plan, _) in planned.items()}
     manifests = [_manifest(project, stem, nodes) for stem in result["manifests"]]
-    return PageData(result, manifests, group_nodes(nodes, assets))
+    plans = {task: plan for task, (plan, _) in planned.items()}
+    return PageData(result, manifests, group_nodes(nodes, plans))
 
 
 def _node(
@@ -125,11 +126,22 @@ def _node(
 
 def _source_of(plan: PlannedNode) -> str | None:
     """Return the source that a node is about; None for one that is about several, or none."""
-    paths = [one.path for one in plan.node.inputs.values() if isinstance(one, Source)]
-    named = plan.node.params.get("source")
-    if isinstance(named, str) and (named in paths or not paths):
+    named, paths = _named_source(plan), _paths(plan)
+    return named or (paths[0] if paths and plan.asset else None)
+
+
+def _named_source(plan: PlannedNode) -> str | None:
+    """Return the source that a node says it is made from, whatever else it reads."""
+    named, paths = plan.node.params.get("source"), _paths(plan)
+    # A source that is converted first is an input under its own path, but another node's product.
+    if isinstance(named, str) and (named in plan.node.inputs or named in paths or not paths):
         return named
-    return paths[0] if paths and plan.asset else None
+    given = plan.node.inputs.get("source")
+    return given.path if isinstance(given, Source) else None
+
+
+def _paths(plan: PlannedNode) -> list[str]:
+    return [one.path for one in plan.node.inputs.values() if isinstance(one, Source)]
 
 
 def shown_options(params: Params) -> dict[str, str]:
@@ -148,19 +160,14 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def group_nodes(nodes: Iterable[PageNode], assets: Mapping[str, str]) -> list[PageEntry]:
-    """Return the entries of nodes, sorted by name; `assets` are the nodes' assets by task."""
-    nodes = list(nodes)
-    main: dict[tuple[str, str], str] = {}
-    for node in nodes:
-        asset = assets.get(node.task, "")
-        # The model of a scene, not one of its textures: those name no source in their parameters.
-        if asset and node.source and "source" in node.params:
-            main.setdefault((node.stem, asset), node.source)
+def group_nodes(nodes: Iterable[PageNode], plans: Mapping[str, PlannedNode]) -> list[PageEntry]:
+    """Return the entries of nodes, sorted by name; `plans` are the nodes' plans by task."""
+    sources = asset_sources(plans)
     entries: dict[str, PageEntry] = {}
     for node in nodes:
-        asset = assets.get(node.task, "")
-        path = node.source or main.get((node.stem, asset))
+        asset = plans[node.task].asset if node.task in plans else ""
+        several = sources.get((node.stem, asset), [])
+        path = several[0] if len(several) == 1 else node.source if not asset else None
         key = path or (f"{node.stem}:{asset}" if asset else node.task)
         entry = entries.setdefault(key, PageEntry(key, path, []))
         entry.nodes.append(node)
@@ -170,6 +177,28 @@ def group_nodes(nodes: Iterable[PageNode], assets: Mapping[str, str]) -> list[Pa
     return [entries[key] for key in sorted(entries)]
 
 
+def asset_sources(plans: Mapping[str, PlannedNode]) -> dict[tuple[str, str], list[str]]:
+    """Return the main sources of each asset, by manifest and asset.
+
+    Those are the models that its nodes name, not their textures or sounds.
+    """
+    named: dict[tuple[str, str], list[str]] = {}
+    read: dict[tuple[str, str], list[str]] = {}
+    for task, plan in plans.items():
+        key, source = (stem_of(task), plan.asset), _named_source(plan)
+        if plan.is_broken:  # it reads the sources of the asset and nothing else
+            named.setdefault(key, []).extend(_paths(plan))
+        elif plan.asset:
+            named.setdefault(key, []).extend([source] if source else [])
+            read.setdefault(key, []).extend(_paths(plan))
+    found = {}
+    for key, sources in named.items():
+        several = sorted(set(sources))
+        models = [one for one in several if is_model(one)]
+        found[key] = models or several or sorted(set(read.get(key, ())))[:1]
+    return found
+
+
 def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[str, Any]:
     record = project.state.manifest(stem)
     target = record.target if record else stem
@@ -177,7 +206,7 @@ def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[st
     # Of the target: what counts is of interest also where the manifest sets no limit.
     budget = next((one.budget for name, one in all_targets() if name == target), Budget("files"))
     own = [node for node in nodes if node.stem == stem]
-    parts = [part for node in own for part in _parts(node, budget)]
+    parts = _parts(own, budget)
     return {
         "stem": stem,
         "target": target,
@@ -187,19 +216,23 @@ def _manifest(project: Project, stem: str, nodes: Iterable[PageNode]) -> dict[st
         "limit": limit,
         "used": largest_group(parts, budget.per),
         "isLargest": budget.per != MANIFEST,
-        "parts": _contents(own, budget) if budget.made_of_others else _by_node(parts),
+        "isPack": budget.made_of_others,
+        "parts": _contents(own, budget) if parts and budget.made_of_others else _by_node(parts),
         "warnings": list(record.warnings) if record else [],
     }
 
 
-def _parts(node: PageNode, budget: Budget) -> list[tuple[str, str, int]]:
-    """Return what counts of a node: task, file, size."""
+def _parts(nodes: Sequence[PageNode], budget: Budget) -> list[tuple[str, str, int]]:
+    """Return what counts of nodes: task, file, size."""
     if budget.roles:
-        made = node.build.outputs if node.build else ()
-        return [(node.task, one.role, one.size) for one in made if one.role in budget.roles]
+        built = [(TaskName.parse(one.task).node, one.build.outputs) for one in nodes if one.build]
+        sizes = sizes_of_roles(built, budget.roles)
+        tasks = {TaskName.parse(one.task).node: one.task for one in nodes}
+        return [(tasks[node], node, size) for node, size in sizes.items()]
     suffixes = tuple(budget.suffixes)
     return [
         (node.task, file["path"], file["bytes"])
+        for node in nodes
         for file in node.result["outputs"]
         if not suffixes or file["path"].endswith(suffixes)
     ]
@@ -224,7 +257,7 @@ def _by_node(parts: Iterable[tuple[str, str, int]]) -> dict[str, int]:
 
 def _contents(nodes: Iterable[PageNode], budget: Budget) -> dict[str, int]:
     """Return the sizes of what a pack is made of, without the pack."""
-    return {node.task: node.size for node in nodes if node.size and not _parts(node, budget)}
+    return {node.task: node.size for node in nodes if node.size and not _parts([node], budget)}
 
 
 def grouped_warnings(data: PageData) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def decode_with_pillow(
         with warnings.catch_warnings(action="ignore"):
             image = _decode(data, name, form)
     except errors as error:
-        facts = {"file": name, "reason": str(error)}
+        facts = {"file": name, "reason": _reason(error, form)}
         problem = f"the {form} is damaged or cut short"
         raise EncodeError(problem, facts, "Export the image again.") from error
     width, height = header.width, header.height
@@ -57,6 +57,16 @@ def decode_with_pillow(
         facts = {"file": name, "header": f"{width} x {height}", "decoded": str(image.shape)}
         raise EncodeError(f"the {form}'s parts disagree about its size", facts)
     return apply_orientation(image, header.orientation)
+
+
+def _reason(error: Exception, form: str) -> str:
+    """Return what Pillow says of a file, in words that are equal for equal faults."""
+    from PIL import UnidentifiedImageError
+
+    # It names the object in memory that the file was read from, by its address.
+    if isinstance(error, UnidentifiedImageError):
+        return f"what stands before the pixels cannot be read as {form}"
+    return str(error)
 
 
 def _decode(data: bytes, name: str, form: str) -> npt.NDArray[np.uint8]:

@@ -94,6 +94,15 @@ function treemap(pieces, label, open) {
   return [drawing, legend, line];
 }
 
+// The pieces of a packed file; `numberOf` gives the number of the node that made one.
+function sizedPieces(parts, numberOf) {
+  return parts.map((one) => ({ name: one.name, group: one.kind, size: one.bytes, node: one.node ? numberOf(one.node) : undefined }));
+}
+
+function sizeMap(chart) {
+  return treemap(sizedPieces(chart.parts, () => undefined), chart.title, () => {});
+}
+
 // The name of an area, turned where it only fits along the area's height; none where it does not.
 function areaLabel(area) {
   const name = area.name.split(",")[0].split("/").pop();
@@ -172,6 +181,6 @@ function palette(chart) {
 }
 
 function drawChart(chart) {
-  const draw = { areas: areaMap, tiles: tileMap, palette }[chart.kind];
+  const draw = { areas: areaMap, tiles: tileMap, sizes: sizeMap, palette }[chart.kind];
   return draw ? draw(chart) : [];
 }

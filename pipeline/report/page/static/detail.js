@@ -122,7 +122,7 @@ function failureBox(task, error) {
   const facts = Object.entries(error.facts).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
   return make(
     "article", { class: "failure" },
-    make("h3", {}, `${task}  ${error.problem}`),
+    make("h3", {}, `${task}: ${error.problem}`),
     facts.length ? make("dl", {}, ...facts) : null,
     error.hint ? make("p", { class: "hint" }, error.hint) : null,
   );

@@ -64,14 +64,16 @@ function nodeTile(number, isOne = false) {
 function entryElement(entry, numbers) {
   const nodes = numbers.map((number) => page.index.nodes[number]);
   const failed = nodes.filter((one) => one.error);
-  const name = entry.name.split("/").pop();
+  // What has no file to be called by, such as a scene, is called like its task.
+  const name = entry.path ? entry.path.split("/").pop() : entry.name.slice(entry.name.indexOf(":") + 1);
   const source = entry.path && make(
     "button", { type: "button", class: "tile source", title: entry.path, onclick: () => openEntry(entry.name) },
     frame(entry.picture, entry.path, name.split(".").pop(), entry.problem),
     make("b", {}, "source"), make("span", {}, formatBytes(entry.bytes)),
   );
-  // Files first, because that is what is shipped; then steps between.
-  const order = [...numbers].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
+  // Those with a picture first, and failures before them.
+  const shown = numbers.filter((number) => isShown(page.index.nodes[number]));
+  const order = [...shown].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
   const rest = order.length - SHOWN_NODES;
   return make(
     "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name },
@@ -79,11 +81,16 @@ function entryElement(entry, numbers) {
     make("div", { class: "path" }, entry.path ?? entry.name),
     make(
       "div", { class: "tiles" }, source,
-      ...order.slice(0, SHOWN_NODES).map((number) => nodeTile(number, isOnlyOne(number, numbers))),
+      ...order.slice(0, SHOWN_NODES).map((number) => nodeTile(number, isOnlyOne(number, shown))),
     ),
     rest > 0 ? make("p", {}, make("button", { type: "button", onclick: () => openEntry(entry.name) }, `${rest} more`)) : null,
     ...failed.map((one) => make("p", { class: "problem" }, `${one.task}: ${one.error.problem}`)),
   );
+}
+
+// Steps between, which make no file, are among the details; one that failed is of interest here.
+function isShown(node) {
+  return node.bytes || node.error || node.outcome === "not built";
 }
 
 // Whether an entry has no other node of the same manifest, so that the manifest's name says enough.
@@ -199,17 +206,25 @@ function renderWarnings() {
 
 function budgetBox(manifest) {
   const numbers = new Map(page.index.nodes.map((one, number) => [one.task, number]));
-  const pieces = Object.entries(manifest.parts).map(([task, size]) => {
+  const partOf = ([task, size]) => {
     const name = task.slice(manifest.stem.length + 1);
     return { name, group: name.includes("/") ? name.split("/")[0] : "", size, node: numbers.get(task) };
-  });
+  };
+  // What a packed file says that it holds is nearer to the truth than the files it was made of.
+  const pieces = manifest.contents
+    ? sizedPieces(manifest.contents, (node) => numbers.get(`${manifest.stem}:${node}`))
+    : Object.entries(manifest.parts).map(partOf);
   const { limit } = manifest;
-  const used = `${manifest.isLargest ? "most of " : ""}${manifest.what}: ${formatBytes(manifest.used)}`;
+  const size = manifest.used ? formatBytes(manifest.used) : "nothing built";
+  const used = `${manifest.isLargest ? "most of " : ""}${manifest.what}: ${size}`;
   return make(
     "div", { class: "budget" },
     make("h3", {}, manifest.stem),
     make("p", { class: limit && manifest.used > limit ? "over" : "soft" }, limit ? `${used} of ${formatBytes(limit)}` : `${used}, no budget set`),
     limit ? make("meter", { value: manifest.used, max: limit, high: limit * 0.9, "aria-label": used }) : null,
+    // The cache may lack what a pack's own sizes are read from.
+    manifest.isPack && !manifest.contents && pieces.length
+      ? make("p", { class: "soft" }, "By the sizes of loose files: what the pack holds is not known.") : null,
     ...treemap(pieces, `Sizes of ${manifest.stem}`, openNode),
   );
 }

@@ -10,7 +10,7 @@ import posixpath
 import struct
 from dataclasses import dataclass
 
-from encoders.kit.error import OTHER_FORMAT, EncodeError
+from encoders.kit.error import EXPORT_AGAIN, OTHER_FORMAT, EncodeError
 from encoders.kit.source.gltf.document.fault import fault
 from encoders.kit.source.signature import describe_beginning
 
@@ -63,7 +63,9 @@ def _check_header(data: memoryview, name: str) -> int:
         hint = "Export the model again as glTF 2.0."
         raise fault("GLB version is not supported", name, "header", version, GLB_VERSION, hint)
     if length > len(data):
-        raise fault("GLB is cut off", name, "header", f"{len(data)} bytes", f"{length} bytes")
+        found = {"found": f"{len(data)} bytes", "the header says": f"{length} bytes"}
+        facts = {"file": name, "at": "header", **found}
+        raise EncodeError("GLB is cut off", facts, EXPORT_AGAIN)
     return int(length)
 
 
