@@ -6,11 +6,6 @@ unless the manifest's `flip_v` says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
-
-import numpy as np
-
 from encoders.emberware.ember_mesh import MeshOptions, build_mesh, keep_influences
 from encoders.emberware.format.mesh import EmberMesh, pack_loose_mesh, pack_mesh
 from encoders.emberware.format.vertex import FLAG_NAMES
@@ -22,9 +17,7 @@ from encoders.kit.mesh.mesh import Mesh, Part
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.gltf.world import join_primitives
 from encoders.kit.source.model import open_model
-from encoders.kit.warning import Warn, grouped
-
-MOST_NAMED = 4  # of the images that are left out
+from encoders.kit.warning import grouped
 
 
 def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
@@ -48,20 +41,7 @@ def encode_model_mesh(inputs: Inputs, params: Params) -> Outputs:
     if params.get("unused_clips"):
         unused = f"clips that move no skin were left out: {params['unused_clips']}"
         gltf.warn(grouped("animation", f'{unused}; with `bones = "nodes"` they move the nodes'))
-    _warn_of_inner_images(mesh, cast(Mapping[str, str], params.get("inner_images", {})), gltf.warn)
     return _files(built, params) | {WARNINGS: "\n".join(gltf.warnings).encode()}
-
-
-def _warn_of_inner_images(mesh: Mesh, inner: Mapping[str, str], warn: Warn) -> None:
-    """Warn of images that triangles show and that no asset can be, as they are no files."""
-    materials = [mesh.materials[number] for number in np.unique(mesh.material) if number >= 0]
-    shown = {str(one.image) for material in materials for one in material.textures.values()}
-    names = [name for number, name in inner.items() if number in shown]
-    if names:
-        images = "an image" if len(names) == 1 else f"{len(names)} images"
-        text = f"{images} inside of the model left out: {', '.join(names[:MOST_NAMED])}"
-        more = " and others" if names[MOST_NAMED:] else ""
-        warn(grouped("feature", f"{text}{more}; only image files become textures"))
 
 
 def encode_mesh(inputs: Inputs, params: Params) -> Outputs:

@@ -259,26 +259,14 @@ def _bones(model: SurveyedModel) -> dict[str, Any]:
     return {} if nodes is None else {"bone_nodes": nodes}
 
 
-def _inner_images(survey: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the images are called that are no files of their own, by number."""
-    return {
-        str(number): str(image["name"] or f"images[{number}]")
-        for number, image in enumerate(survey["images"])
-        if not image["uri"]
-    }
-
-
 def _mesh_parts(model: SurveyedModel) -> Iterator[dict[str, Any]]:
     left_out = unused_clips(model)
-    inner = _inner_images(model.survey)
     for group in select_meshes(model):
         params: dict[str, Any] = {"placed": group.placed, **_bones(model)}
         if group.nodes is not None:
             params["nodes"] = group.nodes
         if left_out:
             params["unused_clips"] = left_out
-        if inner:
-            params["inner_images"] = inner
         yield {
             "role": _role("mesh", group.label, group.skin),
             "name": f"mesh{_task_label(group.label)}",

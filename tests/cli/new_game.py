@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.kit.glb_builder import Builder, quad
+from tests.kit.glb_builder import quad
 
 
 def png(color: tuple[int, int, int], side: int = 16) -> bytes:
@@ -18,17 +18,13 @@ def png(color: tuple[int, int, int], side: int = 16) -> bytes:
 
 def textured_glb(side: int = 16) -> bytes:
     """A square with its picture inside, as Blender's exporter writes it."""
-    return textured_quad(side).glb()
-
-
-def textured_quad(side: int = 16) -> Builder:
     builder = quad()
     view = builder.view(png((200, 40, 40), side))
     builder.add("images", name="paint", mimeType="image/png", bufferView=view)
     builder.add("textures", source=0)
     builder.add("materials", pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
     builder.json["meshes"][0]["primitives"][0]["material"] = 0
-    return builder
+    return builder.glb()
 
 
 def make_folder(root: Path, below: str = "", side: int = 16) -> Path:

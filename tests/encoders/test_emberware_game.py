@@ -19,7 +19,6 @@ from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS
 from encoders.kit.source.gltf.document.container import decode_container
-from tests.cli.new_game import textured_glb, textured_quad
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
 
@@ -649,21 +648,3 @@ def test_rows_that_want_one_id_in_two_ways_are_a_warning() -> None:
     assert assets[0]["skin"] == "cape"
     assert "[[assets.animations]] 'hero'" in told
     assert "give it another id" in told
-
-
-def test_an_image_inside_of_a_model_is_said_to_be_left_out(game: Game) -> None:
-    manifest(game)
-    game.write("assets/sign.glb", textured_glb())
-    ran = game.doit("--strict=feature")
-    told = "an image inside of the model left out: paint; only image files become textures"
-    assert (ran.code, told in ran.out + ran.err) == (1, True)
-
-
-def test_an_image_file_of_a_model_is_nothing_to_warn_of(game: Game) -> None:
-    manifest(game)
-    builder = textured_quad()
-    builder.json["images"] = [{"uri": "paint.png"}]
-    game.write("assets/sign.glb", builder.glb())
-    game.write("assets/paint.png", png())
-    ran = game.doit("--strict=feature")
-    assert (ran.code, "left out" in ran.out) == (0, False)

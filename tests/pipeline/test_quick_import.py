@@ -52,8 +52,9 @@ def test_the_first_of_two_packages_of_one_name_counts(tmp_path):
 
 def test_packages_that_are_not_in_folders_are_left_to_python(tmp_path, monkeypatch):
     (tmp_path / "packages.zip").touch()
-    # Packages that other tests import bring finders of their own.
+    # Packages that other tests import bring finders of their own, and put Python's out of use.
     monkeypatch.setattr(sys, "meta_path", [PathFinder])
+    monkeypatch.setattr(PathFinder, "find_distributions", None, raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert not quick_import._is_unusual()
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "packages.zip")])
