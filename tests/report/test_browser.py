@@ -52,6 +52,13 @@ def until(tab: Any, expression: str, within_s: float = 60) -> None:
         tab.wait_for_timeout(20)
 
 
+def title_of_dialog(tab: Any) -> str:
+    """Return the title of the dialog, which opens when its details are unpacked."""
+    tab.wait_for_selector("dialog[open]")
+    title: str = tab.locator("#detail-title").inner_text()
+    return title
+
+
 def names(tab: Any) -> list[str]:
     found: list[str] = tab.eval_on_selector_all(
         ".entry", "all => all.map((one) => one.dataset.name)"
@@ -162,8 +169,7 @@ def test_the_keyboard_is_enough(report):
     for _ in range(5):  # target, state, sort, source, node
         report.keyboard.press("Tab")
     report.keyboard.press("Enter")
-    report.wait_for_selector("dialog[open]")
-    assert report.locator("#detail-title").inner_text() == "rp2350:leaf"
+    assert title_of_dialog(report) == "rp2350:leaf"
     report.keyboard.press("Escape")
     report.wait_for_selector("dialog:not([open])", state="attached")
     unnamed = report.eval_on_selector_all(
@@ -231,7 +237,7 @@ def test_failures_that_are_alike_share_a_box(watched, tmp_path):
     assert tab.locator(".failure").count() == 3
     tab.get_by_text("and so 3 more").click()
     tab.get_by_role("button", name="kac:a/w").click()
-    assert tab.locator("#detail-title").inner_text() == "kac:a/w"
+    assert title_of_dialog(tab) == "kac:a/w"
 
 
 def test_5000_nodes_are_listed_as_the_reader_scrolls(watched, tmp_path):
