@@ -33,8 +33,17 @@ class FoundSource:
     @property
     def stem(self) -> str:
         """The file's name without suffix, as an identifier has it."""
-        name = os.path.splitext(os.path.basename(self.path))[0]
-        return re.sub(r"\W+", "_", name).strip("_").lower() or "asset"
+        return _identifier(os.path.basename(self.path))
+
+    @property
+    def place(self) -> str:
+        """The path below `assets/` without suffix, as an identifier has it."""
+        return _identifier(self.path.removeprefix(f"{ASSETS}/"))
+
+
+def _identifier(path: str) -> str:
+    name = os.path.splitext(path)[0]
+    return re.sub(r"\W+", "_", name).strip("_").lower() or "asset"
 
 
 def find_sources(root: str) -> list[FoundSource]:
@@ -83,8 +92,8 @@ def by_likelihood(models: Sequence[FoundSource]) -> list[FoundSource]:
     return sorted(models, key=rank, reverse=True)
 
 
-def drop_copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
-    """Leave out models that are there in a preferred format as well."""
+def copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
+    """Return the models that are there in a preferred format as well."""
     best: dict[str, int] = {}
     for one in sources:
         if one.suffix in PREFERRED:
@@ -93,19 +102,22 @@ def drop_copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
     return [
         one
         for one in sources
-        if one.suffix not in PREFERRED or PREFERRED.index(one.suffix) == best[one.stem]
+        if one.suffix in PREFERRED and PREFERRED.index(one.suffix) > best[one.stem]
     ]
 
 
-def clashing(sources: Sequence[FoundSource]) -> dict[str, str]:
-    """Return an id for each source whose name another one before it has, by path."""
+def clashing(sources: Sequence[FoundSource], names_are_flat: bool) -> dict[str, str]:
+    """Return an id for each source whose name another one before it has, by path.
+
+    Where names are flat, files of one name in two folders clash as well.
+    """
     taken: set[str] = set()
     found: dict[str, str] = {}
     # Models keep their names: textures are more often called after a model than the reverse.
     for one in sorted(sources, key=lambda one: (one.suffix not in PREFERRED, one.path)):
-        name = one.stem
+        name = one.stem if names_are_flat else one.place
         if name in taken:
-            name = _free_name(f"{name}_{one.suffix.strip('.')}", taken)
+            name = _free_name(f"{one.stem}_{one.suffix.strip('.')}", taken)
             found[one.path] = name
         taken.add(name)
     return found

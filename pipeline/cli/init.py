@@ -11,7 +11,7 @@ from importlib.resources import files
 from encoders.kit.extra import install_command
 from encoders.kit.plan import Target
 from pipeline.cli.extra import extras_for, missing_extras
-from pipeline.cli.found_source import FoundSource, find_sources
+from pipeline.cli.found_source import FoundSource, copies, find_sources
 from pipeline.cli.starter import readable, starter_manifest
 from pipeline.cli.suggestion import suggest
 from pipeline.content.code import add_project_encoders
@@ -63,7 +63,7 @@ def start_project(root: str, names: Sequence[str], ci: str | None) -> Iterator[s
     sources = find_sources(root)
     targets = list(_choose(names, sources))
     manifests = {
-        f"manifests/{name}.toml": starter_manifest(name, target, suggest(root, target, fitting))
+        f"manifests/{name}.toml": _manifest(root, name, target, fitting)
         for name, target, fitting in targets
     }
     # All texts are there before the first file is written: a refusal leaves nothing behind.
@@ -77,6 +77,13 @@ def start_project(root: str, names: Sequence[str], ci: str | None) -> Iterator[s
         write_schema(root, name, target)
     yield from missing_extras(needed)
     yield from _advice(root, [name for name, _, _ in targets])
+
+
+def _manifest(root: str, name: str, target: Target, sources: Sequence[FoundSource]) -> str:
+    left_out = copies(sources)
+    paths = {one.path for one in left_out}
+    kept = [one for one in sources if one.path not in paths]
+    return starter_manifest(name, target, suggest(root, target, kept), left_out)
 
 
 def _choose(

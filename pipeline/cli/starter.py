@@ -16,7 +16,6 @@ from pipeline.cli.found_source import (
     ASSET,
     FoundSource,
     clashing,
-    drop_copies,
     patterns,
     source_root,
 )
@@ -24,6 +23,7 @@ from pipeline.cli.suggestion import Suggestion, kind_reads
 
 # So many sources of equal needs are listed; for more of them patterns are easier to read.
 MAX_LISTED = 8
+IN_OTHER_FORMAT = "there in another format as well"
 SCHEMA_FOLDER = ".cartwright/schema"
 
 
@@ -32,18 +32,20 @@ def readable(target: Target, sources: Sequence[FoundSource]) -> list[FoundSource
     table = _first_table(target)
     kinds = [kind for kind in target.kinds.values() if kind.table == table]
     suffixes = {one for kind in kinds for one in kind.suffixes} - {ANY}
-    return drop_copies([one for one in sources if one.suffix in suffixes])
+    return [one for one in sources if one.suffix in suffixes]
 
 
-def starter_manifest(name: str, target: Target, found: Suggestion) -> str:
-    """Return the text of a manifest for the sources that were found."""
+def starter_manifest(
+    name: str, target: Target, found: Suggestion, left_out: Sequence[FoundSource] = ()
+) -> str:
+    """Return the text of a manifest for the sources that were found, without copies of them."""
     blocks = ["\n".join(_head(name, target, found))]
     for table in dict.fromkeys(kind.table for kind in target.kinds.values()):
         kinds = {key: kind for key, kind in target.kinds.items() if kind.table == table}
         if table == ASSET:
-            blocks.append("\n".join(_assets(kinds, found.sources)))
+            blocks.append("\n".join(_assets(kinds, found.sources, left_out)))
             blocks += _fitted(found.options, found.sources)
-            blocks += _named(clashing(found.sources))
+            blocks += _named(clashing(found.sources, target.names_are_flat))
         else:
             blocks.append("\n".join(_gathered(table, kinds, found)))
     for key, settings in target.tables.items():
@@ -70,13 +72,27 @@ def _head(name: str, target: Target, found: Suggestion) -> Iterator[str]:
     yield from _comments(left)
 
 
-def _assets(kinds: Mapping[str, Kind], sources: Sequence[FoundSource]) -> Iterator[str]:
+def _assets(
+    kinds: Mapping[str, Kind], sources: Sequence[FoundSource], left_out: Sequence[FoundSource]
+) -> Iterator[str]:
     """Yield the entry for all sources; where there are none, the same as comments."""
     mark = "" if sources else "# "
     used = {key: kind for key, kind in kinds.items() if any(kind_reads(kind, x) for x in sources)}
     yield f"{mark}[[{ASSET}]]"
     yield f"{mark}source = {_toml(patterns(sources) or ['assets/**/*'])}"
+    yield from _excluded(sources, left_out)
     yield from _options(used)
+
+
+def _excluded(sources: Sequence[FoundSource], left_out: Sequence[FoundSource]) -> Iterator[str]:
+    """Say which copies are left out: by name where the patterns of the sources match them."""
+    matched = set(patterns(sources))
+    excluded = [one.path for one in left_out if matched.issuperset(patterns([one]))]
+    if excluded:
+        yield f"exclude = {_toml(sorted(excluded))}  # {IN_OTHER_FORMAT}"
+    others = patterns(one for one in left_out if one.path not in set(excluded))
+    if others:
+        yield f"# Left out: {', '.join(others)}  # {IN_OTHER_FORMAT}"
 
 
 def _gathered(table: str, kinds: Mapping[str, Kind], found: Suggestion) -> Iterator[str]:

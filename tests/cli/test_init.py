@@ -11,7 +11,7 @@ import pytest
 
 from encoders.kit.plan import Target
 from pipeline.cli import init
-from pipeline.cli.found_source import FoundSource, by_likelihood, clashing, drop_copies, patterns
+from pipeline.cli.found_source import FoundSource, by_likelihood, clashing, copies, patterns
 from pipeline.cli.init import InitError, start_project
 from pipeline.content.code import target_names
 from pipeline.manifest.json_schema import manifest_schema
@@ -19,7 +19,7 @@ from pipeline.manifest.mistake import Check
 from pipeline.manifest.schema import read_manifest
 from pipeline.plan.target import load_target
 from tests.cli.new_game import make_folder
-from tests.pipeline.game import ROOT
+from tests.pipeline.game import ROOT, Game
 
 TARGETS = ["emberware", "kac", "rp2350", "splashpack", "untold"]
 
@@ -125,13 +125,41 @@ def test_the_files_of_a_new_project_are_those_of_this_repository(name):
 
 def test_of_a_model_in_several_formats_one_is_taken():
     pack = found("a/chair.fbx", "a/chair.glb", "b/chair.obj", "b/table.obj", "chair.png")
-    kept = [one.path for one in drop_copies(pack)]
-    assert kept == ["a/chair.glb", "b/table.obj", "chair.png"]
+    assert [one.path for one in copies(pack)] == ["a/chair.fbx", "b/chair.obj"]
 
 
-def test_sources_of_one_name_get_different_ids():
+def test_copies_of_models_are_not_built_although_a_pattern_matches_them(tmp_path):
+    for name in ("chair.glb", "chair.obj", "chair.fbx", "table.obj"):
+        (tmp_path / "assets").mkdir(exist_ok=True)
+        (tmp_path / "assets" / name).write_bytes(b"no model")
+    list(start_project(str(tmp_path), ["kac"], None))
+    text = (tmp_path / "manifests/kac.toml").read_text()
+    entry = tomllib.loads(text)["asset"][0]
+    assert entry["source"] == ["assets/**/*.glb", "assets/**/*.obj"]
+    assert entry["exclude"] == ["assets/chair.obj"]
+    assert "# Left out: assets/**/*.fbx  # there in another format as well\n" in text
+
+
+def test_sources_of_one_name_get_different_ids_where_names_are_flat():
     pack = found("ui/Hero.png", "hero.glb", "skins/hero.png")
-    assert clashing(pack) == {"skins/hero.png": "hero_png", "ui/Hero.png": "hero_png_2"}
+    ids = {"skins/hero.png": "hero_png", "ui/Hero.png": "hero_png_2"}
+    assert clashing(pack, names_are_flat=True) == ids
+    assert clashing(pack, names_are_flat=False) == {}
+
+
+def test_sources_that_differ_in_their_suffix_get_different_ids():
+    pack = found("assets/ui/hero.png", "assets/ui/hero.glb", "assets/hero.glb")
+    assert clashing(pack, names_are_flat=False) == {"assets/ui/hero.png": "hero_png"}
+
+
+@pytest.mark.parametrize("name", ["emberware", "kac", "rp2350"])
+def test_sources_of_one_name_can_be_built_with_a_first_manifest(tmp_path, name):
+    for folder in ("assets/a", "assets/b"):
+        make_folder(tmp_path, folder)
+    list(start_project(str(tmp_path), [name], None))
+    built = Game(tmp_path).doit()
+    assert built.code == 0, built.out + built.err
+    assert len(built.built) > 1
 
 
 def test_a_scene_is_looked_for_in_folders_for_scenes_then_by_size():
