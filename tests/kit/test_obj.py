@@ -16,6 +16,7 @@ from encoders.kit.source.material import Material
 from encoders.kit.source.obj import block as obj_block
 from encoders.kit.source.obj.block import sort_lines
 from encoders.kit.source.obj.decode import Obj, decode_obj, resolve_materials
+from encoders.kit.source.obj.survey import survey_obj
 from encoders.kit.source.shared.wavefront import normalise
 from tests.kit.kernel_call import native
 from tests.kit.obj_maker import damaged, make_grid, obj_files
@@ -171,6 +172,12 @@ def test_libraries_are_several_in_a_line_or_have_blanks_in_their_name() -> None:
     text = b"mtllib a.mtl b.MTL\nmtllib my barrel.mtl a.mtl\nmtllib other\n"
     obj = decode_obj(text + SQUARE + b"f 1 2 3\n", "a.obj")
     assert obj.libraries == ("a.mtl", "b.MTL", "my barrel.mtl", "other")
+
+
+def test_a_library_of_another_machine_lies_beside_the_file() -> None:
+    text = rb"mtllib D:\art\my barrel.mtl" + b"\n" + SQUARE + b"f 1 2 3\n"
+    assert decode_obj(text, "a.obj").libraries == ("my barrel.mtl",)
+    assert survey_obj(text, "a.obj")["libraries"] == ["my barrel.mtl"]
 
 
 def test_names_that_are_not_utf8_survive() -> None:

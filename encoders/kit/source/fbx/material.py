@@ -7,7 +7,6 @@ is less than opaque as a whole is blended. Colours are taken as they are.
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import Any
 from urllib.parse import quote
 
@@ -18,11 +17,11 @@ from encoders.kit.source.fbx.library import items, kept, matrix
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
 from encoders.kit.source.gltf.document.extension import TEXTURE_TRANSFORM
+from encoders.kit.source.other_machine import beside_if_absolute
 from encoders.kit.source.shared.upward_transform import texture_transform
 
 # As OpenGL numbers them, which glTF adopts.
 CLAMP_TO_EDGE, REPEAT = 33071, 10497
-IS_ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 # What glTF cannot leave out and FBX often does.
 NO_METAL, HALF_ROUGH = 0.0, 0.5
 
@@ -118,10 +117,7 @@ class Materials:
 def image_path(relative: str, absolute: str) -> str:
     """Return the path of an image from the FBX file; one of another machine lies beside it."""
     # Paths are those of the artist's machine; only a relative one means anything on ours.
-    path = relative.replace("\\", "/")
-    if path and not IS_ABSOLUTE.match(path):
-        return path
-    return posixpath.basename((path or absolute).replace("\\", "/"))
+    return beside_if_absolute((relative or absolute).replace("\\", "/"))
 
 
 def _tint(place: Any, factor: Any, has_texture: bool) -> tuple[float, float, float]:

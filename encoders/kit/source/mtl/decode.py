@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from encoders.kit.error import EncodeError
 from encoders.kit.source.material import AlphaMode, Color, Material, Sampler, Slot, Texture
+from encoders.kit.source.other_machine import beside_if_absolute
 from encoders.kit.source.shared.wavefront import (
     Statement,
     decode_name,
@@ -188,7 +189,7 @@ def _texture(statement: Statement, file: str) -> Texture | None:
     if place == len(statement.rest):
         return None
     return Texture(
-        uri=decode_name(statement.rest[place:]),
+        uri=beside_if_absolute(decode_name(statement.rest[place:])),
         scale=_pair(options.get(b"-s", []), 1.0),
         offset=_pair(options.get(b"-o", []), 0.0),
         sampler=CLAMPED if options.get(b"-clamp") == [b"on"] else Sampler(),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import math
-import posixpath
 import re
 from typing import Any
 from urllib.parse import quote, unquote
@@ -22,12 +21,12 @@ from encoders.kit.error import EncodeError
 from encoders.kit.image.srgb import LINEAR_WHITE, to_linear
 from encoders.kit.source.gltf.document import spec
 from encoders.kit.source.gltf.document.builder import GlbBuilder
+from encoders.kit.source.other_machine import beside_if_absolute
 from encoders.kit.source.signature import describe_content
 
 Matrix = npt.NDArray[np.float64]
 # Where the name of an image is kept in the picture that stands in for it.
 _FILE = "file"
-_IS_ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 _Z_TO_Y = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]], np.float64)
 _X_TO_Y = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], np.float64)
 NOT_UTF8 = "its text is not UTF-8"
@@ -58,8 +57,7 @@ class _NamedImages:
 
 def _relative(name: str) -> str:
     """Return an image's path beside the model, where the file knows that of another machine."""
-    path = name.replace("\\", "/").removeprefix("file://")
-    return posixpath.basename(path) if _IS_ABSOLUTE.match(path) else path
+    return beside_if_absolute(name.replace("\\", "/").removeprefix("file://"))
 
 
 def convert_with_trimesh(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from encoders.kit.error import OTHER_FORMAT, EncodeError
+from encoders.kit.source.other_machine import beside_if_absolute
 from encoders.kit.source.signature import (
     HTML,
     JSON,
@@ -114,4 +115,4 @@ def quote(word: bytes) -> str:
 
 def decode_libraries(rest: bytes) -> list[str]:
     """List the files of an `mtllib` statement; only names that end in .mtl can be several."""
-    return [found.rstrip() for found in LIBRARY.findall(decode_name(rest))]
+    return [beside_if_absolute(found.rstrip()) for found in LIBRARY.findall(decode_name(rest))]
