@@ -158,7 +158,7 @@ TARGET = Target(
     plan=plan_asset,
     link=plan_rom,
     charts={"encoders.emberware.node_rom:encode_rom": "encoders.emberware.chart:chart_rom"},
-    names_are_flat=True,
+    name_parts=1,
     budget=Budget("ROM", tuple(f".{one.suffix}" for one in PROFILES.values()), made_of_others=True),
     options={
         "profile": Option(Choice(tuple(PROFILES)), "ewz", "which console"),

@@ -238,8 +238,8 @@ class Target:
     `commands` are commands of `doit` by name; a manifest, target or task of that name wins.
     `budget` says what counts where a manifest sets one. `charts` names functions
     `(inputs, params, outputs) -> Mapping` by the encoder whose nodes they chart; the kinds of
-    charts are those of encoders/kit/chart.py. `names_are_flat` tells that outputs are called by
-    their sources' names alone, so that those of two folders must differ.
+    charts are those of encoders/kit/chart.py. `name_parts` is how many of the last parts of a
+    source's path its output is called by, so that they must differ; 0 is all of them.
     """
 
     kinds: Mapping[str, Kind]
@@ -253,4 +253,4 @@ class Target:
     commands: Mapping[str, Importer] = field(default_factory=dict)
     budget: Budget = Budget("files")
     charts: Mapping[str, str] = field(default_factory=dict)
-    names_are_flat: bool = False
+    name_parts: int = 0

@@ -275,6 +275,7 @@ TARGET = Target(
     link=link,
     # What `include_bytes!` puts into the firmware; the Rust modules are code.
     budget=Budget("flash", (".bin",)),
+    name_parts=2,  # folder and file
     readers=(
         # The longer suffixes first: a `.bin` without one of them is a patch.
         *(

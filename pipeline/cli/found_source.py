@@ -33,17 +33,17 @@ class FoundSource:
     @property
     def stem(self) -> str:
         """The file's name without suffix, as an identifier has it."""
-        return _identifier(os.path.basename(self.path))
+        return _identifier(os.path.splitext(os.path.basename(self.path))[0]) or "asset"
 
-    @property
-    def place(self) -> str:
-        """The path below `assets/` without suffix, as an identifier has it."""
-        return _identifier(self.path.removeprefix(f"{ASSETS}/"))
+    def name(self, stem: str, parts: int) -> str:
+        """Return what an output with this stem is called by the last parts of its path, or all."""
+        folders = self.path.removeprefix(f"{ASSETS}/").split("/")[:-1]
+        counted = folders[len(folders) + 1 - parts :] if 0 < parts <= len(folders) else folders
+        return _identifier("/".join([*counted, stem]))
 
 
 def _identifier(path: str) -> str:
-    name = os.path.splitext(path)[0]
-    return re.sub(r"\W+", "_", name).strip("_").lower() or "asset"
+    return re.sub(r"\W+", "_", path).strip("_").lower()
 
 
 def find_sources(root: str) -> list[FoundSource]:
@@ -106,23 +106,20 @@ def copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
     ]
 
 
-def clashing(sources: Sequence[FoundSource], names_are_flat: bool) -> dict[str, str]:
-    """Return an id for each source whose name another one before it has, by path.
-
-    Where names are flat, files of one name in two folders clash as well.
-    """
+def clashing(sources: Sequence[FoundSource], name_parts: int) -> dict[str, str]:
+    """Return an id for each source whose output another one before it is called like, by path."""
     taken: set[str] = set()
     found: dict[str, str] = {}
     # Models keep their names: textures are more often called after a model than the reverse.
     for one in sorted(sources, key=lambda one: (one.suffix not in PREFERRED, one.path)):
-        name = one.stem if names_are_flat else one.place
-        if name in taken:
-            name = _free_name(f"{one.stem}_{one.suffix.strip('.')}", taken)
-            found[one.path] = name
-        taken.add(name)
+        stem = one.stem
+        if one.name(stem, name_parts) in taken:
+            stem = found[one.path] = _free_stem(one, name_parts, taken)
+        taken.add(one.name(stem, name_parts))
     return found
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-    return next(one for one in numbered if one not in taken)
+def _free_stem(one: FoundSource, name_parts: int, taken: set[str]) -> str:
+    stem = f"{one.stem}_{one.suffix.strip('.')}"
+    numbered = (stem if number == 1 else f"{stem}_{number}" for number in itertools.count(1))
+    return next(stem for stem in numbered if one.name(stem, name_parts) not in taken)

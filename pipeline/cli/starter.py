@@ -45,7 +45,7 @@ def starter_manifest(
         if table == ASSET:
             blocks.append("\n".join(_assets(kinds, found.sources, left_out)))
             blocks += _fitted(found.options, found.sources)
-            blocks += _named(clashing(found.sources, target.names_are_flat))
+            blocks += _named(clashing(found.sources, target.name_parts))
         else:
             blocks.append("\n".join(_gathered(table, kinds, found)))
     for key, settings in target.tables.items():

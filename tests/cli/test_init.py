@@ -140,16 +140,22 @@ def test_copies_of_models_are_not_built_although_a_pattern_matches_them(tmp_path
     assert "# Left out: assets/**/*.fbx  # there in another format as well\n" in text
 
 
-def test_sources_of_one_name_get_different_ids_where_names_are_flat():
-    pack = found("ui/Hero.png", "hero.glb", "skins/hero.png")
-    ids = {"skins/hero.png": "hero_png", "ui/Hero.png": "hero_png_2"}
-    assert clashing(pack, names_are_flat=True) == ids
-    assert clashing(pack, names_are_flat=False) == {}
+@pytest.mark.parametrize(
+    ("parts", "ids"),
+    [
+        (1, {"ui/a/hero.png": "hero_png", "ui/b/Hero.png": "hero_png_2", "b/Hero.jpg": "hero_jpg"}),
+        (2, {"ui/b/Hero.png": "hero_png"}),
+        (0, {}),
+    ],
+)
+def test_sources_get_an_id_where_outputs_would_be_called_alike(parts, ids):
+    pack = found("ui/b/Hero.png", "hero.glb", "ui/a/hero.png", "b/Hero.jpg")
+    assert clashing(pack, parts) == ids
 
 
 def test_sources_that_differ_in_their_suffix_get_different_ids():
     pack = found("assets/ui/hero.png", "assets/ui/hero.glb", "assets/hero.glb")
-    assert clashing(pack, names_are_flat=False) == {"assets/ui/hero.png": "hero_png"}
+    assert clashing(pack, 0) == {"assets/ui/hero.png": "hero_png"}
 
 
 @pytest.mark.parametrize("name", ["emberware", "kac", "rp2350"])
