@@ -24,7 +24,7 @@ from pipeline.build.event import (
     BuildLog,
     NodeEvent,
 )
-from pipeline.build.job import Input, Job, Result, RunConfig
+from pipeline.build.job import Input, Job, Restored, Result, RunConfig
 from pipeline.build.missing_file import warning_with_other_case, with_other_case
 from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
@@ -107,7 +107,7 @@ class Build:
         digests = input_digests(node, self.evaluator.source_sha, made)
         if digests is None:
             return Result(FAILED, error=EncodeError("a node that it needs was not built"))
-        link = self._linked_output_folder(node)
+        link = self.linked_output_folder(node)
         if link:
             hint = "Put a real folder in its place."
             error = EncodeError("its output folder is a link", {"link": link}, hint)
@@ -116,11 +116,15 @@ class Build:
         if task not in self._reason_of:
             is_dirty = task in self.dirty
             self._reason_of[task] = (
-                self._reasons.reason(task, job.fingerprint) if is_dirty else Reason(ASKED, "-a")
+                self.find_reason(task, job.fingerprint) if is_dirty else Reason(ASKED, "-a")
             )
         return job
 
-    def _linked_output_folder(self, node: Node) -> str:
+    def find_reason(self, task: str, now: str) -> Reason:
+        """Return why a node is out of date; `now` is the fingerprint of what is there now."""
+        return self._reasons.reason(task, now)
+
+    def linked_output_folder(self, node: Node) -> str:
         """Return a link below which a node would write; "" where there is none."""
         for place in node.outputs.values():
             path = place.prefix if isinstance(place, Family) else place
@@ -149,24 +153,30 @@ class Build:
         )
 
     def _job(self, task: str, node: Node, digests: Mapping[str, str | None]) -> Job:
-        fixed, stem = self.evaluator.fixed(node), stem_of(task)
+        fixed = self.evaluator.fixed(node)
         suffixes = self.project.code.suffixes_read(node)
         return Job(
             task=task,
             encoder=node.encoder,
             code=self.project.code.texts(node.encoder, suffixes),
             params=node.params,
-            inputs={name: self._input(stem, node, name, sha) for name, sha in digests.items()},
+            inputs=self.inputs_of(stem_of(task), node, digests),
             outputs=node.outputs,
             fixed=fixed,
             fingerprint=fingerprint(fixed, digests),
             config=self.config,
             code_digest=self.evaluator.code_digest(node),
             suffixes=suffixes,
-            known_files=tuple(self._owned_files(task)),
+            known_files=tuple(self.owned_files(task)),
             expected_seconds=self.schedule.expected_seconds(task) if self.schedule else 0.0,
             known_seconds=self.schedule.known_seconds(task) if self.schedule else None,
         )
+
+    def inputs_of(
+        self, stem: str, node: Node, digests: Mapping[str, str | None]
+    ) -> dict[str, Input]:
+        """Return where the bytes of a node's inputs are, by their digests."""
+        return {name: self._input(stem, node, name, sha) for name, sha in digests.items()}
 
     def _input(self, stem: str, node: Node, name: str, sha: str | None) -> Input:
         base = name if name in node.inputs else name.rpartition("/")[0]
@@ -185,7 +195,12 @@ class Build:
         is_many = len(self.dirty) > LOAD_OWNERS_FROM
         return self.project.state.output_owners() if is_many else None
 
-    def _owned_files(self, task: str) -> dict[str, str]:
+    def load_owned_files(self, tasks: Collection[str]) -> None:
+        """Read which files nodes own, in one query for many that are about to be recorded."""
+        found = self.project.state.outputs_of_tasks(tasks)
+        self._owned.update((task, found.get(task, {})) for task in tasks)
+
+    def owned_files(self, task: str) -> Mapping[str, str]:
         """Return the files that a node owns by path, with their digests."""
         files = self._owned.get(task)
         if files is None:
@@ -249,39 +264,35 @@ class Build:
             result = result._replace(warnings=lines)
         event = self._event_of(task, result)
         self.log.add(event)
-        if result.damaged:
-            self.log.warnings += [
-                grouped("cache-damage", f"damaged in the cache, set aside: {one}")
-                for one in result.damaged
-            ]
+        self.note_damage(result.damaged)
         self._displaced += result.displaced
         row = self.nodes.row(task)
         if row is not None and result.outcome not in (FAILED, UNCHANGED):
-            self._save(row, result)
+            self._save([(row, result)])
         elif row is not None and result.error is not None:
             self._keep_failure(task, result.error)
         return event
 
+    def note_damage(self, entries: Iterable[str]) -> None:
+        """Warn of entries of the cache that were damaged and are set aside."""
+        self.log.warnings += [
+            grouped("cache-damage", f"damaged in the cache, set aside: {one}") for one in entries
+        ]
+
+    def record_restored(self, found: Sequence[Restored]) -> None:
+        """Save nodes that were restored without a job, and add them to the log.
+
+        All at once: to record each by itself takes longer than to restore it.
+        """
+        for one in found:
+            event = _event(one.row.task, one.result, one.reason)
+            event.inputs, event.fixed = one.inputs, one.fixed
+            self.log.add(event)
+        self._save([(one.row, one.result) for one in found])
+
     def _event_of(self, task: str, result: Result) -> NodeEvent:
         """Return what is logged of a node that ran; its job is done with it."""
-        event = NodeEvent(
-            task,
-            result.outcome,
-            self._reason_of.pop(task, None),
-            result.seconds,
-            result.cpu_seconds,
-            result.worker,
-            result.is_shared,
-            result.outputs,
-            result.warnings,
-            result.report,
-            result.error,
-            result.traceback,
-            # Another machine has another clock: count back from the moment when its answer came.
-            began=result.began or time.perf_counter() - result.seconds,
-            peak_bytes=result.peak_bytes,
-            fingerprint=result.fingerprint,
-        )
+        event = _event(task, result, self._reason_of.pop(task, None))
         job = self._job_done(task, result)
         if job is not None:
             event.inputs, event.fixed = job.inputs, job.fixed
@@ -317,38 +328,59 @@ class Build:
         self.log.add(event)
         return event
 
-    def _save(self, row: NodeRow, result: Result) -> None:
-        files = {one.path: one for one in result.outputs if one.path is not None}
-        state = self.project.state
-        before = self._owned_files(row.task)
-        last = LastBuild(result.fingerprint, result.outputs)
-        with state.batch():
-            self._save_code(row.task)
-            # In the same transaction as the build: a kill in between would lose that
-            # they are dirty.
-            self._mark_readers(row, last)
-            self.nodes.set_built(row, result.packed_build, last)
+    def _save(self, done: Sequence[tuple[NodeRow, Result]]) -> None:
+        """Record nodes that were built or restored, in one transaction."""
+        builds = [
+            (row, result.packed_build, LastBuild(result.fingerprint, result.outputs))
+            for row, result in done
+        ]
+        with self.project.state.batch():
+            for row, _, last in builds:
+                self._save_code(row.task)
+                # In the same transaction as the build: a kill in between would lose that
+                # they are dirty.
+                self._mark_readers(row, last)
+            self.nodes.set_built(builds)
+            self._save_outputs(done)
+        for row, result in done:
+            self.dirty.discard(row.task)
+            self._stamps.setdefault(row.stem, {}).update(result.stamps)
+
+    def _save_outputs(self, done: Sequence[tuple[NodeRow, Result]]) -> None:
+        """Record the files of nodes and what they warned of, and remove stale files."""
+        new: list[tuple[str, str, str, int, str]] = []
+        stale: list[tuple[NodeRow, dict[str, str]]] = []
+        for row, result in done:
+            files = {one.path: one for one in result.outputs if one.path is not None}
+            before = self.owned_files(row.task)
             # A restored file is mostly known as it is: equal digests have equal sizes.
-            state.set_outputs(
+            new += [
                 (path, row.stem, row.task, one.size, one.sha)
                 for path, one in files.items()
                 if before.get(path) != one.sha
-            )
+            ]
+            gone = {path: sha for path, sha in before.items() if path not in files}
+            if gone:
+                stale.append((row, gone))
             self._add_owner(row.task)
             self._keep_warnings(row.task, result.warnings)
-            if row.task in self._failed:
-                state.drop_facts(FAILURE, (row.task,))
-                self._failed.discard(row.task)
-            # Before anything is committed: a kill must not leave a stale file that nobody knows.
-            self._remove(row, {path: sha for path, sha in before.items() if path not in files})
-        self.dirty.discard(row.task)
-        self._stamps.setdefault(row.stem, {}).update(result.stamps)
+            self._forget_failure(row.task)
+        if new:
+            self.project.state.set_outputs(new)
+        # Before anything is committed: a kill must not leave a stale file that nobody knows.
+        for row, gone in stale:
+            self._remove(row, gone)
 
     def _keep_failure(self, task: str, error: EncodeError) -> None:
         """Keep why a node failed, so that the next run can say so."""
         with self.project.state.batch():
             self.project.state.set_facts(FAILURE, {task: error.problem})
         self._failed.add(task)
+
+    def _forget_failure(self, task: str) -> None:
+        if task in self._failed:
+            self.project.state.drop_facts(FAILURE, (task,))
+            self._failed.discard(task)
 
     @cached_property
     def _failed(self) -> set[str]:
@@ -383,7 +415,8 @@ class Build:
     def _mark_readers(self, row: NodeRow, last: LastBuild) -> None:
         """Mark the readers of this node's changed outputs as out of date."""
         old, new = self.nodes.digests(row.task), last.digests
-        if old is None:  # the readers of a node that was never built are out of date already
+        # The readers of a node that was never built are out of date already.
+        if old is None or old == new:
             return
         changed = {role for role in {*old, *new} if old.get(role) != new.get(role)}
         name = TaskName.parse(row.task).node
@@ -399,11 +432,10 @@ class Build:
     def _remove(self, row: NodeRow, stale: Mapping[str, str]) -> None:
         """Remove files that a node wrote before and does not now, unless another node does."""
         state = self.project.state
-        if stale and self._planned_files is None:
+        if self._planned_files is None:
             self._planned_files = PlannedFiles(state, state.stems())
         for path, sha in stale.items():
-            planned = self._planned_files
-            producer = planned.reassign_if_produced(path, row.task) if planned else None
+            producer = self._planned_files.reassign_if_produced(path, row.task)
             if producer is not None:
                 self._add_owner(producer)
                 continue
@@ -519,3 +551,25 @@ class Build:
                 if parent in folders:
                     folders[parent][name + "/"] = FOLDER
                 made = parent
+
+
+def _event(task: str, result: Result, reason: Reason | None) -> NodeEvent:
+    """Return what is logged of a node by its result alone."""
+    return NodeEvent(
+        task,
+        result.outcome,
+        reason,
+        result.seconds,
+        result.cpu_seconds,
+        result.worker,
+        result.is_shared,
+        result.outputs,
+        result.warnings,
+        result.report,
+        result.error,
+        result.traceback,
+        # Another machine has another clock: count back from the moment when its answer came.
+        began=result.began or time.perf_counter() - result.seconds,
+        peak_bytes=result.peak_bytes,
+        fingerprint=result.fingerprint,
+    )

@@ -7,7 +7,7 @@ processes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Params, Place
@@ -16,6 +16,10 @@ from pipeline.content.code import Suffixes
 from pipeline.disk.listing import Stamp
 from pipeline.output import Output
 from pipeline.state.node_record import BuildRecord
+
+if TYPE_CHECKING:
+    from pipeline.change.reason import Reason
+    from pipeline.state.state import NodeRow
 
 
 class Input(NamedTuple):
@@ -112,6 +116,16 @@ class Result(NamedTuple):
 
 
 COST_AT = Result._fields.index("seconds")  # from here on, fields say what the job cost
+
+
+class Restored(NamedTuple):
+    """A node that was restored without a job: its row, its result, and what its event says."""
+
+    row: NodeRow
+    inputs: Mapping[str, Input]
+    fixed: str
+    reason: Reason
+    result: Result
 
 
 def expected_seconds(job: Job) -> float:

@@ -78,8 +78,7 @@ def _guarded(job: Job, action: Callable[[Job, Tools], Found]) -> Found | Result:
     except (Exception, SystemExit) as error:
         result = failure(job, error)
     if result is not None and tools.cache.set_aside:
-        result = result._replace(damaged=tuple(tools.cache.set_aside))
-        tools.cache.set_aside = []
+        result = result._replace(damaged=tools.cache.take_set_aside())
     return result
 
 

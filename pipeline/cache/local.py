@@ -211,6 +211,11 @@ class Cache:
         with suppress(FileNotFoundError):
             os.unlink(self._path(RECEIPTS, fingerprint))
 
+    def take_set_aside(self) -> tuple[str, ...]:
+        """Return the damaged entries that were set aside since the last call."""
+        found, self.set_aside = tuple(self.set_aside), []
+        return found
+
     def close(self) -> None:
         """Close the bundle that this process wrote."""
         self.bundles.close()

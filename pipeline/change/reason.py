@@ -5,7 +5,7 @@ A reason compares what the node was last built from with what is there now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -14,7 +14,7 @@ from encoders.kit.plan import Node, Product, Source
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.option_word import changed_options, changed_plan, option_names
 from pipeline.content.kernel import KERNELS
-from pipeline.output import output_path
+from pipeline.output import Output, output_path
 from pipeline.state.node_record import BROKEN, BuildRecord
 from pipeline.state.node_table import NodeTable
 from pipeline.state.state import FAILURE
@@ -77,11 +77,17 @@ class ReasonFinder:
         With the fingerprint of what is there now, a node of that very fingerprint is compared by
         its outputs alone.
         """
-        planned, built = self._nodes.planned(task), self._nodes.built(task)
+        planned, last = self._nodes.planned(task), self._nodes.last_build(task)
         failure = self._failures.get(task)
-        if planned is None or built is None:
+        if planned is None or last is None:
             return _never_built(failure)
-        reason = self._change(task, planned.node, built, built.fingerprint == fingerprint)
+        if last.fingerprint == fingerprint:
+            # It leaves out only where files go, so the record of the build need not be unpacked.
+            reason = _file_change(planned.node, last.outputs) or self._output_change(last.outputs)
+        else:
+            built = self._nodes.built(task)
+            assert built is not None
+            reason = self._change(task, planned.node, built)
         if reason is None:
             return _never_built(failure)
         # An output that was lost is of the sources that are there; what failed was another state.
@@ -94,17 +100,17 @@ class ReasonFinder:
         """Why nodes failed that have not been built since."""
         return self._nodes.state.facts(FAILURE)
 
-    def _change(
-        self, task: str, node: Node, built: BuildRecord, is_same_work: bool
-    ) -> Reason | None:
+    def _change(self, task: str, node: Node, built: BuildRecord) -> Reason | None:
         """Return what differs from the last build; None where nothing does."""
-        # Outputs last: that check reads every file of the node. The fingerprint leaves out only
-        # where files go, which is a matter of options.
-        checks = (self._code_change, self._option_change, self._source_change, self._output_change)
-        found = (check(task, node, built) for check in (checks[1::2] if is_same_work else checks))
-        return next((reason for reason in found if reason), None)
+        return (
+            self._code_change(node, built)
+            or self._option_change(task, node, built)
+            or self._source_change(task, node, built)
+            # Last, because it reads every file of the node.
+            or self._output_change(built.outputs)
+        )
 
-    def _code_change(self, _: str, node: Node, built: BuildRecord) -> Reason | None:
+    def _code_change(self, node: Node, built: BuildRecord) -> Reason | None:
         if node.encoder == BROKEN:
             return None
         if node.encoder != built.encoder:
@@ -119,11 +125,7 @@ class ReasonFinder:
             return None
         if node.params != built.params:
             return self._param_change(task, node, built)
-        for one in built.outputs:
-            path = output_path(one.role, node.outputs)
-            if path != one.path:
-                return Reason(OPTION, f"file {one.path} -> {path}")
-        return None
+        return _file_change(node, built.outputs)
 
     def _param_change(self, task: str, node: Node, built: BuildRecord) -> Reason:
         """Name the options that changed; where there is none, what the target planned otherwise."""
@@ -161,19 +163,29 @@ class ReasonFinder:
             return name in old
         return self._nodes.digests(str(TaskName(stem, one.node))) is not None
 
-    def _output_change(self, _: str, __: Node, built: BuildRecord) -> Reason | None:
+    def _output_change(self, outputs: Iterable[Output]) -> Reason | None:
         evaluator = self._evaluator
+        files = {one.path: one.sha for one in outputs if one.path is not None}
         # Asked for first: most outputs that are wrong are missing, and need not be opened.
-        is_there = {path: evaluator.is_there(path) for path in built.files}
+        is_there = {path: evaluator.is_there(path) for path in files}
         altered = [
             path
-            for path, sha in built.files.items()
+            for path, sha in files.items()
             if is_there[path] and not evaluator.is_intact(path, sha)
         ]
         if altered:
             return Reason(OUTPUT, ", ".join(altered))
         missing = [path for path, there in is_there.items() if not there]
         return Reason(MISSING, ", ".join(missing)) if missing else None
+
+
+def _file_change(node: Node, outputs: Iterable[Output]) -> Reason | None:
+    """Return which file goes elsewhere now; None where each stays where it was."""
+    for one in outputs:
+        path = output_path(one.role, node.outputs)
+        if path != one.path:
+            return Reason(OPTION, f"file {one.path} -> {path}")
+    return None
 
 
 def _never_built(failure: str | None) -> Reason:

@@ -62,6 +62,10 @@ class Backend:
         """Tell whether a task has any value."""
         return task_id in self._records
 
+    def has_ignored(self) -> bool:
+        """Tell whether any task has the mark of `doit ignore`."""
+        return any(IGNORE in record for record in self._records.values())
+
     def made_from(self) -> frozenset[str]:
         """Return the files that own tasks make sources from."""
         found = self.get(MADE_FROM, "files")

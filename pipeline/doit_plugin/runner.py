@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.process.pool import Pool
 
 NO_NODES: set[Any] = set()
+RESTORE_FROM = 32  # from so many dirty nodes on, what the cache has of them is restored at first
 
 
 def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
@@ -61,6 +62,18 @@ def release(node: Any) -> None:
     node.calc_dep = node.wait_run = node.wait_run_calc = node.waiting_me = NO_NODES
 
 
+def _needed(dispatcher: Any) -> set[str]:
+    """Return the names of the tasks that were asked for and of all that they need."""
+    found: set[str] = set()
+    waiting = list(dispatcher.selected_tasks)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += dispatcher.tasks[name].task_dep
+    return found
+
+
 class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     """Runs tasks in doit's order; `worker_count` and `cluster` choose the executor of nodes."""
 
@@ -79,6 +92,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self._done: deque[Any] = deque()  # tasks that are done and of which doit does not know yet
         # Fingerprints of submitted jobs, each with the nodes that wait for the same result.
         self._submitted: dict[str, list[tuple[Any, Job]]] = {}
+        self._restored: set[str] = set()  # nodes that were done before doit came to them
         self._values: dict[str, dict[str, str]] = {}
         self._stored: set[str] = set()  # fingerprints whose results the cache has since this run
 
@@ -87,6 +101,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         session = self.session
         try:
             session.start()
+            self._restore_small(task_dispatcher)
             self._plan_order()
             self._executor = self._make_executor()
             self._loop(task_dispatcher)
@@ -109,6 +124,30 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         has_failed = [session.fail_on_warnings(), session.fail_on_budgets()]
         if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
+
+    def _restore_small(self, dispatcher: Any) -> None:
+        """Restore what is small before anything else runs: that takes a part of the time."""
+        build = self.session.build
+        if build is None or build.encode_again or len(build.dirty) < RESTORE_FROM:
+            return
+        # What depends on such tasks is decided as doit comes to it.
+        if self.source_results or self.dep_manager.backend.has_ignored():
+            return
+        from pipeline.build.small_results import SmallResults
+
+        tasks, asked = dispatcher.tasks, _needed(dispatcher)
+        results = SmallResults(build, self.session.needs)
+        for batch in results.restore([name for name in self.session.needs if name in asked]):
+            self._restored.update(batch)
+            for name in batch:
+                self.reporter.get_status(tasks[name])
+                self.reporter.execute_task(tasks[name])
+                tasks[name].values = self._values_of(RESTORED)
+                self.reporter.add_success(tasks[name])
+
+    def _values_of(self, outcome: str) -> dict[str, str]:
+        """Return what doit keeps of a node: the same dict for all with this outcome."""
+        return self._values.setdefault(outcome, {"outcome": outcome})
 
     def _offer_share(self) -> None:
         """Send what a shard had already: the job that restores everything may be elsewhere."""
@@ -139,7 +178,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         build = self.session.build
         if build is not None:
             late = self.session.share.late if self.session.share else ()
-            build.plan_order(self.session.needs, self.memory_limit, late)
+            needs = self.session.needs.items()
+            left = {task: found for task, found in needs if task not in self._restored}
+            build.plan_order(left, self.memory_limit, late)
 
     def _make_executor(self) -> Executor | None:
         """Return who does the nodes; None where there are none to do."""
@@ -254,6 +295,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Tell whether to run a task."""
         if node.bad_deps:
             self._record_unmet(node.task, sorted(one.task.name for one in node.bad_deps))
+        if self._is_restored(node.task.name):
+            node.run_status = "successful"
+            return False
         if node.task.name in self.source_results:
             self._replay(node, self.source_results[node.task.name])
             return False
@@ -267,6 +311,11 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not is_dirty:
             self.reporter.skip_uptodate(node.task)
         return is_dirty
+
+    def _is_restored(self, task: str) -> bool:
+        """Tell whether a node was restored, and what it reads is still the same."""
+        build = self.session.build
+        return task in self._restored and build is not None and task not in build.dirty
 
     def _replay(self, node: Any, failure: BaseFail | None) -> None:
         """Report an own task that ran before the plan was made."""
@@ -355,8 +404,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             # A shard sends everything: the job that restores it encodes nothing, however quick.
             if self.session.share is not None or shared.pays(result.seconds):
                 shared.offer(result.fingerprint, tools_for(build.config).cache)
-        values = {"outcome": event.outcome}  # the same dict for all tasks with this outcome
-        node.task.values = self._values.setdefault(event.outcome, values)
+        node.task.values = self._values_of(event.outcome)
         self.process_task_result(node, self._doit_failure(event))
         self._submit_waiting(fingerprint, event.outcome)
 

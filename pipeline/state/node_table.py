@@ -111,25 +111,33 @@ class NodeTable:
         """Return a function from the name of a manifest's node to its digests."""
         return lambda name: self.digests(str(TaskName(stem, name)))
 
-    def set_built(self, row: NodeRow, packed: bytes, last: LastBuild) -> None:
-        """Record that a node was built and is up to date, in the caller's transaction."""
-        self.state.update_row(NodeRow(row.task, row.stem, row.packed_plan, packed, clean=True))
-        self._last[row.task] = last
-        # What other nodes need is kept in `_last`. The rest of a built node is hardly asked for
-        # again, and would take most of the memory of a large build.
-        self._rows.pop(row.task, None)
-        self._planned.pop(row.task, None)
+    def set_built(self, builds: Iterable[tuple[NodeRow, bytes, LastBuild]]) -> None:
+        """Record that nodes were built and are up to date, in the caller's transaction."""
+        new: list[NodeRow] = []
+        restored: list[NodeRow] = []  # as they were recorded before
+        for row, packed, last in builds:
+            updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean=True)
+            (restored if packed == row.packed_build else new).append(updated)
+            self._last[row.task] = last
+            # What other nodes need is kept in `_last`. The rest of a built node is hardly asked
+            # for again, and would take most of the memory of a large build.
+            self._rows.pop(row.task, None)
+            self._planned.pop(row.task, None)
+        if new:
+            self.state.update_rows(new)
+        if restored:
+            self.state.set_clean(restored)
 
     def set_clean(self, row: NodeRow, clean: bool) -> None:
         """Record whether a node is up to date, in the caller's transaction."""
         # State and memory change together: a row that is clean in one and dirty in the other would
         # lose a rebuild when the process is killed.
         updated = NodeRow(row.task, row.stem, row.packed_plan, row.packed_build, clean)
-        self.state.set_clean(updated)
+        self.state.set_clean([updated])
         self._rows[row.task] = updated
 
     def forget_build(self, row: NodeRow) -> None:
         """Record that a node was never built, in the caller's transaction."""
         updated = NodeRow(row.task, row.stem, row.packed_plan, None, clean=False)
-        self.state.update_row(updated)
+        self.state.update_rows([updated])
         self._rows[row.task], self._last[row.task] = updated, None

@@ -63,6 +63,10 @@ def _row_crc(task: str, stem: str, plan: bytes, built: bytes | None, clean: int)
     return _crc(b"".join((head, plan, built or b"")))
 
 
+def _crc_of(row: NodeRow) -> int:
+    return _row_crc(row.task, row.stem, row.packed_plan, row.packed_build, int(row.clean))
+
+
 def _bucket_of(key: str) -> int:
     return xxhash.xxh32_intdigest(key.encode()) % BUCKETS
 
@@ -237,18 +241,15 @@ class State(Database):
         )
         self.db.executemany("INSERT OR REPLACE INTO node VALUES (?,?,?,?,?,?)", values)
 
-    def update_row(self, row: NodeRow) -> None:
-        """Keep a known node's last build, and whether it is up to date."""
-        built, clean = row.packed_build, int(row.clean)
-        crc = _row_crc(row.task, row.stem, row.packed_plan, built, clean)
-        query = "UPDATE node SET built=?, clean=?, crc=? WHERE task=?"
-        self.db.execute(query, (built, clean, crc, row.task))
+    def update_rows(self, rows: Iterable[NodeRow]) -> None:
+        """Keep the last builds of known nodes, and whether they are up to date."""
+        values = ((row.packed_build, int(row.clean), _crc_of(row), row.task) for row in rows)
+        self.db.executemany("UPDATE node SET built=?, clean=?, crc=? WHERE task=?", values)
 
-    def set_clean(self, row: NodeRow) -> None:
-        """Keep whether a known node is up to date; its last build is as it was."""
-        built, clean = row.packed_build, int(row.clean)
-        crc = _row_crc(row.task, row.stem, row.packed_plan, built, clean)
-        self.db.execute("UPDATE node SET clean=?, crc=? WHERE task=?", (clean, crc, row.task))
+    def set_clean(self, rows: Iterable[NodeRow]) -> None:
+        """Keep whether known nodes are up to date; their last builds are as they were."""
+        values = ((int(row.clean), _crc_of(row), row.task) for row in rows)
+        self.db.executemany("UPDATE node SET clean=?, crc=? WHERE task=?", values)
 
     def drop_rows(self, tasks: Iterable[str]) -> None:
         """Forget nodes, and what they cost."""
@@ -319,6 +320,14 @@ class State(Database):
         """Return path and SHA-256 of the files that a task owns."""
         query = "SELECT path, sha FROM output WHERE task=?"
         return dict(self.db.execute(query, (task,)))
+
+    def outputs_of_tasks(self, tasks: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return path and SHA-256 of the files that tasks own, for each that owns any."""
+        found: dict[str, dict[str, str]] = {}
+        query = "SELECT task, path, sha FROM output WHERE task IN ({})"
+        for task, path, sha in self._in_chunks(query, (), tasks):
+            found.setdefault(task, {})[path] = sha
+        return found
 
     def output_owners(self) -> set[str]:
         """Return the tasks that own a file."""

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cache.local import FEW
+from pipeline.doit_plugin.runner import RESTORE_FROM
 from tests.pipeline.game import MANIFEST, Game
 from tests.pipeline.naive import Naive
 
@@ -125,10 +126,14 @@ def damage(path: Path, seed: int) -> None:
 
 
 @pytest.mark.timeout(600)  # thirty histories on a machine that has other things to do
-@given(histories, st.sampled_from([0, 2, FEW]))
+@given(histories, st.sampled_from([0, 2, FEW]), st.sampled_from([1, RESTORE_FROM]))
 @settings(max_examples=16, deadline=None, derandomize=True)
-def test_any_history_gives_the_bytes_of_a_naive_builder_and_encodes_no_more(history, few):
-    with tempfile.TemporaryDirectory() as folder, mock.patch("pipeline.cache.local.FEW", few):
+def test_any_history_gives_the_bytes_of_a_naive_builder_and_encodes_no_more(history, few, at_once):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch("pipeline.cache.local.FEW", few),
+        mock.patch("pipeline.doit_plugin.runner.RESTORE_FROM", at_once),
+    ):
         story = Story(Path(folder) / "game")
         naive = Naive(story.game)
         for event in [("nothing",), *history]:

@@ -1,0 +1,218 @@
+"""Restoring many small results at once: what another branch or a deleted output folder needs.
+
+A node of a run goes through the schedule, a job, a worker and a record of its own. Where its
+result is a few small files from the cache that takes most of its time, so here results are looked
+up one after the other before the run, written, and recorded in batches. Only what is plain is done
+here: a node that warned, whose files are in somebody's way, or whose result is damaged, large or
+not there at all is left to the run, which knows what to do and how to say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter, thread_time
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.build.event import RESTORED
+from pipeline.build.job import Input, Restored, Result
+from pipeline.build.work import process_name, tools_for
+from pipeline.cache.receipt import Receipt
+from pipeline.change.evaluate import input_digests
+from pipeline.change.fingerprint import fingerprint
+from pipeline.disk.file import is_equal, is_there, write_whole
+from pipeline.disk.listing import Stamp, take_stamp
+from pipeline.output import Output, compare_roles, with_paths
+from pipeline.process.capacity import last_peak
+from pipeline.state.node_record import BuildRecord, PlannedNode
+from pipeline.state.state import NodeRow
+
+if TYPE_CHECKING:
+    from pipeline.build.build import Build
+
+BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before they are recorded
+# It is given up after so many that the cache does not have, and so many more for each that it has.
+MISSES, MISSES_A_HIT = 64, 4
+MOST_ROUNDS = 8  # nodes below longer chains are left to the run
+
+
+class _Found(NamedTuple):
+    """A node whose result is in the cache, with the digests of its inputs and its files by path."""
+
+    row: NodeRow
+    planned: PlannedNode
+    digests: Mapping[str, str | None]
+    fixed: str
+    fingerprint: str
+    receipt: Receipt
+    outputs: tuple[Output, ...]
+    files: Mapping[str, Output]
+
+    @property
+    def byte_count(self) -> int:
+        return sum(one.size for one in self.outputs)
+
+
+class SmallResults:
+    """Restores nodes of a build; `needs` are the tasks of the run that each of them waits for."""
+
+    def __init__(self, build: Build, needs: Mapping[str, Sequence[str]]) -> None:
+        self._build, self._needs = build, needs
+        self._tools = tools_for(build.config)
+        self._settled: set[str] = set()  # tasks that are up to date with all that they need
+        self._hits = self._misses = 0
+        self._has_failed = False  # whether a file could not be written
+
+    def restore(self, tasks: Sequence[str]) -> Iterator[list[str]]:
+        """Restore what of the tasks is plain; give the tasks of each batch when it is recorded."""
+        waiting = list(tasks)
+        for _ in range(MOST_ROUNDS):
+            ready = [one for one in waiting if self._settled.issuperset(self._needs.get(one, ()))]
+            if not ready or self._is_over:
+                break
+            dirty = [task for task in ready if task in self._build.dirty]
+            self._settled.update(set(ready).difference(dirty))
+            for batch in self._batches(dirty):
+                restored = self._put_in_place(batch)
+                self._settled.update(restored)
+                yield restored
+            done = set(ready)
+            waiting = [task for task in waiting if task not in done]
+        self._build.note_damage(self._tools.cache.take_set_aside())
+
+    @property
+    def _is_over(self) -> bool:
+        """Tell whether to leave all that follows to the run."""
+        return self._has_failed or self._misses > MISSES + MISSES_A_HIT * self._hits
+
+    def _batches(self, tasks: Sequence[str]) -> Iterator[list[_Found]]:
+        """Look tasks up; give those that were found, in batches that memory has room for."""
+        batch: list[_Found] = []
+        byte_count = 0
+        for task in tasks:
+            if self._is_over:
+                break
+            found = self._look_up(task)
+            if found is None:
+                self._misses += 1
+                continue
+            self._hits += 1
+            batch.append(found)
+            byte_count += found.byte_count
+            if len(batch) == BATCH or byte_count > BATCH_BYTES:
+                yield batch
+                batch, byte_count = [], 0
+        if batch:
+            yield batch
+
+    def _look_up(self, task: str) -> _Found | None:
+        """Return a node with its result; None where that is not plain."""
+        build = self._build
+        row, planned = build.nodes.row(task), build.nodes.planned(task)
+        if row is None or planned is None or planned.is_broken:
+            return None
+        node = planned.node
+        made = build.nodes.digests_in(row.stem)
+        digests = input_digests(node, build.evaluator.source_sha, made)
+        if digests is None or build.linked_output_folder(node):
+            return None
+        fixed = build.evaluator.fixed(node)
+        now = fingerprint(fixed, digests)
+        receipt = self._tools.cache.load_receipt(now)
+        if receipt is None or not _is_plain(receipt):
+            return None
+        if any(compare_roles([one.role for one in receipt.made], node.outputs)):
+            return None
+        outputs = with_paths(receipt.made, node.outputs)
+        files = {one.path: one for one in outputs if one.path is not None}
+        return _Found(row, planned, digests, fixed, now, receipt, outputs, files)
+
+    def _put_in_place(self, batch: Sequence[_Found]) -> list[str]:
+        """Write the files of nodes and record them; return the tasks that are done."""
+        build = self._build
+        began, cpu_began = perf_counter(), thread_time()
+        build.load_owned_files([one.row.task for one in batch])
+        # Read before files are written: what is missing is a part of it.
+        reasons = {one.row.task: build.find_reason(one.row.task, one.fingerprint) for one in batch}
+        stamps = self._write([one for one in batch if not self._is_in_the_way(one)])
+        written = [one for one in batch if one.row.task in stamps]
+        each = max(len(written), 1)
+        seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
+        restored = []
+        for n, one in enumerate(written):
+            inputs = build.inputs_of(one.row.stem, one.planned.node, one.digests)
+            cost = seconds, cpu, process_name(), began + n * seconds, last_peak()
+            result = _result(one, self._pack(one, inputs), stamps[one.row.task], cost)
+            reason = reasons[one.row.task]
+            restored.append(Restored(one.row, inputs, one.fixed, reason, result))
+        build.record_restored(restored)
+        build.project.state.flush()
+        return [one.row.task for one in written]
+
+    def _is_in_the_way(self, found: _Found) -> bool:
+        """Tell whether anything is in the place of a file that the node does not own."""
+        root, owned = self._build.project.root, self._build.owned_files(found.row.task)
+        return any(is_there(f"{root}/{path}") for path in found.files if path not in owned)
+
+    def _write(self, batch: Sequence[_Found]) -> dict[str, Mapping[str, Stamp]]:
+        """Write files that are not right yet; return the stamps of all by task."""
+        stamps: dict[str, Mapping[str, Stamp]] = {}
+        try:
+            # Before they appear, so that a kill leaves no file that nobody knows.
+            self._tools.ledger.note(
+                {path: output.sha for one in batch for path, output in one.files.items()}
+            )
+            for one in batch:
+                stamps[one.row.task] = self._write_files(one)
+        except OSError:  # the run meets it once more, and says what it is
+            self._has_failed = True
+        return stamps
+
+    def _write_files(self, found: _Found) -> Mapping[str, Stamp]:
+        root, scratch = self._build.project.root, self._build.project.scratch
+        stamps: dict[str, Stamp] = {}
+        for path, output in found.files.items():
+            place, data = f"{root}/{path}", found.receipt.inline[output.role]
+            if not (is_there(place) and is_equal(place, data)):
+                write_whole(place, data, scratch)
+            stamps[path] = take_stamp(place)
+        return stamps
+
+    def _pack(self, found: _Found, inputs: Mapping[str, Input]) -> bytes:
+        """Serialise the record of a node's build, as a job does."""
+        node = found.planned.node
+        return BuildRecord(
+            found.fingerprint,
+            node.encoder,
+            self._build.evaluator.code_digest(node),
+            node.params,
+            found.digests,
+            {name: one.path for name, one in inputs.items() if one.task is None},
+            found.outputs,
+        ).pack()
+
+
+def _is_plain(receipt: Receipt) -> bool:
+    """Tell whether a receipt has all outputs inside of it, and nothing to say."""
+    is_small = len(receipt.inline) == len(receipt.made)
+    return is_small and not (receipt.warnings or receipt.report)
+
+
+def _result(
+    found: _Found,
+    packed: bytes,
+    stamps: Mapping[str, Stamp],
+    cost: tuple[float, float, str, float, int],
+) -> Result:
+    seconds, cpu_seconds, worker, began, peak_bytes = cost
+    return Result(
+        RESTORED,
+        found.fingerprint,
+        packed,
+        found.outputs,
+        stamps=stamps,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        worker=worker,
+        began=began,
+        peak_bytes=peak_bytes,
+    )

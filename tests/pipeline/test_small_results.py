@@ -1,0 +1,237 @@
+"""Restoring many small results before the run: it ends as node by node, and nothing is lost."""
+
+import json
+import os
+
+import pytest
+
+from pipeline.build import small_results, work
+from pipeline.doit_plugin import runner
+from pipeline.doit_plugin.runner import RESTORE_FROM
+from tests.pipeline.death import Death
+from tests.pipeline.game import Game
+from tests.pipeline.test_kill import copy_of
+
+COUNT = RESTORE_FROM + 8
+
+
+@pytest.fixture
+def crowd(game: Game) -> Game:
+    """A game with more nodes than are restored one by one; all are built."""
+    for n in range(COUNT):
+        game.write(f"assets/{n:02}.txt", f"text {n}")
+    assert game.doit().code == 0
+    game.rest()
+    return game
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The tasks that went through a job."""
+    found = []
+    do = work.do_job
+
+    def note(job):
+        found.append(job.task)
+        return do(job)
+
+    monkeypatch.setattr(work, "do_job", note)
+    return found
+
+
+def last_build(game):
+    return json.loads(game.read(".cartwright/last-build.json"))
+
+
+def test_a_deleted_output_folder_is_restored_without_jobs(crowd, jobs):
+    before = crowd.outputs()
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert ran.code == 0
+    assert jobs == []
+    assert len(ran.restored) == COUNT + 1  # the pack, which reads them all, too
+    assert crowd.outputs() == before
+    nodes = last_build(crowd)["nodes"]
+    assert {one["reason"][0]["kind"] for one in nodes} == {"output missing"}
+    assert {one["worker"] for one in nodes} == {f"process {os.getpid()}"}
+    assert "nothing to do" in crowd.doit().out
+
+
+def test_a_lost_state_is_no_hindrance(crowd, jobs):
+    before = crowd.outputs()
+    crowd.remove("build")
+    crowd.remove(".cartwright")
+    ran = crowd.doit()
+    assert jobs == []
+    assert len(ran.restored) == COUNT + 1
+    assert crowd.outputs() == before
+    assert "nothing to do" in crowd.doit().out
+
+
+def test_going_back_to_other_sources_overwrites_what_was_made_of_these(crowd, jobs):
+    first = crowd.outputs()
+    for n in range(COUNT):
+        crowd.write(f"assets/{n:02}.txt", f"other {n}")
+    assert len(crowd.doit().built) == COUNT + 1
+    crowd.rest()
+    jobs.clear()
+    for n in range(COUNT):
+        crowd.write(f"assets/{n:02}.txt", f"text {n}")
+    ran = crowd.doit()
+    assert jobs == []
+    assert len(ran.restored) == COUNT + 1
+    assert crowd.outputs() == first
+    details = {one["task"]: one["reason"][0]["detail"] for one in last_build(crowd)["nodes"]}
+    assert details["toy:00"] == "assets/00.txt"
+
+
+def test_a_file_of_somebody_else_in_the_way_is_kept(crowd, jobs):
+    crowd.remove("build")
+    crowd.remove(".cartwright")
+    crowd.write("build/toy/03.out", "mine")
+    ran = crowd.doit()
+    assert jobs == ["toy:03", "toy:pack"]
+    assert crowd.read(".cartwright/displaced/build/toy/03.out") == b"mine"
+    assert "moved out of an output's place" in ran.out
+    assert crowd.read("build/toy/03.out") == b"TEXT 3"
+
+
+def test_a_damaged_result_is_encoded_again_and_said(crowd, jobs):
+    before = crowd.outputs()
+    crowd.remove("build")
+    for path in crowd.path("cache").rglob("*"):
+        if path.is_file() and b"TEXT 3" in path.read_bytes():
+            path.write_bytes(path.read_bytes().replace(b"TEXT 3", b"TEXT X"))
+    ran = crowd.doit()
+    assert "damaged in the cache, set aside" in ran.out
+    assert "toy:03" in jobs
+    assert crowd.outputs() == before
+
+
+def test_what_nobody_asked_for_stays_as_it_is(crowd):
+    crowd.remove("build")
+    ran = crowd.doit("toy:05", "toy:07")
+    assert ran.restored == ["toy:05", "toy:07"]
+    assert sorted(crowd.outputs()) == ["build/toy/05.out", "build/toy/07.out"]
+
+
+def test_an_ignored_node_is_not_restored(crowd):
+    assert crowd.doit("ignore", "toy:05").code == 0
+    crowd.remove("build")
+    crowd.doit()
+    assert "build/toy/05.out" not in crowd.outputs()
+    assert "build/toy/06.out" in crowd.outputs()
+
+
+def test_a_reader_of_what_is_encoded_waits_for_it(crowd, jobs):
+    crowd.remove("build")
+    crowd.write("assets/05.txt", "a longer text than before")
+    ran = crowd.doit()
+    assert ran.built == jobs == ["toy:05", "toy:pack"]
+    assert len(ran.restored) == COUNT - 1
+    assert b"05=25\n" in crowd.read("build/toy/all.pack")
+
+
+def test_a_family_that_shrinks_leaves_no_stale_file(crowd, jobs):
+    crowd.write("assets/words.bst", "a b")
+    crowd.doit()
+    crowd.rest()
+    few = crowd.outputs()
+    crowd.write("assets/words.bst", "a b c d")
+    crowd.doit()
+    assert len(crowd.outputs()) > len(few)
+    crowd.rest()
+    crowd.write("assets/words.bst", "a b")
+    for n in range(COUNT):
+        crowd.remove(f"build/toy/{n:02}.out")
+    jobs.clear()
+    crowd.doit()
+    assert jobs == []
+    assert crowd.outputs() == few
+
+
+def test_a_cache_that_has_nothing_is_soon_left_alone(crowd, monkeypatch):
+    asked = []
+    look_up = small_results.SmallResults._look_up
+    monkeypatch.setattr(
+        small_results.SmallResults,
+        "_look_up",
+        lambda self, task: asked.append(task) or look_up(self, task),
+    )
+    monkeypatch.setattr(small_results, "MISSES", 10)
+    crowd.remove("build")
+    crowd.remove("cache")
+    assert len(crowd.doit().built) == COUNT + 1
+    assert len(asked) == 11
+
+
+def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept(
+    crowd, monkeypatch
+):
+    crowd.remove("build")
+    write = small_results.write_whole
+    written = []
+
+    def full(path, data, scratch):
+        if len(written) == 7:
+            raise OSError(28, "No space left on device", path)
+        written.append(path)
+        write(path, data, scratch)
+
+    monkeypatch.setattr(small_results, "write_whole", full)
+    ran = crowd.doit()
+    assert ran.code == 0  # there was room again for the jobs
+    assert len(ran.restored) == COUNT + 1
+
+
+def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):
+    batches = []
+    put = small_results.SmallResults._put_in_place
+    monkeypatch.setattr(
+        small_results.SmallResults,
+        "_put_in_place",
+        lambda self, batch: batches.append(len(batch)) or put(self, batch),
+    )
+    monkeypatch.setattr(small_results, "BATCH_BYTES", 20)
+    crowd.remove("build")
+    crowd.doit()
+    assert sum(batches) == COUNT + 1
+    assert max(batches) < 8
+
+
+def test_few_nodes_are_left_to_the_run(crowd, monkeypatch):
+    monkeypatch.setattr(runner, "RESTORE_FROM", COUNT)
+    used = []
+    monkeypatch.setattr(
+        small_results.SmallResults, "restore", lambda *_: used.append(1) or iter(())
+    )
+    crowd.remove("build/toy/05.out")
+    crowd.doit()
+    assert used == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("batch_s", [3600.0, 0.0], ids=["one transaction", "many"])
+def test_a_kill_at_any_moment_leaves_no_half_and_loses_nothing(tmp_path, monkeypatch, batch_s):
+    monkeypatch.setattr(runner, "RESTORE_FROM", 1)
+    monkeypatch.setattr(small_results, "BATCH", 3)
+    monkeypatch.setattr("pipeline.state.database.BATCH_SECONDS", batch_s)
+    first = Game(tmp_path / "first")
+    for n in range(7):
+        first.write(f"assets/{n}.txt", f"text {n}")
+    assert first.doit().code == 0
+    whole = first.outputs()
+    first.rest()
+    first.remove("build")
+    moment, came = 1, True
+    while came:
+        game = copy_of(first, tmp_path / str(moment))
+        with Death(after=moment) as death:
+            game.doit()
+        came = death.came
+        assert game.outputs().items() <= whole.items(), f"half-made after {moment}"
+        ran = game.doit()
+        assert (ran.code, ran.built) == (0, []), ran.out + ran.err
+        assert game.outputs() == whole, f"after {moment} changes"
+        moment += 2
+    assert moment > 20
