@@ -33,6 +33,8 @@ BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before
 # It is given up after so many that the cache does not have, and so many more for each that it has.
 MISSES, MISSES_A_HIT = 64, 4
 MOST_ROUNDS = 8  # nodes below longer chains are left to the run
+# A node that takes longer waits for a slow disk or a network, and workers wait side by side.
+SLOW_SECONDS = 0.002
 
 
 class _Found(NamedTuple):
@@ -61,6 +63,7 @@ class SmallResults:
         self._settled: set[str] = set()  # tasks that are up to date with all that they need
         self._hits = self._misses = 0
         self._has_failed = False  # whether a file could not be written
+        self._is_slow = False
 
     def restore(self, tasks: Sequence[str]) -> Iterator[list[str]]:
         """Restore what of the tasks is plain; give the tasks of each batch when it is recorded."""
@@ -82,7 +85,8 @@ class SmallResults:
     @property
     def _is_over(self) -> bool:
         """Tell whether to leave all that follows to the run."""
-        return self._has_failed or self._misses > MISSES + MISSES_A_HIT * self._hits
+        is_in_vain = self._misses > MISSES + MISSES_A_HIT * self._hits
+        return self._has_failed or self._is_slow or is_in_vain
 
     def _batches(self, tasks: Sequence[str]) -> Iterator[list[_Found]]:
         """Look tasks up; give those that were found, in batches that memory has room for."""
@@ -137,6 +141,7 @@ class SmallResults:
         written = [one for one in batch if one.row.task in stamps]
         each = max(len(written), 1)
         seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
+        self._is_slow = seconds > SLOW_SECONDS
         restored = []
         for n, one in enumerate(written):
             inputs = build.inputs_of(one.row.stem, one.planned.node, one.digests)

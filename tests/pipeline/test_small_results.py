@@ -1,6 +1,7 @@
 """Restoring many small results before the run: it ends as node by node, and nothing is lost."""
 
 import json
+import math
 import os
 
 import pytest
@@ -16,8 +17,9 @@ COUNT = RESTORE_FROM + 8
 
 
 @pytest.fixture
-def crowd(game: Game) -> Game:
+def crowd(game: Game, monkeypatch) -> Game:
     """A game with more nodes than are restored one by one; all are built."""
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", math.inf)  # the machine may be busy
     for n in range(COUNT):
         game.write(f"assets/{n:02}.txt", f"text {n}")
     assert game.doit().code == 0
@@ -197,6 +199,17 @@ def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):
     crowd.doit()
     assert sum(batches) == COUNT + 1
     assert max(batches) < 8
+
+
+def test_a_slow_disk_is_left_to_workers_that_wait_side_by_side(crowd, jobs, monkeypatch):
+    before = crowd.outputs()
+    monkeypatch.setattr(small_results, "BATCH", 5)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.0)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert len(jobs) == COUNT + 1 - 5
+    assert crowd.outputs() == before
 
 
 def test_few_nodes_are_left_to_the_run(crowd, monkeypatch):
