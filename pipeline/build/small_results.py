@@ -1,10 +1,10 @@
 """Restoring many small results at once: what another branch or a deleted output folder needs.
 
 A node of a run goes through the schedule, a job, a worker and a record of its own. Where its
-result is a few small files from the cache that takes most of its time, so here results are looked
-up one after the other before the run, written, and recorded in batches. Only what is plain is done
-here: a node that warned, whose files are in somebody's way, or whose result is damaged, large or
-not there at all is left to the run, which knows what to do and how to say it.
+result is small that takes most of the time, so here results are looked up one after the other
+before the run, written, and recorded in batches. Only what is plain is done here: a node that
+warned, whose files are in somebody's way, or whose result is damaged, large or not there at all is
+left to the run, which knows what to do and how to say it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipeline.build.work import process_name, tools_for
 from pipeline.cache.receipt import Receipt
 from pipeline.change.evaluate import input_digests
 from pipeline.change.fingerprint import fingerprint
-from pipeline.disk.file import is_equal, is_there, write_whole
+from pipeline.disk.file import is_equal, is_there
 from pipeline.disk.listing import Stamp, take_stamp
 from pipeline.output import Output, compare_roles, with_paths
 from pipeline.process.capacity import last_peak
@@ -29,6 +29,8 @@ from pipeline.state.state import NodeRow
 if TYPE_CHECKING:
     from pipeline.build.build import Build
 
+# To read and write more than this pays on several workers.
+SMALL_BYTES = 1 << 17
 BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before they are recorded
 # It is given up after so many that the cache does not have, and so many more for each that it has.
 MISSES, MISSES_A_HIT = 64, 4
@@ -38,16 +40,19 @@ SLOW_SECONDS = 0.002
 
 
 class _Found(NamedTuple):
-    """A node whose result is in the cache, with the digests of its inputs and its files by path."""
+    """A node whose result is in the cache.
+
+    With the digests of its inputs, its files by path, and the bytes of its outputs by role.
+    """
 
     row: NodeRow
     planned: PlannedNode
     digests: Mapping[str, str | None]
     fixed: str
     fingerprint: str
-    receipt: Receipt
     outputs: tuple[Output, ...]
     files: Mapping[str, Output]
+    data: Mapping[str, bytes]
 
     @property
     def byte_count(self) -> int:
@@ -128,7 +133,20 @@ class SmallResults:
             return None
         outputs = with_paths(receipt.made, node.outputs)
         files = {one.path: one for one in outputs if one.path is not None}
-        return _Found(row, planned, digests, fixed, now, receipt, outputs, files)
+        data = self._load(receipt)
+        if data is None:
+            return None
+        return _Found(row, planned, digests, fixed, now, outputs, files, data)
+
+    def _load(self, receipt: Receipt) -> dict[str, bytes] | None:
+        """Return the bytes of all outputs by role; None where any is lost."""
+        found: dict[str, bytes] = {}
+        for one in receipt.made:
+            data = self._tools.cache.load_output(receipt, one)
+            if data is None:
+                return None
+            found[one.role] = data
+        return found
 
     def _put_in_place(self, batch: Sequence[_Found]) -> list[str]:
         """Write the files of nodes and record them; return the tasks that are done."""
@@ -176,9 +194,9 @@ class SmallResults:
         root, scratch = self._build.project.root, self._build.project.scratch
         stamps: dict[str, Stamp] = {}
         for path, output in found.files.items():
-            place, data = f"{root}/{path}", found.receipt.inline[output.role]
+            place, data = f"{root}/{path}", found.data[output.role]
             if not (is_there(place) and is_equal(place, data)):
-                write_whole(place, data, scratch)
+                self._tools.cache.put_in_place(output.sha, data, place, scratch)
             stamps[path] = take_stamp(place)
         return stamps
 
@@ -197,8 +215,8 @@ class SmallResults:
 
 
 def _is_plain(receipt: Receipt) -> bool:
-    """Tell whether a receipt has all outputs inside of it, and nothing to say."""
-    is_small = len(receipt.inline) == len(receipt.made)
+    """Tell whether a result is small and has nothing to say."""
+    is_small = sum(one.size for one in receipt.made) <= SMALL_BYTES
     return is_small and not (receipt.warnings or receipt.report)
 
 

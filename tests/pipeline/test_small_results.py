@@ -7,6 +7,8 @@ import os
 import pytest
 
 from pipeline.build import small_results, work
+from pipeline.cache.local import Cache
+from pipeline.cache.receipt import INLINE_BYTES
 from pipeline.doit_plugin import runner
 from pipeline.doit_plugin.runner import RESTORE_FROM
 from tests.pipeline.death import Death
@@ -171,16 +173,16 @@ def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept
     crowd, monkeypatch
 ):
     crowd.remove("build")
-    write = small_results.write_whole
+    put = Cache.put_in_place
     written = []
 
-    def full(path, data, scratch):
-        if len(written) == 7:
-            raise OSError(28, "No space left on device", path)
+    def full(cache, sha, data, path, scratch):
         written.append(path)
-        write(path, data, scratch)
+        if len(written) == 8:
+            raise OSError(28, "No space left on device", path)
+        put(cache, sha, data, path, scratch)
 
-    monkeypatch.setattr(small_results, "write_whole", full)
+    monkeypatch.setattr(Cache, "put_in_place", full)
     ran = crowd.doit()
     assert ran.code == 0  # there was room again for the jobs
     assert len(ran.restored) == COUNT + 1
@@ -209,6 +211,19 @@ def test_a_slow_disk_is_left_to_workers_that_wait_side_by_side(crowd, jobs, monk
     ran = crowd.doit()
     assert len(ran.restored) == COUNT + 1
     assert len(jobs) == COUNT + 1 - 5
+    assert crowd.outputs() == before
+
+
+@pytest.mark.parametrize(("count", "is_small"), [(INLINE_BYTES + 1, True), (1 << 17, False)])
+def test_small_is_what_a_worker_would_not_make_quicker(crowd, jobs, count, is_small):
+    crowd.write("assets/large.txt", "x" * count)  # and its length is an output, too
+    crowd.doit()
+    crowd.rest()
+    before = crowd.outputs()
+    crowd.remove("build")
+    jobs.clear()
+    crowd.doit()
+    assert jobs == ([] if is_small else ["toy:large", "toy:pack"])
     assert crowd.outputs() == before
 
 
