@@ -27,6 +27,14 @@ MANIFESTS = {
     "untold": '[[scene]]\nname = "u"\nsource = ["assets/*.obj", "assets/*.glb"]\n'
     "lods = []\nhlod = 0\n",
 }
+# Half of the runs restore in batches, however few nodes they have, and record after a few of them.
+BATCHES = """
+import random
+from pipeline.build import small_results
+from pipeline.doit_plugin import runner
+if random.random() < 0.5:
+    runner.RESTORE_FROM, small_results.BATCH = 1, random.randint(1, 9)
+"""
 MTL = "newmtl m\nmap_Kd p0.png\n"
 VERSIONS = 6
 SAVED = (".cartwright", "cache", "build")
@@ -68,7 +76,7 @@ class TortureGame:
         for name in ("assets", "manifests"):
             (folder / name).mkdir(parents=True)
         shutil.copy(ROOT / "doit.cfg", folder)
-        self.write_dodo("")
+        self.write_dodo(BATCHES)
         for target, text in MANIFESTS.items():
             (folder / f"manifests/{target}.toml").write_text(f'target = "{target}"\n{text}')
 

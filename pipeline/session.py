@@ -359,9 +359,13 @@ class Session:
         if self.build is None:
             return
         if self.is_stopped:
+            from pipeline.change.owner import reconcile_ledger
             from pipeline.state.ledger import Ledger
 
-            self._remove_temporaries(Ledger(self.project.ledger), {self.build.run})
+            ledger = Ledger(self.project.ledger)
+            self._remove_temporaries(ledger, {self.build.run})
+            # Files that were written and not recorded; closing takes away the mark of their build.
+            reconcile_ledger(self.project, ledger)
         self.build.close()
 
     def current_among(self, names: Iterable[str], active: Container[str]) -> list[str]:

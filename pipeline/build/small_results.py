@@ -35,6 +35,7 @@ BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before
 # It is given up after so many that the cache does not have, and so many more for each that it has.
 MISSES, MISSES_A_HIT = 64, 4
 MOST_ROUNDS = 8  # nodes below longer chains are left to the run
+BATCH_SECONDS = 0.1  # a batch that took so long is written, and tells how slow the disk is
 # A node that takes longer waits for a slow disk or a network, and workers wait side by side.
 SLOW_SECONDS = 0.002
 
@@ -57,6 +58,26 @@ class _Found(NamedTuple):
     @property
     def byte_count(self) -> int:
         return sum(one.size for one in self.outputs)
+
+
+class _Batch:
+    """Nodes that are written and recorded together, and what it took to look them up."""
+
+    def __init__(self) -> None:
+        self.nodes: list[_Found] = []
+        self.seconds = self.cpu_seconds = 0.0
+        self._byte_count = 0
+
+    def add(self, found: _Found, seconds: float, cpu_seconds: float) -> None:
+        self.nodes.append(found)
+        self.seconds += seconds
+        self.cpu_seconds += cpu_seconds
+        self._byte_count += found.byte_count
+
+    @property
+    def is_full(self) -> bool:
+        is_large = self._byte_count > BATCH_BYTES or self.seconds > BATCH_SECONDS
+        return is_large or len(self.nodes) >= BATCH
 
 
 class SmallResults:
@@ -93,28 +114,33 @@ class SmallResults:
         is_in_vain = self._misses > MISSES + MISSES_A_HIT * self._hits
         return self._has_failed or self._is_slow or is_in_vain
 
-    def _batches(self, tasks: Sequence[str]) -> Iterator[list[_Found]]:
+    def _batches(self, tasks: Sequence[str]) -> Iterator[_Batch]:
         """Look tasks up; give those that were found, in batches that memory has room for."""
-        batch: list[_Found] = []
-        byte_count = 0
+        batch = _Batch()
         for task in tasks:
             if self._is_over:
                 break
+            began, cpu_began = perf_counter(), thread_time()
             found = self._look_up(task)
             if found is None:
                 self._misses += 1
                 continue
             self._hits += 1
-            batch.append(found)
-            byte_count += found.byte_count
-            if len(batch) == BATCH or byte_count > BATCH_BYTES:
+            batch.add(found, perf_counter() - began, thread_time() - cpu_began)
+            if batch.is_full:
                 yield batch
-                batch, byte_count = [], 0
-        if batch:
+                batch = _Batch()
+        if batch.nodes:
             yield batch
 
     def _look_up(self, task: str) -> _Found | None:
-        """Return a node with its result; None where that is not plain."""
+        """Return a node with its result; None where that is not plain, or can't be read."""
+        try:
+            return self._find(task)
+        except OSError:  # the run meets it once more, and says what it is
+            return None
+
+    def _find(self, task: str) -> _Found | None:
         build = self._build
         row, planned = build.nodes.row(task), build.nodes.planned(task)
         if row is None or planned is None or planned.is_broken:
@@ -148,15 +174,15 @@ class SmallResults:
             found[one.role] = data
         return found
 
-    def _put_in_place(self, batch: Sequence[_Found]) -> list[str]:
+    def _put_in_place(self, batch: _Batch) -> list[str]:
         """Write the files of nodes and record them; return the tasks that are done."""
-        build = self._build
-        began, cpu_began = perf_counter(), thread_time()
-        build.load_owned_files([one.row.task for one in batch])
+        build, nodes = self._build, batch.nodes
+        began, cpu_began = perf_counter() - batch.seconds, thread_time() - batch.cpu_seconds
+        build.load_owned_files([one.row.task for one in nodes])
         # Read before files are written: what is missing is a part of it.
-        reasons = {one.row.task: build.find_reason(one.row.task, one.fingerprint) for one in batch}
-        stamps = self._write([one for one in batch if not self._is_in_the_way(one)])
-        written = [one for one in batch if one.row.task in stamps]
+        reasons = {one.row.task: build.find_reason(one.row.task, one.fingerprint) for one in nodes}
+        stamps = self._write([one for one in nodes if not self._is_in_the_way(one)])
+        written = [one for one in nodes if one.row.task in stamps]
         each = max(len(written), 1)
         seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
         self._is_slow = seconds > SLOW_SECONDS

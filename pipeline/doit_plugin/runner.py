@@ -85,6 +85,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     source_results: Mapping[str, BaseFail | None] = MappingProxyType({})
     final_result: int
     _executor: Executor | None = None
+    _has_begun = False  # whether doit came to a node
     _is_exhausted = False  # whether doit has no further task
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -101,9 +102,8 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         session = self.session
         try:
             session.start()
-            self._restore_small(task_dispatcher)
-            self._plan_order()
-            self._executor = self._make_executor()
+            self._executor = self.cluster
+            self._resume_uploads()
             self._loop(task_dispatcher)
             self._offer_share()
             self.on_built()
@@ -125,8 +125,20 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
+    def _begin_nodes(self, dispatcher: Any) -> None:
+        """Prepare for nodes when doit comes to the first of them.
+
+        Not before: a task of the project's own that doit runs first finds outputs as they were.
+        """
+        if self._has_begun:
+            return
+        self._has_begun = True
+        self._restore_small(dispatcher)
+        self._plan_order()
+        self._executor = self._make_executor()
+
     def _restore_small(self, dispatcher: Any) -> None:
-        """Restore what is small before anything else runs: that takes a part of the time."""
+        """Restore what is small before other nodes run: that takes a part of the time."""
         build = self.session.build
         if build is None or build.encode_again or len(build.dirty) < RESTORE_FROM:
             return
@@ -148,6 +160,14 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
     def _values_of(self, outcome: str) -> dict[str, str]:
         """Return what doit keeps of a node: the same dict for all with this outcome."""
         return self._values.setdefault(outcome, {"outcome": outcome})
+
+    def _resume_uploads(self) -> None:
+        """Send what earlier runs could not."""
+        shared, build = self.session.shared, self.session.build
+        if shared is not None and build is not None:
+            from pipeline.build.work import tools_for
+
+            shared.resume(tools_for(build.config).cache)
 
     def _offer_share(self) -> None:
         """Send what a shard had already: the job that restores everything may be elsewhere."""
@@ -210,9 +230,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return executor or alone
         from pipeline.build.lookup import LookUps
 
-        cache = tools_for(build.config).cache
-        shared.resume(cache)
-        return LookUps(shared, cache, executor, alone)
+        return LookUps(shared, tools_for(build.config).cache, executor, alone)
 
     def _make_alone(self, build: Build, make_pool: Callable[[int], Pool]) -> InProcess:
         """Return what does nodes in this process, and gets workers when the build proves long."""
@@ -258,12 +276,18 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             if node == "hold on":
                 if not self._done:
                     return
-            elif not self.select_task(node, dispatcher.tasks):
+            elif not self._has_to_run(node, dispatcher):
                 self._done.append(node)
             elif not self._schedule_node(node):
                 # A task of the project's own runs in this process, so workers get theirs first.
                 self._submit_ready_nodes()
                 self._start_and_note(node)
+
+    def _has_to_run(self, node: Any, dispatcher: Any) -> bool:
+        """Tell whether to run a task that is ready; the first node lets nodes begin."""
+        if node.task.meta is NODE:
+            self._begin_nodes(dispatcher)
+        return bool(self.select_task(node, dispatcher.tasks))
 
     def _schedule_node(self, node: Any) -> bool:
         """Let a node wait for its turn; False for a task that has nothing to wait for."""
@@ -295,7 +319,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         """Tell whether to run a task."""
         if node.bad_deps:
             self._record_unmet(node.task, sorted(one.task.name for one in node.bad_deps))
-        if self._is_restored(node.task.name):
+        if node.task.name in self._restored:
             node.run_status = "successful"
             return False
         if node.task.name in self.source_results:
@@ -311,11 +335,6 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         if not is_dirty:
             self.reporter.skip_uptodate(node.task)
         return is_dirty
-
-    def _is_restored(self, task: str) -> bool:
-        """Tell whether a node was restored, and what it reads is still the same."""
-        build = self.session.build
-        return task in self._restored and build is not None and task not in build.dirty
 
     def _replay(self, node: Any, failure: BaseFail | None) -> None:
         """Report an own task that ran before the plan was made."""

@@ -1,5 +1,6 @@
 """Restoring many small results before the run: it ends as node by node, and nothing is lost."""
 
+import errno
 import json
 import math
 import os
@@ -7,6 +8,7 @@ import os
 import pytest
 
 from pipeline.build import small_results, work
+from pipeline.cache import local
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import INLINE_BYTES
 from pipeline.doit_plugin import runner
@@ -194,7 +196,7 @@ def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):
     monkeypatch.setattr(
         small_results.SmallResults,
         "_put_in_place",
-        lambda self, batch: batches.append(len(batch)) or put(self, batch),
+        lambda self, batch: batches.append(len(batch.nodes)) or put(self, batch),
     )
     monkeypatch.setattr(small_results, "BATCH_BYTES", 20)
     crowd.remove("build")
@@ -212,6 +214,109 @@ def test_a_slow_disk_is_left_to_workers_that_wait_side_by_side(crowd, jobs, monk
     assert len(ran.restored) == COUNT + 1
     assert len(jobs) == COUNT + 1 - 5
     assert crowd.outputs() == before
+
+
+def test_a_cache_that_is_slow_to_read_is_left_to_workers_before_many_have_waited(
+    crowd, jobs, monkeypatch
+):
+    clock = [0.0]
+    load = Cache.load_receipt
+
+    def load_slowly(cache, fingerprint):
+        clock[0] += 1.0
+        return load(cache, fingerprint)
+
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Cache, "load_receipt", load_slowly)
+    before = crowd.outputs()
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert len(jobs) == COUNT  # all but the first
+    assert crowd.outputs() == before
+
+
+def test_a_receipt_that_the_disk_does_not_give_is_left_to_the_run(crowd, jobs, monkeypatch):
+    before = crowd.outputs()
+    crowd.remove("build")
+    read = local.read_if_there
+    asked = []
+
+    def read_or_fail(path):
+        asked.append(path)
+        if len(asked) == 5:
+            raise OSError(errno.EIO, "Input/output error", path)
+        return read(path)
+
+    monkeypatch.setattr(local, "read_if_there", read_or_fail)
+    ran = crowd.doit()
+    assert ran.code == 0, ran.err
+    assert len(jobs) == 2  # the node of that receipt, and the pack that reads them all
+    assert len(ran.restored) == COUNT + 1
+    assert crowd.outputs() == before
+
+
+def test_files_of_a_stopped_batch_are_known_to_the_next_run(crowd, monkeypatch):
+    """They were written and not recorded, and their assets are gone."""
+    crowd.remove("build")
+    crowd.remove(".cartwright")
+    put = Cache.put_in_place
+    written = []
+
+    def stop(cache, sha, data, path, scratch):
+        if len(written) == 8:
+            raise KeyboardInterrupt
+        written.append(path)
+        put(cache, sha, data, path, scratch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cache, "put_in_place", stop)
+        assert crowd.doit().code == 130
+    assert len(crowd.outputs()) == 8
+    for n in range(COUNT):
+        crowd.remove(f"assets/{n:02}.txt")
+    crowd.write("assets/last.txt", "last")
+    assert crowd.doit().code == 0
+    assert sorted(crowd.outputs()) == ["build/toy/all.pack", "build/toy/last.out"]
+
+
+OWN_TASK = """
+from pathlib import Path
+
+def look():
+    Path("seen").write_text(str(Path("build/toy/00.out").exists()))
+    return {result}
+
+def task_look():
+    return {{"actions": [look], "task_dep": {needs}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "needs", "seen"),
+    [
+        (("look", "toy"), [], b"False"),
+        ((), [], b"False"),
+        (("look", "toy"), ["toy:00"], b"True"),
+        (("toy", "look"), [], b"True"),
+    ],
+)
+def test_an_own_task_runs_in_its_turn_before_or_after_nodes(crowd, jobs, words, needs, seen):
+    own = OWN_TASK.format(result=True, needs=needs)
+    crowd.write("dodo.py", crowd.read("dodo.py").decode() + own)
+    crowd.remove("build")
+    assert crowd.doit(*words).code == 0
+    assert crowd.read("seen") == seen
+    assert jobs == []
+
+
+def test_nothing_is_restored_after_an_own_task_that_stops_the_run(crowd):
+    own = OWN_TASK.format(result=False, needs=[])
+    crowd.write("dodo.py", crowd.read("dodo.py").decode() + own)
+    crowd.remove("build")
+    assert crowd.doit("--no-continue", "look", "toy").code == 1
+    assert not crowd.path("build").exists()
 
 
 @pytest.mark.parametrize(("count", "is_small"), [(INLINE_BYTES + 1, True), (1 << 17, False)])
