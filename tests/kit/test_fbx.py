@@ -14,6 +14,7 @@ from encoders.kit.error import EncodeError
 from encoders.kit.mesh.texcoord import transform_uv
 from encoders.kit.plan import WARNINGS
 from encoders.kit.source.conversion import convert, encode_glb
+from encoders.kit.source.fbx.material import image_path
 from encoders.kit.source.gltf.geometry.skin import decode_skin
 from encoders.kit.source.gltf.source import decode_gltf
 from encoders.kit.source.material import Texture
@@ -104,6 +105,11 @@ def test_image_is_named_relative_to_the_file_whatever_its_slashes() -> None:
 def test_image_of_another_machine_is_looked_for_beside_the_file() -> None:
     (wood,) = outline(sign("D:\\work\\wood.png")).materials
     assert wood.images["base_color"].name == "m/wood.png"
+
+
+def test_image_that_has_only_its_first_path_is_looked_for_beside_the_file() -> None:
+    assert image_path("", "art/stone.png") == "stone.png"
+    assert image_path("", "D:\\art\\stone.png") == "stone.png"
 
 
 def test_image_inside_of_the_file_is_taken_out_of_it() -> None:

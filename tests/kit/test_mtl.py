@@ -77,13 +77,26 @@ def test_options_are_never_part_of_a_file_name(options: bytes, name: bytes) -> N
 
 @pytest.mark.parametrize(
     "written",
-    [rb"D:\art\old wood.png", b"/home/me/old wood.png", rb"\\server\old wood.png"],
+    [
+        rb"D:\art\old wood.png",
+        b"/home/me/old wood.png",
+        rb"\\server\old wood.png",
+        b"D:old wood.png",
+    ],
 )
 def test_image_of_another_machine_lies_beside_the_file(written: bytes) -> None:
     text = b"newmtl a\nmap_Kd -clamp on " + written + b"\n"
     (material,) = decode_mtl(text, "a.mtl")
     assert material.textures["base_color"].uri == "old wood.png"
     assert survey_mtl(text, "a.mtl")["refs"] == ["old wood.png"]
+
+
+@pytest.mark.parametrize(
+    "written", ["C:/", "/", "/art/..", "\\art\\.", "art/a:b.png", "file:///a.png"]
+)
+def test_path_that_names_no_file_of_another_machine_stays_as_it_is(written: str) -> None:
+    texture = only(b"map_Kd " + written.encode() + b"\n").textures["base_color"]
+    assert texture.uri == written
 
 
 def test_clamp_on_clamps_both_ways() -> None:

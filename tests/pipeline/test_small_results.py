@@ -138,6 +138,36 @@ def test_a_reader_of_what_is_encoded_waits_for_it(crowd, jobs):
     assert b"05=25\n" in crowd.read("build/toy/all.pack")
 
 
+def test_a_reader_that_is_up_to_date_is_not_restored_with_what_it_reads(crowd, jobs):
+    for n in range(COUNT):
+        crowd.remove(f"build/toy/{n:02}.out")
+    ran = crowd.doit()
+    assert ran.restored == [f"toy:{n:02}" for n in range(COUNT)]
+    assert jobs == []
+
+
+SECOND_READER = """
+        top = Product("pack", "pack")
+        yield Node("top", "encoders.toy:encode_parts", {"pack": top}, {}, {"parts": "top.pack"})
+"""
+
+
+def test_what_reads_from_a_node_that_is_up_to_date_is_restored_too(crowd, jobs):
+    code = crowd.read("encoders/toy.py").decode()
+    after_pack = "    parts = {node.name: Product"
+    crowd.write("encoders/toy.py", code.replace(after_pack, SECOND_READER + after_pack))
+    assert "toy:top" in crowd.doit().built
+    crowd.rest()
+    for n in range(COUNT):
+        crowd.remove(f"build/toy/{n:02}.out")
+    crowd.remove("build/toy/top.pack")
+    jobs.clear()
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
+    assert crowd.path("build/toy/top.pack").exists()
+
+
 def test_a_family_that_shrinks_leaves_no_stale_file(crowd, jobs):
     crowd.write("assets/words.bst", "a b")
     crowd.doit()
@@ -171,6 +201,53 @@ def test_a_cache_that_has_nothing_is_soon_left_alone(crowd, monkeypatch):
     assert len(asked) == 11
 
 
+def test_a_cache_that_has_half_of_the_results_gives_them_all(crowd, jobs, monkeypatch):
+    monkeypatch.setattr(small_results, "MISSES", 2)
+    lacking = [f"toy:{n:02}" for n in range(0, COUNT, 2)]
+    crowd.doit("forget", *lacking)
+    crowd.remove("build")
+    crowd.doit()
+    assert sorted(jobs) == [*lacking, "toy:pack"]
+
+
+def test_a_broken_asset_fails_alone_beside_nodes_that_are_restored(crowd, jobs):
+    before = crowd.outputs()
+    crowd.write("assets/bad.txt", b"\xff")
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert ran.failed == ["toy:bad", "toy:pack"]
+    assert len(ran.restored) == COUNT
+    assert jobs == []
+    assert crowd.outputs().items() <= before.items()
+
+
+def test_a_link_in_the_place_of_an_output_folder_is_not_followed(crowd):
+    crowd.write("assets/sub/one.txt", "one")
+    crowd.doit()
+    crowd.remove("build")
+    crowd.path("elsewhere").mkdir()
+    crowd.path("build/toy").mkdir(parents=True)
+    crowd.path("build/toy/sub").symlink_to("../../elsewhere")
+    ran = crowd.doit()
+    assert ran.failed == ["toy:pack", "toy:sub/one"]
+    assert "its output folder is a link" in ran.out + ran.err
+    assert list(crowd.path("elsewhere").iterdir()) == []
+
+
+def test_what_a_node_said_is_said_of_its_restored_result_too(crowd, jobs):
+    crowd.write("assets/loss.txt", "lossy")
+    crowd.write("assets/told.txt", "tell")
+    crowd.doit()
+    crowd.rest()
+    crowd.remove("build")
+    crowd.remove(".cartwright")
+    jobs.clear()
+    ran = crowd.doit()
+    assert jobs == ["toy:loss", "toy:told", "toy:pack"]
+    assert "something was lost" in ran.out
+    assert "something was lost" in crowd.doit("warnings").out
+
+
 def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept(
     crowd, monkeypatch
 ):
@@ -188,6 +265,26 @@ def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept
     ran = crowd.doit()
     assert ran.code == 0  # there was room again for the jobs
     assert len(ran.restored) == COUNT + 1
+
+
+def test_a_disk_that_takes_no_file_at_all_is_tried_once_before_the_run(crowd, monkeypatch):
+    def full(cache, sha, data, path, scratch):
+        raise OSError(28, "No space left on device", path)
+
+    batches = []
+    write = small_results.SmallResults._write
+    monkeypatch.setattr(
+        small_results.SmallResults,
+        "_write",
+        lambda self, batch: batches.append(batch) or write(self, batch),
+    )
+    monkeypatch.setattr(small_results, "BATCH", 5)
+    monkeypatch.setattr(Cache, "put_in_place", full)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(batches) == 1
+    assert ran.code == 1
+    assert len(ran.did("failed")) == COUNT
 
 
 def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):

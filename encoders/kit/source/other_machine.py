@@ -5,11 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 
-IS_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
+DRIVE = re.compile(r"[A-Za-z]:")
+FOLDERS = ("", ".", "..")
 
 
 def beside_if_absolute(written: str) -> str:
     """Return a path as it is written; of an absolute one the name, for a file beside the model."""
-    if not IS_ABSOLUTE.match(written):
+    path = written[2:] if DRIVE.match(written) else written
+    if path == written and not path.startswith(("/", "\\")):
         return written
-    return posixpath.basename(written.replace("\\", "/"))
+    name = posixpath.basename(path.replace("\\", "/"))
+    # Of a folder there is no name: it is refused as it is written.
+    return written if name in FOLDERS else name

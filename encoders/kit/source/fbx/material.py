@@ -117,7 +117,8 @@ class Materials:
 def image_path(relative: str, absolute: str) -> str:
     """Return the path of an image from the FBX file; one of another machine lies beside it."""
     # Paths are those of the artist's machine; only a relative one means anything on ours.
-    return beside_if_absolute((relative or absolute).replace("\\", "/"))
+    path = (relative or absolute).replace("\\", "/")
+    return beside_if_absolute(path) if relative else posixpath.basename(path)
 
 
 def _tint(place: Any, factor: Any, has_texture: bool) -> tuple[float, float, float]:
