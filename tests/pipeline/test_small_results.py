@@ -10,9 +10,10 @@ import pytest
 from pipeline.build import small_results, work
 from pipeline.cache import local
 from pipeline.cache.local import Cache
-from pipeline.cache.receipt import INLINE_BYTES
+from pipeline.cache.receipt import INLINE_BYTES, Receipt
 from pipeline.doit_plugin import runner
 from pipeline.doit_plugin.runner import RESTORE_FROM
+from pipeline.state.state import State
 from tests.pipeline.death import Death
 from tests.pipeline.game import Game
 from tests.pipeline.test_kill import copy_of
@@ -111,6 +112,37 @@ def test_a_damaged_result_is_encoded_again_and_said(crowd, jobs):
     ran = crowd.doit()
     assert "damaged in the cache, set aside" in ran.out
     assert "toy:03" in jobs
+    assert crowd.outputs() == before
+
+
+def test_a_result_of_which_bytes_are_gone_is_encoded_again(crowd, jobs):
+    crowd.write("assets/large.txt", "x" * (INLINE_BYTES + 1))  # an object of its own
+    crowd.doit()
+    crowd.rest()
+    before = crowd.outputs()
+    crowd.remove("build")
+    crowd.remove("cache/v2/objects")
+    jobs.clear()
+    ran = crowd.doit()
+    assert ran.built == ["toy:large"]
+    assert jobs == ["toy:large", "toy:pack"]
+    assert crowd.outputs() == before
+
+
+def test_a_result_with_other_outputs_than_promised_is_encoded_again(crowd, jobs):
+    """As a snapshot may have brought it, which is stored without a plan to compare it with."""
+    before = crowd.outputs()
+    state = State(str(crowd.path(".cartwright/state.db")), is_owner=False)
+    fingerprint = state.row("toy:05").built.fingerprint
+    state.close()
+    cache = Cache(str(crowd.path("cache")))
+    receipt = cache.load_receipt(fingerprint)
+    cache.drop_receipt(fingerprint)
+    (length, _) = receipt.made
+    cache.store_receipt(fingerprint, Receipt((length,), inline={"length": b"6"}))
+    crowd.remove("build")
+    assert crowd.doit().built == ["toy:05"]
+    assert jobs == ["toy:05", "toy:pack"]
     assert crowd.outputs() == before
 
 
