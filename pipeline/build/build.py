@@ -225,6 +225,7 @@ class Build:
         # Held from the first rebuilt input to the node itself, whatever is trimmed in between.
         with tools_for(self.config).cache.holding():
             for _ in range(REBUILD_TRIES):
+                self.note_damage(result.damaged)
                 failed = self._build_all(result.missing)
                 if failed:
                     return Result(FAILED, error=EncodeError("its input failed", {"task": failed}))

@@ -194,7 +194,6 @@ class SmallResults:
             reason = reasons[one.row.task]
             restored.append(Restored(one.row, inputs, one.fixed, reason, result))
         build.record_restored(restored)
-        build.project.state.flush()
         return [one.row.task for one in written]
 
     def _is_in_the_way(self, found: _Found) -> bool:

@@ -77,6 +77,20 @@ def test_a_damaged_object_is_encoded_again_with_a_warning(game):
     assert game.read("build/toy/a.out") == b"A" * LARGE
 
 
+def test_damage_that_a_reader_meets_is_said(game):
+    """The node that made it is up to date, and nobody else reads its result."""
+    game.write("assets/a.txt", "hello")
+    game.write("assets/b.txt", "world")
+    game.doit()
+    for path in game.path("cache/v2/receipts").rglob("*"):
+        if path.is_file() and b"HELLO" in path.read_bytes():
+            path.write_bytes(b"damaged")
+    game.write("assets/b.txt", "another")
+    ran = game.doit()
+    assert ran.out.count("set aside: ") == 1
+    assert game.read("build/toy/all.pack") == b"a=5\nb=7\n"
+
+
 def test_a_damaged_receipt_is_encoded_again_with_a_warning(game):
     game.write("assets/a.txt", "a")
     game.doit()

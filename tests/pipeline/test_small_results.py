@@ -64,6 +64,16 @@ def test_a_deleted_output_folder_is_restored_without_jobs(crowd, jobs):
     assert "nothing to do" in crowd.doit().out
 
 
+def test_outputs_that_are_right_are_not_written_again(crowd, jobs):
+    before = {path: crowd.path(path).stat().st_ino for path in crowd.outputs()}
+    crowd.remove(".cartwright/state.db")
+    crowd.remove("build/toy/05.out")
+    del before["build/toy/05.out"]
+    crowd.doit()
+    assert jobs == []
+    assert {path: crowd.path(path).stat().st_ino for path in before} == before
+
+
 def test_a_lost_state_is_no_hindrance(crowd, jobs):
     before = crowd.outputs()
     crowd.remove("build")
@@ -103,15 +113,16 @@ def test_a_file_of_somebody_else_in_the_way_is_kept(crowd, jobs):
     assert crowd.read("build/toy/03.out") == b"TEXT 3"
 
 
-def test_a_damaged_result_is_encoded_again_and_said(crowd, jobs):
+@pytest.mark.parametrize("words", [(), ("-n", "2")])
+def test_a_damaged_result_is_encoded_again_and_said(crowd, words):
     before = crowd.outputs()
     crowd.remove("build")
     for path in crowd.path("cache").rglob("*"):
         if path.is_file() and b"TEXT 3" in path.read_bytes():
             path.write_bytes(path.read_bytes().replace(b"TEXT 3", b"TEXT X"))
-    ran = crowd.doit()
+    ran = crowd.doit(*words)
     assert "damaged in the cache, set aside" in ran.out
-    assert "toy:03" in jobs
+    assert "toy:03" in ran.built
     assert crowd.outputs() == before
 
 
