@@ -46,6 +46,16 @@ def jobs(monkeypatch):
     return found
 
 
+def records(game):
+    """What the state knows of each node's last build, and of all output files."""
+    state = State(str(game.path(".cartwright/state.db")), is_owner=False)
+    rows = {row.task: (row.packed_plan, row.packed_build, row.clean) for row in state.rows("toy")}
+    code = state.facts("code")
+    outputs = sorted(state.all_outputs())
+    state.close()
+    return rows, code, outputs
+
+
 def last_build(game):
     return json.loads(game.read(".cartwright/last-build.json"))
 
@@ -83,6 +93,24 @@ def test_a_lost_state_is_no_hindrance(crowd, jobs):
     assert len(ran.restored) == COUNT + 1
     assert crowd.outputs() == before
     assert "nothing to do" in crowd.doit().out
+
+
+def test_the_state_is_the_same_as_after_a_build_node_by_node(crowd, jobs, monkeypatch):
+    crowd.write("assets/words.bst", "a b c")
+    crowd.write("assets/list.lst", "one\ntwo\n")
+    monkeypatch.setattr(runner, "RESTORE_FROM", math.inf)
+    crowd.doit()
+    crowd.rest()
+    built = records(crowd)
+    monkeypatch.setattr(runner, "RESTORE_FROM", 1)
+    jobs.clear()
+    for lost in (["build"], ["build", ".cartwright"]):
+        for folder in lost:
+            crowd.remove(folder)
+        crowd.doit()
+        crowd.rest()
+        assert records(crowd) == built
+    assert jobs == []
 
 
 def test_going_back_to_other_sources_overwrites_what_was_made_of_these(crowd, jobs):
@@ -162,6 +190,13 @@ def test_what_nobody_asked_for_stays_as_it_is(crowd):
     ran = crowd.doit("toy:05", "toy:07")
     assert ran.restored == ["toy:05", "toy:07"]
     assert sorted(crowd.outputs()) == ["build/toy/05.out", "build/toy/07.out"]
+
+
+def test_who_asks_for_everything_anew_gets_nothing_from_the_cache(crowd):
+    crowd.remove("build")
+    ran = crowd.doit("-a")
+    assert ran.restored == []
+    assert len(ran.built) == COUNT + 1
 
 
 def test_an_ignored_node_is_not_restored(crowd):
