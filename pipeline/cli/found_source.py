@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
 import re
@@ -29,6 +30,11 @@ class FoundSource:
     def suffix(self) -> str:
         """The suffix in lower case; those of two parts are no sources of a new project."""
         return os.path.splitext(self.path)[1].lower()
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that matches this file alone, whatever is in its name."""
+        return glob.escape(self.path)
 
     @property
     def stem(self) -> str:
@@ -79,7 +85,8 @@ def patterns(sources: Iterable[FoundSource]) -> list[str]:
     for one in sources:
         first = one.path.partition("/")[0] if "/" in one.path else ""
         suffix = os.path.splitext(one.path)[1]
-        found.add(f"{first}/**/*{suffix}" if first else f"*{suffix}")
+        end = glob.escape(suffix)
+        found.add(f"{glob.escape(first)}/**/*{end}" if first else f"*{end}")
     return sorted(found)
 
 
@@ -107,14 +114,14 @@ def copies(sources: Sequence[FoundSource]) -> list[FoundSource]:
 
 
 def clashing(sources: Sequence[FoundSource], name_parts: int) -> dict[str, str]:
-    """Return an id for each source whose output another one before it is called like, by path."""
+    """Return an id for each source whose output another one is called like, by its pattern."""
     taken: set[str] = set()
     found: dict[str, str] = {}
     # Models keep their names: textures are more often called after a model than the reverse.
     for one in sorted(sources, key=lambda one: (one.suffix not in PREFERRED, one.path)):
         stem = one.stem
         if one.name(stem, name_parts) in taken:
-            stem = found[one.path] = _free_stem(one, name_parts, taken)
+            stem = found[one.pattern] = _free_stem(one, name_parts, taken)
         taken.add(one.name(stem, name_parts))
     return found
 

@@ -87,10 +87,10 @@ def _assets(
 def _excluded(sources: Sequence[FoundSource], left_out: Sequence[FoundSource]) -> Iterator[str]:
     """Say which copies are left out: by name where the patterns of the sources match them."""
     matched = set(patterns(sources))
-    excluded = [one.path for one in left_out if matched.issuperset(patterns([one]))]
+    excluded = {one.pattern for one in left_out if matched.issuperset(patterns([one]))}
     if excluded:
         yield f"exclude = {_toml(sorted(excluded))}  # {IN_OTHER_FORMAT}"
-    others = patterns(one for one in left_out if one.path not in set(excluded))
+    others = patterns(one for one in left_out if one.pattern not in excluded)
     if others:
         yield f"# Left out: {', '.join(others)}  # {IN_OTHER_FORMAT}"
 
@@ -99,11 +99,11 @@ def _gathered(table: str, kinds: Mapping[str, Kind], found: Suggestion) -> Itera
     """Yield the entry of a table that gathers sources: the chosen one, or comments."""
     chosen = found.chosen.get(table)
     mark = "" if chosen else "# "
-    path = chosen.path if chosen else "assets/…"
+    path = chosen.pattern if chosen else "assets/…"
     taken = set(found.chosen.values())
-    others = [one.path for one in found.sources if one not in taken]
+    others = [one.pattern for one in found.sources if one not in taken]
     yield f"{mark}[[{table}]]"
-    yield f"{mark}name = {_toml(_safe_stem(path) if chosen else 'name')}"
+    yield f"{mark}name = {_toml(_safe_stem(chosen.path) if chosen else 'name')}"
     yield f"{mark}source = {_toml(path)}"
     if chosen and others:
         yield f"# source = {_toml([path, *others[:3]])}  # several become one {table}"
@@ -129,7 +129,7 @@ def _fitted(options: Mapping[str, Params], sources: Sequence[FoundSource]) -> It
             lines = [f"{key} = {_toml(value)}" for key, value in sorted(options[one.path].items())]
             groups.setdefault("\n".join(lines), []).append(one)
     for text, members in groups.items():
-        paths = sorted(one.path for one in members)
+        paths = sorted(one.pattern for one in members)
         source = _toml(paths if len(paths) <= MAX_LISTED else patterns(members))
         count = "1 does" if len(paths) == 1 else f"{len(paths)} do"
         why = f"# {count} not fit without these options"

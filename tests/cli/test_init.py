@@ -19,6 +19,7 @@ from pipeline.manifest.mistake import Check
 from pipeline.manifest.schema import read_manifest
 from pipeline.plan.target import load_target
 from tests.cli.new_game import make_folder
+from tests.kit.glb_builder import quad
 from tests.pipeline.game import ROOT, Game
 
 TARGETS = ["emberware", "kac", "rp2350", "splashpack", "untold"]
@@ -180,3 +181,20 @@ def test_patterns_reach_every_source_in_its_own_spelling():
         "assets/**/*.glb",
         "assets/**/*.png",
     ]
+
+
+def test_names_that_look_like_patterns_stand_for_themselves(tmp_path):
+    game = Game(tmp_path / "game")
+    for name in ("rock[1].obj", "rock1.obj", "*.obj", "other.obj"):
+        game.write(f"assets/{name}", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    for name in ("rock[1].glb", "*.glb", "b/rock[1].glb"):
+        game.write(f"assets/{name}", quad().glb())
+    game.remove("manifests/toy.toml")
+    list(start_project(str(game.root), ["emberware"], None))
+    first, other = tomllib.loads(game.read("manifests/emberware.toml").decode())["asset"]
+    assert first["exclude"] == ["assets/[*].obj", "assets/rock[[]1].obj"]
+    assert other["source"] == "assets/rock[[]1].glb"
+    ran = game.doit()
+    assert ran.code == 0, ran.out + ran.err
+    built = {task.partition(":")[2].removesuffix(".mesh") for task in ran.built}
+    assert {"*", "b/rock[1]", "other", "rock1", "rock_1_glb"} <= built

@@ -199,6 +199,22 @@ def test_who_asks_for_everything_anew_gets_nothing_from_the_cache(crowd):
     assert len(ran.built) == COUNT + 1
 
 
+FAILING_MAKER = """
+def task_make():
+    return {"actions": [lambda: False], "targets": ["assets/00.txt"]}
+"""
+
+
+def test_a_node_whose_source_could_not_be_made_is_not_restored(crowd):
+    crowd.write("dodo.py", crowd.read("dodo.py").decode() + FAILING_MAKER)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert ran.code == 1
+    assert ran.failed == ["make", "toy:00", "toy:pack"]
+    assert "build/toy/00.out" not in crowd.outputs()
+    assert "build/toy/01.out" in crowd.outputs()
+
+
 def test_an_ignored_node_is_not_restored(crowd):
     assert crowd.doit("ignore", "toy:05").code == 0
     crowd.remove("build")
