@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pipeline.state.ledger import Ledger
 
 Found = TypeVar("Found")
-LOAD_ALL_FROM = 100  # from so many dirty nodes on, one query for all nodes is faster
 
 
 class Session:
@@ -429,14 +428,11 @@ class Session:
         from pipeline.change.task_item import TaskItem, needed_tasks
 
         count = sum(status.node_count for status in self.statuses.values())
-        # With all nodes dirty their plans were just made and are in memory.
-        if everything or LOAD_ALL_FROM < len(build.dirty) < count:
-            for stem in self.statuses:
-                build.nodes.load_all(stem)
         active = set(self.all_tasks()) if everything else set(build.dirty)
         if len(active) < count:
             active |= self._downstream(build, active)
-        needs = {task: needed_tasks(build.nodes, task) for task in sorted(active)}
+        in_order = build.nodes.loaded(sorted(active))
+        needs = {task: needed_tasks(build.nodes, task) for task in in_order}
         return [
             TaskItem(task, tuple(one for one in found if one in active))
             for task, found in needs.items()

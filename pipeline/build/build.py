@@ -7,10 +7,10 @@ a node, which also marks the readers of changed outputs as out of date.
 from __future__ import annotations
 
 import os
-import posixpath
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import Family, Node, Product, Source
@@ -30,12 +30,13 @@ from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
 from pipeline.build.work import close_tools, do_job, tools_for
+from pipeline.build.written_files import WrittenFiles
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
 from pipeline.change.reason import ASKED, MISSING, Reason, ReasonFinder
 from pipeline.content.code import Suffixes
-from pipeline.disk.listing import FOLDER, TICK_NS, Stamp, without_fresh
+from pipeline.disk.listing import TICK_NS, without_fresh
 from pipeline.disk.temporary import new_run, remove_temporaries
 from pipeline.plan.graph import edge_of
 from pipeline.project import PRIVATE, Project
@@ -71,7 +72,7 @@ class Build:
         self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
         self._planned_files: PlannedFiles | None = None
-        self._stamps: dict[str, dict[str, Stamp | None]] = {}
+        self._written = WrittenFiles()
         self._costs = Costs(project, nodes)
         self.schedule: Schedule | None = None  # the order of this run's nodes
 
@@ -211,8 +212,10 @@ class Build:
 
     def _add_owner(self, task: str) -> None:
         self._owned.pop(task, None)
-        if self._owners is not None:
-            self._owners.add(task)
+        # Whoever asks for all owners later finds this one in the state.
+        owners = self.__dict__.get("_owners")
+        if owners is not None:
+            owners.add(task)
 
     # Inputs that are gone from disk and cache.
 
@@ -287,16 +290,16 @@ class Build:
         """
         for one in found:
             event = _event(one.row.task, one.result, one.reason)
-            event.inputs, event.fixed = one.inputs, one.fixed
+            event.is_as_planned = True
             self.log.add(event)
         self._save([(one.row, one.result) for one in found])
 
     def _event_of(self, task: str, result: Result) -> NodeEvent:
         """Return what is logged of a node that ran; its job is done with it."""
         event = _event(task, result, self._reason_of.pop(task, None))
-        job = self._job_done(task, result)
-        if job is not None:
-            event.inputs, event.fixed = job.inputs, job.fixed
+        job = self._jobs.pop(task, None)
+        # With another fingerprint the worker has read a source that was saved since it was planned.
+        event.is_as_planned = job is not None and job.fingerprint == result.fingerprint
         return event
 
     def _with_place(self, task: str, error: EncodeError) -> EncodeError:
@@ -312,11 +315,6 @@ class Build:
             return error
         where = f"{manifests.file(stem_of(task))}, line {line}"
         return EncodeError(error.problem, {**error.facts, NAMED_IN: where}, error.hint)
-
-    def _job_done(self, task: str, result: Result) -> Job | None:
-        job = self._jobs.pop(task, None)
-        # With another fingerprint the worker has read a source that was saved since it was planned.
-        return job if job is not None and job.fingerprint == result.fingerprint else None
 
     def planned_fingerprint(self, task: str) -> str:
         """Return the fingerprint that a prepared node was submitted with; "" if there is none."""
@@ -345,7 +343,7 @@ class Build:
             self._save_outputs(done)
         for row, result in done:
             self.dirty.discard(row.task)
-            self._stamps.setdefault(row.stem, {}).update(result.stamps)
+            self._written.add(row.stem, result.stamps)
 
     def _save_outputs(self, done: Sequence[tuple[NodeRow, Result]]) -> None:
         """Record the files of nodes and what they warned of, and remove stale files."""
@@ -449,7 +447,7 @@ class Build:
     def add_removed(self, stem: str, path: str) -> None:
         """Add a removed output to the log."""
         self.log.removed.append((stem, path))
-        self._stamps.setdefault(stem, {})[path] = None
+        self._written.add_removed(stem, path)
 
     # The end of the run.
 
@@ -468,13 +466,16 @@ class Build:
         now_ns = self._wait_for_clock()
         with state.transaction():
             self._costs.save(self.log.nodes.values())
-            for stem, stamps in self._stamps.items():
-                self._save_listings(stem, stamps, now_ns)
+            for stem in self._written.stems():
+                kept = state.listing_digests(stem)
+                listings = self._written.listings(stem, self.project.snapshot, kept)
+                for folder, listing in listings:
+                    state.set_listing(stem, folder, without_fresh(listing, now_ns))
             # Otherwise files exist that only the ledger knows, or that may be lost.
             if is_on_disk and not state.has_lost:
                 self.project.remember_ledger()
                 state.drop_facts(BUILDING, state.facts(BUILDING))
-        self._stamps = {}
+        self._written = WrittenFiles()
 
     def _sync(self) -> bool:
         """Make all that this run wrote survive a power cut, or return False.
@@ -488,9 +489,9 @@ class Build:
         from pipeline.disk.sync import sync_files
 
         project = self.project
-        written = [f"{project.root}/{path}" for one in self._stamps.values() for path in one]
+        written = (f"{project.root}/{path}" for path in self._written.paths())
         try:
-            sync_files([*written, project.ledger], [project.private, project.cache.store])
+            sync_files(chain(written, (project.ledger,)), [project.private, project.cache.store])
         except OSError as error:
             text = f"not written to the disk for good: {error.strerror}"
             self.log.warnings.append(grouped("sync", text))
@@ -502,11 +503,9 @@ class Build:
 
         Its clock ticks slowly and may be behind the machine's, so it is asked until it is later.
         """
-        stamps = [s for one in self._stamps.values() for s in one.values() if s]
-        newest = max((max(s[0], s[1]) for s in stamps), default=0)
         for _ in range(CLOCK_TRIES):
             now_ns = self.project.lock.clock_ns()
-            fresh_ns = newest + TICK_NS - now_ns
+            fresh_ns = self._written.newest_ns + TICK_NS - now_ns
             if not 0 <= fresh_ns <= TICK_NS:
                 break
             time.sleep(fresh_ns / 1e9 + 0.001)
@@ -520,38 +519,6 @@ class Build:
             moved = "of somebody else moved out of an output's place"
             self.log.warnings.append(grouped("displaced", f"{count} {files} {moved}: now {where}"))
             self._displaced = []
-
-    def _save_listings(self, stem: str, stamps: Mapping[str, Stamp | None], now_ns: int) -> None:
-        """Bring the listings of output folders up to date with our own writes, and no others.
-
-        A file that somebody else changed meanwhile keeps its old stamp, so the next run sees it.
-        """
-        snapshot = self.project.snapshot
-        folders: dict[str, dict[str, Stamp]] = {}
-        for path, stamp in stamps.items():
-            folder, name = posixpath.split(path)
-            if folder not in folders:
-                folders[folder] = dict(snapshot.listing(folder) or {})
-            if stamp is None:
-                folders[folder].pop(name, None)
-            else:
-                folders[folder][name] = stamp
-        self._add_new_folders(stem, folders)
-        for folder, listing in folders.items():
-            self.project.state.set_listing(stem, folder, without_fresh(listing, now_ns))
-
-    def _add_new_folders(self, stem: str, folders: dict[str, dict[str, Stamp]]) -> None:
-        """Add folders that this run may have made to the listings of those that they are in."""
-        snapshot, kept = self.project.snapshot, self.project.state.listing_digests(stem)
-        for folder in [folder for folder, listing in folders.items() if listing]:
-            made = folder
-            while made:
-                parent, name = posixpath.split(made)
-                if parent in kept and parent not in folders:
-                    folders[parent] = dict(snapshot.listing(parent) or {})
-                if parent in folders:
-                    folders[parent][name + "/"] = FOLDER
-                made = parent
 
 
 def _event(task: str, result: Result, reason: Reason | None) -> NodeEvent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable
 
 from encoders.kit.plan import Node, Product, Source
@@ -93,7 +94,7 @@ class Costs:
         return max(stamp[2], 0) if stamp else 0
 
     def _product_bytes(self, stem: str, one: Product) -> int:
-        last = self._nodes.last_build(f"{stem}{SEPARATOR}{one.node}")  # a TaskName takes longer
+        last = self._nodes.last_build(sys.intern(f"{stem}{SEPARATOR}{one.node}"))
         if last is None:
             return 0
         output = last.output(one.role)

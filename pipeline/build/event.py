@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.task_name import stem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from encoders.kit.error import EncodeError
-    from pipeline.build.job import Input
     from pipeline.change.reason import Reason
     from pipeline.output import Output
 
@@ -47,8 +44,8 @@ class NodeEvent:
 
     `worker` names the process that did it, `is_shared` tells whether a restored result came from
     the shared cache, `needs` names the failed tasks because of which it was not built. `began` is a
-    time of `perf_counter`. `inputs` is None where it did not run, or read other inputs than
-    planned; `fixed` is the part of its fingerprint beside them.
+    time of `perf_counter`. `is_as_planned` tells that it ran, and read the inputs that were
+    planned.
     """
 
     task: str
@@ -65,8 +62,7 @@ class NodeEvent:
     traceback: str = ""
     needs: tuple[str, ...] = ()
     began: float = 0.0
-    inputs: Mapping[str, Input] | None = None
-    fixed: str = ""
+    is_as_planned: bool = False
     peak_bytes: int = 0
     fingerprint: str = ""
 

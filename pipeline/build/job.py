@@ -122,8 +122,6 @@ class Restored(NamedTuple):
     """A node that was restored without a job: its row, its result, and what its event says."""
 
     row: NodeRow
-    inputs: Mapping[str, Input]
-    fixed: str
     reason: Reason
     result: Result
 

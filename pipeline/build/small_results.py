@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
+from encoders.kit.plan import Source
 from pipeline.build.event import RESTORED
-from pipeline.build.job import Input, Restored, Result
+from pipeline.build.job import Restored, Result
 from pipeline.build.work import process_name, tools_for
 from pipeline.cache.receipt import Receipt
 from pipeline.change.evaluate import input_digests
@@ -49,7 +50,6 @@ class _Found(NamedTuple):
     row: NodeRow
     planned: PlannedNode
     digests: Mapping[str, str | None]
-    fixed: str
     fingerprint: str
     outputs: tuple[Output, ...]
     files: Mapping[str, Output]
@@ -117,7 +117,7 @@ class SmallResults:
     def _batches(self, tasks: Sequence[str]) -> Iterator[_Batch]:
         """Look tasks up; give those that were found, in batches that memory has room for."""
         batch = _Batch()
-        for task in tasks:
+        for task in self._build.nodes.loaded(tasks):
             if self._is_over:
                 break
             began, cpu_began = perf_counter(), thread_time()
@@ -150,8 +150,7 @@ class SmallResults:
         digests = input_digests(node, build.evaluator.source_sha, made)
         if digests is None or build.linked_output_folder(node):
             return None
-        fixed = build.evaluator.fixed(node)
-        now = fingerprint(fixed, digests)
+        now = fingerprint(build.evaluator.fixed(node), digests)
         receipt = self._tools.cache.load_receipt(now)
         if receipt is None or not _is_plain(receipt):
             return None
@@ -162,7 +161,7 @@ class SmallResults:
         data = self._load(receipt)
         if data is None:
             return None
-        return _Found(row, planned, digests, fixed, now, outputs, files, data)
+        return _Found(row, planned, digests, now, outputs, files, data)
 
     def _load(self, receipt: Receipt) -> dict[str, bytes] | None:
         """Return the bytes of all outputs by role; None where any is lost."""
@@ -188,11 +187,9 @@ class SmallResults:
         self._is_slow = seconds > SLOW_SECONDS
         restored = []
         for n, one in enumerate(written):
-            inputs = build.inputs_of(one.row.stem, one.planned.node, one.digests)
             cost = seconds, cpu, process_name(), began + n * seconds, last_peak()
-            result = _result(one, self._pack(one, inputs), stamps[one.row.task], cost)
-            reason = reasons[one.row.task]
-            restored.append(Restored(one.row, inputs, one.fixed, reason, result))
+            result = _result(one, self._pack(one), stamps[one.row.task], cost)
+            restored.append(Restored(one.row, reasons[one.row.task], result))
         build.record_restored(restored)
         return [one.row.task for one in written]
 
@@ -225,7 +222,7 @@ class SmallResults:
             stamps[path] = take_stamp(place)
         return stamps
 
-    def _pack(self, found: _Found, inputs: Mapping[str, Input]) -> bytes:
+    def _pack(self, found: _Found) -> bytes:
         """Serialise the record of a node's build, as a job does."""
         node = found.planned.node
         return BuildRecord(
@@ -234,7 +231,7 @@ class SmallResults:
             self._build.evaluator.code_digest(node),
             node.params,
             found.digests,
-            {name: one.path for name, one in inputs.items() if one.task is None},
+            {name: one.path for name, one in node.inputs.items() if isinstance(one, Source)},
             found.outputs,
         ).pack()
 

@@ -60,15 +60,12 @@ class Detector:
         state = self.project.state
         # The cheap way first; it knows itself when it is not enough.
         was_enough = self._evaluate_changed_files(stem)
-        rows = state.rows(stem, only_dirty=True) if was_enough else self._plan_again(stem)
+        tasks = state.dirty_tasks(stem) if was_enough else self._plan_again(stem)
         record = state.planned_manifest(stem)
         with state.transaction():
             self.project.sources.save(new_stamps=not was_enough)
-        dirty = [row for row in rows if not row.clean]
-        self.nodes.keep_rows(dirty)
         if sum(state.count_nodes(stem)) != record.node_count:
             raise StateDamagedError("nodes are missing")
-        tasks = [row.task for row in dirty]
         return Status(stem, record.target, record.node_count, record.warnings, tasks)
 
     def _evaluate_changed_files(self, stem: str) -> bool:
@@ -88,11 +85,9 @@ class Detector:
                 return False
             tasks = state.readers(stem, sources) | {task for task, _ in outputs.values()}
             # A node that an earlier run left out of date may be up to date again by now.
-            dirty = state.rows(stem, only_dirty=True)
-            tasks |= {row.task for row in dirty if row.packed_build is not None}
+            tasks.update(state.dirty_tasks(stem, only_built=True))
             if len(tasks) > LOAD_ALL_FROM:
                 self.project.sources.load_all()
-                self.nodes.load_all(stem)
             self._evaluate_tasks(tasks, set(outputs))
             self._save_listings(stem, folders)
         return True
@@ -165,7 +160,7 @@ class Detector:
         return changed | (paths - seen.keys())
 
     def _evaluate_tasks(self, tasks: Iterable[str], altered: set[str]) -> None:
-        for task in sorted(tasks):
+        for task in self.nodes.loaded(sorted(tasks)):
             row, planned = self.nodes.row(task), self.nodes.planned(task)
             if row is None or planned is None:
                 raise StateDamagedError("an edge leads to no node")
@@ -194,8 +189,8 @@ class Detector:
     # Planning again. Everything is worked out first and saved in one step, so a mistake in a
     # manifest leaves all that is known as it was.
 
-    def _plan_again(self, stem: str) -> list[NodeRow]:
-        """Plan a manifest and save its nodes, each with whether it is up to date."""
+    def _plan_again(self, stem: str) -> list[str]:
+        """Plan a manifest and save its nodes; return the tasks that are out of date."""
         # Only here: an edit of a source plans nothing.
         from pipeline.plan.manifest_plan import ManifestPlan
 
@@ -219,7 +214,9 @@ class Detector:
             state.drop_listings(stem, state.listing_digests(stem).keys() - folders)
             self._save_listings(stem, folders, plan.surveyor.unread)
         self.nodes.keep_plans(stem, plan.planned)
-        return rows
+        dirty = [row for row in rows if not row.clean]
+        self.nodes.keep_rows(dirty)
+        return [row.task for row in dirty]
 
     def _evaluate_plan(
         self, plan: ManifestPlan, old: dict[str, NodeRow], outputs: set[str]

@@ -47,6 +47,9 @@ class Reason:
         return f"{self.word}: {self.detail}" if self.detail else self.word
 
 
+NEVER_BUILT = Reason(NEW)  # one for all: a first build has no other
+
+
 class ReasonFinder:
     """Finds the reasons of nodes that are out of date, and of those downstream of them."""
 
@@ -189,7 +192,7 @@ def _file_change(node: Node, outputs: Iterable[Output]) -> Reason | None:
 
 
 def _never_built(failure: str | None) -> Reason:
-    return Reason(NEW, f"{FAILED_BEFORE}: {failure}" if failure else "")
+    return Reason(NEW, f"{FAILED_BEFORE}: {failure}") if failure else NEVER_BUILT
 
 
 def _input_of(node: Node, name: str) -> Source | Product | None:

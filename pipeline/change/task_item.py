@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from encoders.kit.plan import Source
-from pipeline.plan.graph import needed_nodes
 from pipeline.state.database import StateDamagedError
+from pipeline.state.node_record import needed_names
 from pipeline.state.node_table import NodeTable
 from pipeline.state.state import NodeRow
 from pipeline.task_name import TaskName, stem_of
@@ -44,14 +45,14 @@ class TaskInfo:
         )
 
 
-def needed_tasks(nodes: NodeTable, task: str) -> list[str]:
+def needed_tasks(nodes: NodeTable, task: str) -> Sequence[str]:
     """Return the tasks that come before a task."""
-    planned = nodes.planned(task)
+    row = nodes.row(task)
     # Tasks come from edges of the graph, which has checksums apart from those of the nodes.
-    if planned is None:
+    if row is None:
         raise StateDamagedError("an edge leads to no node")
-    names = {*needed_nodes(planned.node), *planned.needs}
+    names = needed_names(row.packed_plan)
     if not names:
-        return []
+        return ()
     stem = stem_of(task)
     return sorted(str(TaskName(stem, name)) for name in names)

@@ -48,6 +48,9 @@ def refuse_pointer(data: bytes, path: str) -> None:
         raise EncodeError(PROBLEM, {"file": path}, HINT)
 
 
+XXH_BYTES = 16
+
+
 class Digest(NamedTuple):
     """Two digests of a source's content."""
 
@@ -62,7 +65,7 @@ class Sources:
         self._root, self._snapshot, self._state, self._now_ns = root, snapshot, state, now_ns
         self.from_pointers = False  # whether a pointer counts as the content it stands for
         self.pointers: set[str] = set()  # files that do
-        self._known: dict[str, Digest | None] = {}
+        self._known: dict[str, bytes | None] = {}  # both digests in a row, for many files
         self._facts: dict[str, str] | None = None
         self._new: dict[str, str] = {}
         self._touched: dict[str, str] = {}
@@ -74,14 +77,21 @@ class Sources:
 
     def digest(self, path: str) -> Digest | None:
         """Return the digest of a file as it is now, or None where there is no such file."""
+        packed = self._packed(path)
+        if packed is None:
+            return None
+        return Digest(packed[:XXH_BYTES].hex(), packed[XXH_BYTES:].hex())
+
+    def _packed(self, path: str) -> bytes | None:
         if path not in self._known:
-            self._known[path] = self._find(path)
+            found = self._find(path)
+            self._known[path] = None if found is None else bytes.fromhex(found.xxh + found.sha)
         return self._known[path]
 
     def sha(self, path: str) -> str | None:
         """Return the SHA-256 of a file as it is now, or None where there is no such file."""
-        digest = self.digest(path)
-        return digest.sha if digest else None
+        packed = self._packed(path)
+        return packed[XXH_BYTES:].hex() if packed else None
 
     def _find(self, path: str) -> Digest | None:
         stamp = self._snapshot.stamp(path)
@@ -114,7 +124,7 @@ class Sources:
     def _remembered(self, path: str) -> list[str]:
         """Return the stamp and both digests that are remembered of a file, as texts."""
         if self._facts is not None:
-            fact = self._facts.get(path)
+            fact = self._facts.pop(path, None)  # what is known of it is kept from here on
         else:
             fact = self._state.fact("source", path)
         return fact.rsplit(" ", 2) if fact else ["", "", ""]

@@ -216,13 +216,19 @@ def differing_names(old: Listing | None, new: Listing | None) -> Iterator[str]:
             yield name
 
 
+# So many files have their stamps unpacked, which takes four times the memory. A folder that is
+# large by itself stays so, because to unpack it for each of its files would take too long.
+MOST_UNPACKED, LARGE_FOLDER = 1 << 16, 1 << 13
+
+
 class Snapshot:
     """The project's folders as they are now; each is listed once, when first asked for."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self._listings: dict[str, Listing | None] = {}
-        self._packed: dict[str, bytes] = {}  # listings of which only the digest was asked for
+        self._unpacked = 0  # how many files are in them
+        self._packed: dict[str, bytes] = {}
         self._digests: dict[str, bytes] = {}
         self._errors: dict[str, OSError] = {}
         self._links = {"": ""}
@@ -243,12 +249,29 @@ class Snapshot:
 
     def listing(self, folder: str) -> Listing | None:
         """Return a folder's listing; None where it is missing or can't be listed."""
-        packed = self._packed.pop(folder, None)
-        if packed is not None:
-            self._listings[folder] = unpack_listing(packed)
-        elif folder not in self._listings:
-            self._list(folder, None)
+        if folder not in self._listings:
+            packed = self._packed.get(folder)
+            if packed is None:
+                self._list(folder, None)
+            else:
+                self._keep(folder, unpack_listing(packed))
         return self._listings[folder]
+
+    def _keep(self, folder: str, listing: Listing | None) -> None:
+        """Keep a listing as it is, and pack all others where they are too many."""
+        if self._unpacked > MOST_UNPACKED:
+            self._pack_small_folders()
+        self._listings[folder] = listing
+        if len(listing or ()) < LARGE_FOLDER:
+            self._unpacked += len(listing or ())
+
+    def _pack_small_folders(self) -> None:
+        small = [one for one, known in self._listings.items() if len(known or ()) < LARGE_FOLDER]
+        for folder in small:
+            earlier = self._listings.pop(folder)
+            if folder not in self._packed:
+                self._packed[folder] = pack_listing(earlier)
+        self._unpacked = 0
 
     def _list(self, folder: str, pack_files: PackFiles | None) -> None:
         path = f"{self.root}/{folder}" if folder else self.root
@@ -259,7 +282,7 @@ class Snapshot:
         if isinstance(found, bytes):
             self._packed[folder] = found
         else:
-            self._listings[folder] = found
+            self._keep(folder, found)
 
     def error(self, folder: str) -> OSError | None:
         """Return why an existing folder can't be listed, or None."""

@@ -293,7 +293,7 @@ class NodeTask(Task):  # type: ignore[misc] # doit has no types
 
     def __init__(self, name: str, needs: Sequence[str], files: Sequence[str], doc: str) -> None:
         # doit's own `__init__` is left out: its results are attributes of the classes below.
-        self.name, self.subtask_of, self.doc = name, stem_of(name), doc
+        self.name, self.subtask_of, self.doc = name, sys.intern(stem_of(name)), doc
         self.targets = list(files) or NO_NAMES
         # Set here: doit would take a name with `*` for a pattern.
         self.task_dep = list(needs) or NO_NAMES

@@ -7,7 +7,7 @@ without asking doit. The project's own tasks run as in any doit project.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from pipeline.build.lookup import Waitable
     from pipeline.process.pool import Pool
 
-NO_NODES: set[Any] = set()
+NO_NODES: frozenset[Any] = frozenset()
+NO_STEPS: Iterator[Any] = iter(())  # of a task that doit has handed over
+ENDED_WELL = ("successful", "up-to-date")
 RESTORE_FROM = 32  # from so many dirty nodes on, what the cache has of them is restored at first
 
 
@@ -52,14 +54,14 @@ def workers_wanted(build: Build, workers: int) -> Callable[[Job], bool]:
     return wants_workers
 
 
-def release(node: Any) -> None:
-    """Free what doit keeps of a task that is done: most of the memory that it takes for one.
+def release_steps(node: Any) -> None:
+    """Free what doit keeps of a node until it is ready: most of the memory that it takes for one.
 
-    Whoever waits for it has been told; whoever begins to do so asks for its status alone.
+    doit has nothing left to do for it, and asks once more for a next step.
     """
-    node.generator = None
+    node.generator = NO_STEPS
     node.ancestors = node.task_dep = node.bad_deps = node.ignored_deps = NO_NAMES
-    node.calc_dep = node.wait_run = node.wait_run_calc = node.waiting_me = NO_NODES
+    node.calc_dep = node.wait_run = node.wait_run_calc = NO_NODES
 
 
 def _needed(dispatcher: Any) -> set[str]:
@@ -96,6 +98,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         self._restored: set[str] = set()  # nodes that were done before doit came to them
         self._values: dict[str, dict[str, str]] = {}
         self._stored: set[str] = set()  # fingerprints whose results the cache has since this run
+        self._ended: dict[tuple[str, str], Any] = {}  # the first node of each way to end well
 
     def run_tasks(self, task_dispatcher: Any) -> None:
         """Run until doit has no task left and every job is answered."""
@@ -272,7 +275,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
                 self._is_exhausted = True
                 return
             if done is not None and done.task.meta is NODE:
-                release(done)
+                self._release(done, dispatcher)
             if node == "hold on":
                 if not self._done:
                     return
@@ -296,8 +299,21 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             return False
         if task.name not in build.dirty and not build.encode_again:
             return False
+        release_steps(node)
         build.schedule.add(task.name, node)
         return True
+
+    def _release(self, node: Any, dispatcher: Any) -> None:
+        """Free what doit keeps of a node that is done.
+
+        Whoever waits for it has been told; whoever begins to do so asks how it ended, and is
+        answered by the first one that ended so.
+        """
+        release_steps(node)
+        node.waiting_me = NO_NODES
+        if node.run_status in ENDED_WELL:
+            way = node.run_status, node.task.values.get("outcome", "")
+            dispatcher.nodes[node.task.name] = self._ended.setdefault(way, node)
 
     def _submit_ready_nodes(self) -> None:
         """Submit nodes in the order of the schedule, while the executor has room and they fit."""

@@ -22,12 +22,20 @@ def has_magic(pattern: str) -> bool:
     return any(mark in pattern for mark in "*?[")
 
 
-@lru_cache(maxsize=1 << 16)  # asked several times for each source of a plan
 def suffix_of(path: str) -> str:
     """Return a file's suffix in lower case, like `posixpath.splitext` but faster."""
+    dot = path.rfind(".")
+    if dot > 0 and path[dot - 1] not in "./":
+        return _suffix_from(path[dot:])
+    # The dot may be one that the name begins with.
     name = path[path.rfind("/") + 1 :].lstrip(".")
-    dot = name.rfind(".")
-    return name[dot:].lower() if dot >= 0 else ""
+    return _suffix_from(name[name.rfind(".") :]) if "." in name else ""
+
+
+@lru_cache(maxsize=1 << 12)  # endings are few, where paths are many
+def _suffix_from(ending: str) -> str:
+    """Return what follows the last dot of a path as a suffix; "" where that is in a folder."""
+    return "" if "/" in ending else ending.lower()
 
 
 def expand(pattern: str, lister: Lister) -> list[str]:

@@ -273,10 +273,13 @@ class NodeRows:
         self._ran.add_outputs(self._events.values())
         is_clean = self._ran_tasks() or self._tasks()
         of_ran = {stem: self._ran.writer(stem) for stem in self._targets}
-        for task in sorted(is_clean):
-            event = self._events.get(task)
-            line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
-            yield line or self._line(task, event, is_clean[task])
+        waiting = iter(sorted(is_clean))
+        while tasks := list(islice(waiting, LINES_A_PART)):
+            self._nodes.load([task for task in tasks if task in self._events])
+            for task in tasks:
+                event = self._events.get(task)
+                line = of_ran[stem_of(task)](event) if event and is_clean[task] else None
+                yield line or self._line(task, event, is_clean[task])
 
     @property
     def _all_ran(self) -> bool:

@@ -42,7 +42,7 @@ class NodeLines:
         self._targets = {stem: quote(target) for stem, target in targets.items()}
         self._builds: dict[str, BuildRecord | None] = {}
         self._by_role: dict[str, dict[str, Output]] = {}
-        self.sizes: dict[str, int] = {}  # of files that were read or written, by path
+        self.sizes: dict[str, int] = {}  # of files that this run wrote, by path
 
     def target(self, stem: str) -> str:
         """Return the target of a manifest, quoted."""
@@ -135,15 +135,17 @@ class NodeLines:
             stamp = self._project.snapshot.stamp(path)
             # A file that came while the build ran is not in the listing of its folder.
             size = stamp[2] if stamp else take_stamp(f"{self._project.root}/{path}")[2]
-            found = self.sizes[path] = max(size, 0)
+            found = max(size, 0)
         return found
 
 
 def _files(files: Iterable[File]) -> str:
-    rows = [
-        f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}' for path, size, sha in files
-    ]
-    return f"[{','.join(rows)}]"
+    return f"[{','.join([file_text(*one) for one in files])}]"
+
+
+def file_text(path: str, size: int, sha: str) -> str:
+    """Return a file as JSON."""
+    return f'{{"path":{quote(path)},"bytes":{size},"sha256":"{sha}"}}'
 
 
 def texts(lines: Iterable[str]) -> str:

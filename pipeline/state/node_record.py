@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from encoders.kit.plan import Family, Node, Params, Place, Product, Source
 from pipeline.output import Output
@@ -47,6 +48,12 @@ class PlannedNode:
         return cls(Node(name, encoder, inputs, params, outputs), asset, needs)
 
 
+def needed_names(packed_plan: bytes) -> set[str]:
+    """Return the nodes that come before a planned one, without unpacking all of its plan."""
+    _, needs, _, packed_inputs, _, _ = thaw(packed_plan)
+    return {*needs, *(item[0] for item in packed_inputs.values() if type(item) is tuple)}
+
+
 def _pack_input(item: Source | Product) -> str | tuple[str, str]:
     return item.path if isinstance(item, Source) else (item.node, item.role)
 
@@ -61,6 +68,24 @@ def _pack_place(place: Place) -> object:
 
 def _unpack_place(place: str | tuple[str, str, str | None, bool] | None) -> Place:
     return Family(*place) if isinstance(place, tuple) else place
+
+
+# A BuildRecord as plain values: its fields in order, the outputs as tuples.
+BuiltFields: TypeAlias = tuple[
+    str,
+    str,
+    str,
+    Params,
+    Mapping[str, "str | None"],
+    Mapping[str, "str | None"],
+    tuple[tuple[str, int, str, "str | None"], ...],
+]
+
+
+def built_fields(data: bytes) -> BuiltFields:
+    """Read a build record as plain values, where many are read once."""
+    fields: BuiltFields = thaw(data)
+    return fields
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from pipeline.output import Output
-from pipeline.state.node_record import BuildRecord, PlannedNode
+from pipeline.state.node_record import BuildRecord, BuiltFields, PlannedNode, built_fields
 from pipeline.state.state import NodeRow, State
 from pipeline.task_name import TaskName
 
+# So many rows and plans are kept that can be read again: more would take most of the memory.
+MOST_KEPT = 1 << 14
+ROWS_PER_QUERY = 500
 FEW_OUTPUTS = 8  # so many are searched one by one
 RoleDigests = Mapping[str, str]  # the SHA-256 of each output by role
 
@@ -59,13 +63,32 @@ class NodeTable:
         """Read all nodes of a manifest in one query, which is faster when many are needed."""
         self.keep_rows(self.state.rows(stem))
 
+    def loaded(self, tasks: Iterable[str]) -> Iterator[str]:
+        """Give tasks whose rows are read in one query for many of them.
+
+        Where there are more than are kept, earlier ones are dropped.
+        """
+        waiting = iter(tasks)
+        while chunk := list(islice(waiting, ROWS_PER_QUERY)):
+            self.load(chunk)
+            yield from chunk
+
+    def load(self, tasks: Iterable[str]) -> None:
+        """Read the rows of tasks that are not in memory, in one query."""
+        missing = [task for task in tasks if task not in self._rows]
+        if missing:
+            if len(self._rows) + len(missing) > MOST_KEPT:
+                self._rows.clear()
+            self.keep_rows(self.state.rows_of(missing))
+
     def keep_rows(self, rows: Iterable[NodeRow]) -> None:
         """Keep rows that were just read or written."""
         self._rows.update((row.task, row) for row in rows)
 
     def keep_plans(self, stem: str, planned: Mapping[str, PlannedNode]) -> None:
-        """Keep plans that were just made, so that they need not be unpacked."""
-        self._planned.update((str(TaskName(stem, name)), one) for name, one in planned.items())
+        """Keep plans that were just made, so that they need not be unpacked, unless too many."""
+        if len(planned) <= MOST_KEPT:
+            self._planned.update((str(TaskName(stem, name)), one) for name, one in planned.items())
 
     def row(self, task: str) -> NodeRow | None:
         """Return a node's row."""
@@ -75,12 +98,15 @@ class NodeTable:
 
     def planned(self, task: str) -> PlannedNode | None:
         """Return what a node is to do."""
-        if task not in self._planned:
+        found = self._planned.get(task)
+        if found is None:
             row = self.row(task)
             if row is None:
                 return None
-            self._planned[task] = row.planned
-        return self._planned[task]
+            if len(self._planned) >= MOST_KEPT:
+                self._planned.clear()
+            found = self._planned[task] = row.planned
+        return found
 
     def built(self, task: str) -> BuildRecord | None:
         """Return what a node was last built from, or None when it was never built."""
@@ -92,6 +118,13 @@ class NodeTable:
             if task not in self._last:
                 self._keep_last(task, self._unpacked[1])
         return self._unpacked[1]
+
+    def built_fields(self, task: str) -> BuiltFields:
+        """Return the record of the last build of a node that was built, as plain values."""
+        row = self.row(task)
+        assert row is not None
+        assert row.packed_build is not None
+        return built_fields(row.packed_build)
 
     def last_build(self, task: str) -> LastBuild | None:
         """Return what a node last made, or None when it was never built."""

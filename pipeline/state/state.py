@@ -219,6 +219,17 @@ class State(Database):
         query += " AND clean=0" if only_dirty else ""
         return [_node_row(values) for values in self.db.execute(query, (stem,))]
 
+    def rows_of(self, tasks: Iterable[str]) -> list[NodeRow]:
+        """Return the nodes of these tasks, as far as there are any."""
+        query = f"SELECT {NODE_COLUMNS} FROM node WHERE task IN ({{}})"
+        return [_node_row(values) for values in self._in_chunks(query, (), tasks)]
+
+    def dirty_tasks(self, stem: str, only_built: bool = False) -> list[str]:
+        """Return the tasks of a manifest that are out of date, or those built before."""
+        query = "SELECT task FROM node WHERE stem=? AND clean=0"
+        query += " AND built IS NOT NULL" if only_built else ""
+        return [sys.intern(task) for (task,) in self.db.execute(query, (stem,))]
+
     def tasks(self, stem: str) -> dict[str, bool]:
         """Return the tasks of a manifest in order, and whether each is up to date."""
         query = "SELECT task, clean FROM node WHERE stem=? ORDER BY task"
@@ -313,7 +324,8 @@ class State(Database):
 
     def outputs_among(self, stem: str, paths: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return owner and SHA-256 of those paths that are outputs of the manifest."""
-        query = "SELECT path, task, sha FROM output WHERE stem=? AND path IN ({})"
+        # The plus keeps SQLite from reading all files of the manifest by an index instead.
+        query = "SELECT path, task, sha FROM output WHERE +stem=? AND path IN ({})"
         return {path: (task, sha) for path, task, sha in self._in_chunks(query, (stem,), paths)}
 
     def outputs_of(self, task: str) -> dict[str, str]:

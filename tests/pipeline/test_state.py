@@ -285,3 +285,20 @@ def test_what_appears_goes_or_changes_differs():
     new = {"same": (1, 1, 1, 1), "changed": (3, 3, 4, 3), "added": (5, 5, 5, 5)}
     assert set(differing_names(old, new)) == {"gone", "changed", "added"}
     assert set(differing_names(None, new)) == set(new)
+
+
+def steps_to_ask_for_outputs(folder, count):
+    """Return how much SQLite does when all of so many outputs are asked for."""
+    state = State(str(folder / f"{count}.db"), is_owner=True)
+    paths = [f"build/toy/{number}.out" for number in range(count)]
+    state.set_outputs((path, "toy", f"toy:{path}", 1, "sha") for path in paths)
+    steps = []
+    state.db.set_progress_handler(lambda: steps.append(1), 100)
+    assert len(state.outputs_among("toy", paths)) == count
+    state.close()
+    return len(steps)
+
+
+def test_asking_for_all_outputs_takes_work_in_proportion_to_their_number(tmp_path):
+    few, many = (steps_to_ask_for_outputs(tmp_path, count) for count in (2000, 8000))
+    assert many < 4 * few * 1.5
