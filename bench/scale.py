@@ -1,9 +1,9 @@
 """Measure what several machines share: a cache server and a bucket on this machine's loopback.
 
-Run `python bench/scale.py`; `--only-bucket` leaves out the cache server, `--only-snapshot` all but a
-snapshot from a bucket and the loop that it is held against, for sizes such as 20,000. The last table
-is of files of a usual size, alone with `--only-usual`. Every measured build starts in a fresh copy
-of the tree, because a file system that has just deleted thousands of files makes new ones more
+Run `python bench/scale.py`; `--only-bucket` leaves out the cache server, `--only-snapshot` all but
+a snapshot from a bucket and the loop that it is held against, for sizes such as 20,000. The last
+table is of files of a usual size, alone with `--only-usual`. Every measured build starts in a fresh
+copy of the tree, because a file system that has just deleted thousands of files makes new ones more
 slowly. The states take turns, so that whatever else the machine does falls on all of them; figures
 are medians.
 """
