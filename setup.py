@@ -75,19 +75,25 @@ KERNELS = Extension(
     py_limited_api=STABLE,
     optional=True,
 )
-# By itself, since it makes no bytes of any output: it is no part of an encoder's key.
-STAMPS = Extension(
-    "pipeline.disk._stamp",
-    sources=["pipeline/disk/stamp.c"],
-    define_macros=STABLE_MACROS,
-    py_limited_api=STABLE,
-    optional=True,
-)
+
+
+def disk_extension(name: str) -> Extension:
+    """Return a native loop over files; it makes no bytes of any output, so it is in no key."""
+    return Extension(
+        f"pipeline.disk._{name}",
+        sources=[f"pipeline/disk/{name}.c"],
+        depends=["pipeline/disk/stamp.h"],
+        define_macros=STABLE_MACROS,
+        py_limited_api=STABLE,
+        optional=True,
+    )
 
 
 setup(
-    # Windows opens no folders as files; its listings are made in Python.
-    ext_modules=[KERNELS] if sys.platform == "win32" else [KERNELS, STAMPS],
+    # Windows opens no folders as files; its loops over files are those in Python.
+    ext_modules=[KERNELS]
+    if sys.platform == "win32"
+    else [KERNELS, disk_extension("stamp"), disk_extension("batch")],
     cmdclass={"build_ext": BuildKernels, "build_py": BuildModules},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

@@ -151,6 +151,7 @@ class Tree:
     folder: Path
     size: int
     work: int = 0
+    source_bytes: tuple[int, int] = (SOURCE_BYTES, SOURCE_BYTES)  # the least and the most
 
     def groups(self) -> Iterator[tuple[str, list[str]]]:
         """Give each pack with the names of its members."""
@@ -169,7 +170,9 @@ class Tree:
         for group, _ in self.groups():
             os.makedirs(self.folder / SOURCES / group, exist_ok=True)
         for path in self.sources():
-            Path(path).write_bytes(chance.randbytes(SOURCE_BYTES))
+            least, most = self.source_bytes
+            size = least if least == most else chance.randint(least, most)
+            Path(path).write_bytes(chance.randbytes(size))
 
     def change_one(self, serial: int) -> None:
         """Give the source in the middle a content that it never had."""

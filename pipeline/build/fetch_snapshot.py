@@ -1,15 +1,18 @@
 """Fetching the outputs of another's build: without sources, without encoders, only what differs.
 
 What is fetched is verified by its digest, and recorded in the ledger and the local cache like
-anything that was built, so that a build goes on from there. Nodes go in batches: what is recorded
-of hundreds of small ones takes one write.
+anything that was built, so that a build goes on from there. Nodes go in batches, which some threads
+store and write while others fetch the next: what is recorded of hundreds of small ones takes one
+write.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -29,6 +32,7 @@ from pipeline.project import Project
 from pipeline.task_name import stem_of
 
 BATCH_NODES, BATCH_BYTES = 256, 1 << 22
+WRITERS = 3  # threads; a file system does little of one folder's work at once
 FETCHED = "fetched.json"  # in the private folder: the files of the snapshot that was fetched last
 
 
@@ -71,8 +75,8 @@ def fetch_snapshot(
         with SnapshotContents(shared, snapshot.bundles) as contents:
             work = list(_compare(tools, sorted(nodes, key=SnapshotNode.first_path), contents))
             contents.plan(one for item in work for one in item.lacking)
-            for batch in _batches(work):
-                displaced += _place(tools, batch, contents)
+            for paths in _place_all(tools, _batches(work), contents):
+                displaced += paths
     finally:
         tools.close()
     now: dict[str, dict[str, str]] = {
@@ -109,6 +113,8 @@ def _compare(
 ) -> Iterator[NodeWork]:
     """Give the nodes that lack a file or whose result is not in the local cache."""
     root = tools.config.root
+    nodes = list(nodes)
+    cached = tools.cache.find_receipts(one.fingerprint for one in nodes if one.files)
     # Asked once for each folder, so that a fetch from nothing looks for no file.
     has_files = cache(lambda folder: os.path.isdir(folder) and bool(os.listdir(folder)))
     for node in nodes:
@@ -121,7 +127,7 @@ def _compare(
             lacking.append(one)
             if may_be_there and is_there(path):
                 in_the_way.append(one.path)
-        is_cached = not node.files or tools.cache.has_receipt(node.fingerprint)
+        is_cached = not node.files or node.fingerprint in cached
         if not is_cached:
             # Only other nodes read these, so a build that goes on from here needs them.
             lacking += [one for one in node.files if not one.path and contents.is_bundled(one)]
@@ -142,26 +148,60 @@ def _batches(work: Iterable[NodeWork]) -> Iterator[list[NodeWork]]:
         yield batch
 
 
-def _place(tools: Tools, batch: list[NodeWork], contents: SnapshotContents) -> tuple[str, ...]:
+def _place_all(
+    tools: Tools, batches: Iterable[list[NodeWork]], contents: SnapshotContents
+) -> Iterator[Sequence[str]]:
+    """Store and write batches, some at once; give the displaced files of each."""
+    with ThreadPoolExecutor(WRITERS) as writers:
+        begun: deque[Future[Sequence[str]]] = deque()
+        for batch in batches:
+            loaded = [{one.role: contents.load(one) for one in item.lacking} for item in batch]
+            begun.append(writers.submit(_place, tools, batch, loaded))
+            if len(begun) > WRITERS:  # what waits is in memory
+                yield begun.popleft().result()
+        for future in begun:
+            yield future.result()
+
+
+def _place(
+    tools: Tools, batch: Sequence[NodeWork], loaded: Sequence[Mapping[str, bytes]]
+) -> Sequence[str]:
     """Store the results of nodes and write their files; return displaced files."""
-    root = tools.config.root
-    loaded = [(item, {one.role: contents.load(one) for one in item.lacking}) for item in batch]
-    results = [_result(root, item.node, data) for item, data in loaded if not item.is_cached]
+    config = tools.config
+    pairs = list(zip(batch, loaded, strict=True))
+    results = [_result(config.root, item.node, data) for item, data in pairs if not item.is_cached]
     tools.cache.store_results([one for one in results if one is not None])
     in_the_way = [path for item in batch for path in item.in_the_way]
     displaced = make_room(tools, in_the_way, set()) if in_the_way else ()
     # Before they appear, so that a kill leaves no file that nobody knows.
     tools.ledger.note({path: sha for item in batch for path, sha in _paths(item.node).items()})
-    for item, data in loaded:
-        for one in item.lacking:
-            if one.path:
-                place = f"{root}/{one.path}"
-                tools.cache.put_in_place(one.sha, data[one.role], place, tools.config.scratch)
+    files = {
+        one.path: (one.sha, data[one.role])
+        for item, data in pairs
+        for one in item.lacking
+        if one.path
+    }
+    tools.cache.put_all_in_place(config.root, files, config.scratch)
     return displaced
 
 
 def _result(root: str, node: SnapshotNode, fetched: Mapping[str, bytes]) -> StoredResult | None:
     """Return what the local cache stores of a node; None where some of it was not published."""
+    outputs: Mapping[str, bytes] | None = fetched
+    if len(fetched) < len(node.files):
+        outputs = _with_files(root, node, fetched)
+    if outputs is None:
+        return None
+    made = tuple([Output(one.role, one.size, one.sha) for one in node.files])
+    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
+    receipt = Receipt(made, tuple(node.warnings), tuple(node.report), inline)
+    return StoredResult(node.fingerprint, receipt, outputs)
+
+
+def _with_files(
+    root: str, node: SnapshotNode, fetched: Mapping[str, bytes]
+) -> dict[str, bytes] | None:
+    """Add outputs that are here already; None where one is not, or has other bytes."""
     outputs = dict(fetched)
     for one in node.files:
         if one.role in outputs:
@@ -170,10 +210,7 @@ def _result(root: str, node: SnapshotNode, fetched: Mapping[str, bytes]) -> Stor
         if data is None or hashlib.sha256(data).hexdigest() != one.sha:
             return None
         outputs[one.role] = data
-    made = tuple(Output(one.role, one.size, one.sha) for one in node.files)
-    inline = {one.role: outputs[one.role] for one in made if is_small(one.size)}
-    receipt = Receipt(made, tuple(node.warnings), tuple(node.report), inline)
-    return StoredResult(node.fingerprint, receipt, outputs)
+    return outputs
 
 
 def _remove_old(project: Project, now: Mapping[str, Mapping[str, str]]) -> int:

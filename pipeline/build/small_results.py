@@ -200,27 +200,24 @@ class SmallResults:
 
     def _write(self, batch: Sequence[_Found]) -> dict[str, Mapping[str, Stamp]]:
         """Write files that are not right yet; return the stamps of all by task."""
-        stamps: dict[str, Mapping[str, Stamp]] = {}
+        root, scratch = self._build.project.root, self._build.project.scratch
+        files = {
+            path: (output.sha, one.data[output.role])
+            for one in batch
+            for path, output in one.files.items()
+        }
         try:
             # Before they appear, so that a kill leaves no file that nobody knows.
-            self._tools.ledger.note(
-                {path: output.sha for one in batch for path, output in one.files.items()}
-            )
-            for one in batch:
-                stamps[one.row.task] = self._write_files(one)
-        except OSError:  # the run meets it once more, and says what it is
+            self._tools.ledger.note({path: sha for path, (sha, _) in files.items()})
+            lacking = {p: one for p, one in files.items() if not _has(f"{root}/{p}", one[1])}
+            made = self._tools.cache.put_all_in_place(root, lacking, scratch)
+        except OSError:  # the run meets it once more, says what it is, and finds what was written
             self._has_failed = True
-        return stamps
-
-    def _write_files(self, found: _Found) -> Mapping[str, Stamp]:
-        root, scratch = self._build.project.root, self._build.project.scratch
-        stamps: dict[str, Stamp] = {}
-        for path, output in found.files.items():
-            place, data = f"{root}/{path}", found.data[output.role]
-            if not (is_there(place) and is_equal(place, data)):
-                self._tools.cache.put_in_place(output.sha, data, place, scratch)
-            stamps[path] = take_stamp(place)
-        return stamps
+            return {}
+        return {
+            one.row.task: {p: made.get(p) or take_stamp(f"{root}/{p}") for p in one.files}
+            for one in batch
+        }
 
     def _pack(self, found: _Found) -> bytes:
         """Serialise the record of a node's build, as a job does."""
@@ -234,6 +231,11 @@ class SmallResults:
             {name: one.path for name, one in node.inputs.items() if isinstance(one, Source)},
             found.outputs,
         ).pack()
+
+
+def _has(path: str, data: bytes) -> bool:
+    """Tell whether a file is there and has these bytes."""
+    return is_there(path) and is_equal(path, data)
 
 
 def _is_plain(receipt: Receipt) -> bool:

@@ -311,6 +311,8 @@ class Bundles:
         """Give the records of a fingerprint, dropped ones included."""
         if not self._is_known:
             self.refresh()
+        if not (self._indexes or self._records):
+            return []
         found = (one.find(fingerprint) for one in list(self._indexes.values()))
         known = [*self._records.get(fingerprint, ()), *(one for one in found if one)]
         return [one for one in known if one.path not in self._gone]

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import NamedTuple
 
 from pipeline.cache.bundle import Bundles
 from pipeline.cache.receipt import Receipt, has_sound_bytes, pack_receipt, unpack_receipt
-from pipeline.disk.file import is_there, read_if_there, write_whole
+from pipeline.disk.batch import write_batch
+from pipeline.disk.file import WORTH_SHARING, is_there, read_if_there, write_whole
+from pipeline.disk.listing import Stamp, take_stamp
 from pipeline.output import Output
 
 # The format of everything in the cache: receipts, bundles, indexes and where they are. Raise it
@@ -103,6 +106,21 @@ class Cache:
         file system when either side is written.
         """
         write_whole(path, data, scratch, self._path(OBJECTS, sha))
+
+    def put_all_in_place(
+        self, root: str, files: Mapping[str, tuple[str, bytes]], scratch: str
+    ) -> dict[str, Stamp]:
+        """Make outputs of a project, by path, of digests and bytes; return the stamps of the files.
+
+        Where one cannot be made, OSError names it, and some of the others are there.
+        """
+        small = {path: data for path, (_, data) in files.items() if len(data) < WORTH_SHARING}
+        stamps = write_batch(root, small, scratch)
+        for path, (sha, data) in files.items():
+            if path not in stamps:
+                self.put_in_place(sha, data, f"{root}/{path}", scratch)
+                stamps[path] = take_stamp(f"{root}/{path}")
+        return stamps
 
     def load_receipt(self, fingerprint: str) -> Receipt | None:
         """Read and verify a receipt, with its inline bytes, and note the time of its last use."""
@@ -204,6 +222,16 @@ class Cache:
     def has_receipt(self, fingerprint: str) -> bool:
         """Tell whether there is a receipt, without verifying it."""
         return is_there(self._path(RECEIPTS, fingerprint)) or fingerprint in self.bundles
+
+    def find_receipts(self, fingerprints: Iterable[str]) -> set[str]:
+        """Return the fingerprints that there is a receipt of, without verifying it."""
+        # Where there is no folder, there is no file: a new cache is asked 256 times, not 100,000.
+        has_files = cache(lambda start: os.path.isdir(f"{self.store}/{RECEIPTS}/{start}"))
+        return {
+            one
+            for one in fingerprints
+            if (has_files(one[:2]) and is_there(self._path(RECEIPTS, one))) or one in self.bundles
+        }
 
     def drop_receipt(self, fingerprint: str) -> None:
         """Forget a result in all processes, so that it is encoded again."""

@@ -18,7 +18,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipeline.output import Output
 
@@ -26,6 +26,7 @@ INLINE_BYTES = 1 << 14
 DIGITS = 64
 SHA = re.compile(r"[0-9a-f]{64}")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_quote = json.encoder.encode_basestring_ascii
 
 
 class Receipt(NamedTuple):
@@ -44,18 +45,27 @@ def is_small(size: int) -> bool:
 
 def pack_receipt(receipt: Receipt) -> bytes:
     """Serialise a receipt with the bytes of its inline outputs."""
-    rows: list[list[Any]] = []
-    parts: list[bytes] = []
+    rows: list[str] = []
+    parts: list[bytes] = [b""]  # its place is that of the head
     end = 0
-    for one in receipt.made:
-        data = receipt.inline.get(one.role)
-        rows.append([one.role, one.size, one.sha, None if data is None else end])
+    for role, size, sha, _ in receipt.made:
+        data = receipt.inline.get(role)
+        offset: int | str = "null" if data is None else end
+        rows.append(f'[{_quote(role)},{size},"{sha}",{offset}]')
         if data is not None:
             parts.append(data)
             end += len(data)
-    text = _encode([rows, receipt.warnings, receipt.report]).encode()
-    body = b"%d\n%b%b" % (len(text), text, b"".join(parts))
-    return hashlib.sha256(body).hexdigest().encode() + body
+    said = _encode([receipt.warnings, receipt.report])[1:-1] if _says(receipt) else "[],[]"
+    text = f"[[{','.join(rows)}],{said}]".encode()
+    parts[0] = b"%d\n%b" % (len(text), text)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return b"".join([digest.hexdigest().encode(), *parts])
+
+
+def _says(receipt: Receipt) -> bool:
+    return bool(receipt.warnings or receipt.report)
 
 
 def unpack_receipt(data: bytes) -> Receipt | None:

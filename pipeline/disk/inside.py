@@ -52,6 +52,32 @@ def read_inside_if_there(root: str, path: str) -> bytes | None:
         raise
 
 
+def open_folder_inside(root: str, folder: str) -> int:
+    """Open a folder of the project, made where it lacks; OutsideError where it lies outside.
+
+    What is then done relative to the handle stays in that folder, whatever becomes of its path.
+    """
+    full = f"{root}/{folder}"
+    handle = _open_or_make(full)
+    try:
+        place = _place_of_handle(handle) or os.path.realpath(full)
+        if not f"{place}{os.sep}".startswith(_prefix_of(root)):
+            raise OutsideError(folder, place)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _open_or_make(folder: str) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY
+    try:
+        return os.open(folder, flags)
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
+        return os.open(folder, flags)
+
+
 @cache
 def _prefix_of(root: str) -> str:
     """Return what the paths of all files below a root begin with."""

@@ -6,8 +6,7 @@
  * A run with nothing to do wants only to know whether a listing is that of the last run. For it
  * `pack_files` writes what `pack_listing` does (marshal, version 0), without an object for a file.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "stamp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,21 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#ifdef __APPLE__
-#define MODIFIED(stat) (stat).st_mtimespec
-#define CHANGED(stat) (stat).st_ctimespec
-#else
-#define MODIFIED(stat) (stat).st_mtim
-#define CHANGED(stat) (stat).st_ctim
-#endif
-
-static long long nanoseconds(struct timespec time)
-{
-    return (long long)time.tv_sec * 1000000000LL + time.tv_nsec;
-}
 
 static int is_dots(const char *name)
 {
@@ -51,9 +36,7 @@ static int add_entry(int folder, const char *name, PyObject *stamps, PyObject *o
         return 0;
     int is_added;
     if (S_ISREG(found.st_mode)) {
-        PyObject *stamp = Py_BuildValue(
-            "(LLLK)", nanoseconds(MODIFIED(found)), nanoseconds(CHANGED(found)),
-            (long long)found.st_size, (unsigned long long)found.st_ino);
+        PyObject *stamp = make_stamp(&found);
         is_added = stamp != NULL && PyDict_SetItem(stamps, key, stamp) == 0;
         Py_XDECREF(stamp);
     } else {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -51,7 +52,7 @@ def remove_abandoned(folder: str, before: float) -> None:
             if NAME.fullmatch(entry.name):
                 with suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_mtime < before:
-                        os.unlink(entry.path)
+                        _remove(entry.path)
 
 
 def remove_temporaries(folders: Iterable[str], runs: Iterable[str]) -> None:
@@ -62,4 +63,12 @@ def remove_temporaries(folders: Iterable[str], runs: Iterable[str]) -> None:
             for name in os.listdir(folder):
                 if name.startswith(starts):
                     with suppress(OSError):
-                        os.unlink(f"{folder}/{name}")
+                        _remove(f"{folder}/{name}")
+
+
+def _remove(path: str) -> None:
+    """Remove a temporary file, or a folder of such: one that was to be renamed whole."""
+    try:
+        os.unlink(path)
+    except (IsADirectoryError, PermissionError):  # which of them depends on the system
+        shutil.rmtree(path)

@@ -16,8 +16,9 @@ from typing import Any, Self
 from unittest import mock
 
 from pipeline.build import work
+from pipeline.disk import batch
 
-COUNTED = ("replace", "write", "unlink", "rmdir", "ftruncate")
+COUNTED = ("replace", "rename", "write", "unlink", "rmdir", "ftruncate")
 UNCOUNTED = ("mkdir", "utime")  # what they leave behind means nothing to anybody
 
 
@@ -80,6 +81,8 @@ class Death:
         self._patches = [
             mock.patch.multiple(os, open=self._open, close=self._close, **deadly),
             mock.patch.object(sqlite3, "connect", self._connect),
+            # The native loop cannot be stopped half-way; its reference does the same changes.
+            mock.patch.object(batch, "_write_files", batch.write_files_in_python),
         ]
         for patch in self._patches:
             patch.start()

@@ -102,6 +102,17 @@ def test_old_temporary_files_go_even_if_nobody_knows_their_run(game, folder):
     assert mine.exists()
 
 
+def test_a_folder_that_was_to_be_renamed_whole_goes_like_a_temporary_file(game):
+    game.write("assets/a.txt", "hello")
+    assert game.doit().code == 0
+    old = game.write(f"{SCRATCH}/{temporary_name()}/a.out", "half")
+    mine = game.write(f"{SCRATCH}/notes/a.out", "not a temporary file")
+    game.write("assets/a.txt", "changed")
+    assert game.doit().code == 0
+    assert not old.parent.exists()
+    assert mine.exists()
+
+
 def test_a_run_with_nothing_to_do_looks_for_no_temporary_files(game, monkeypatch):
     game.write("assets/a.txt", "hello")
     game.rest()

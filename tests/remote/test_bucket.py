@@ -32,6 +32,7 @@ from pipeline.cache.shared.client import RemoteError
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.output import Output
 from pipeline.setting import SettingError
+from tests.pipeline.game import Game
 from tests.remote import proxy as harm
 from tests.remote.bucket import KEY_ID, SECRET, SESSION, BucketServer, bucket_server
 from tests.remote.proxy import Harm, Proxy, between
@@ -366,9 +367,95 @@ def test_whatever_the_bucket_does_the_build_is_right_and_no_secret_is_told(
     warnings = remote_warnings(ran)
     assert warnings, ran.out
     assert FAULTS[fault] in warnings[0]
-    files = [one for one in other.root.rglob("*") if one.is_file()]
-    told = ran.out + ran.err + "".join(one.read_bytes().decode("latin-1") for one in files)
+    told = told_in(other, ran.out, ran.err)
     assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
+
+
+def told_in(game: Game, *texts: str) -> str:
+    """Return all that was said, and the content of all files."""
+    files = [one for one in game.root.rglob("*") if one.is_file()]
+    return "".join(texts) + "".join(one.read_bytes().decode("latin-1") for one in files)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.__name__)
+def test_whatever_the_bucket_does_a_fetched_snapshot_is_right_or_not_there(
+    s3: BucketServer,
+    bucket: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Proxy], Harm],
+) -> None:
+    game = new_game(tmp_path / "first")
+    assert game.doit().code == 0
+    assert game.doit("snapshot", "publish").code == 0
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PATIENCE", "1")
+    other = Game(tmp_path / "second")
+    with between(s3.port, fault) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        ran = other.doit("snapshot", "fetch")
+    whole = game.outputs()
+    assert other.outputs().items() <= whole.items()
+    assert ran.code == (0 if other.outputs() == whole else 1), ran.out + ran.err
+    assert "Traceback" not in ran.out + ran.err
+    told = told_in(other, ran.out, ran.err)
+    assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.settings()["AWS_ENDPOINT_URL"])
+    assert other.doit("snapshot", "fetch").code == 0
+    assert other.outputs() == whole
+
+
+def expiring(answers: int) -> Callable[[Proxy], Harm]:
+    """Let the session end after so many answers."""
+
+    def harm_after(proxy: Proxy) -> Harm:
+        left, over = [answers], expired(proxy)
+
+        def count(data: bytes) -> bytes:
+            left[0] -= data.startswith(b"HTTP/1.1 ")
+            return data if left[0] >= 0 else over(data)
+
+        return count
+
+    return harm_after
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_credentials_that_expire_meanwhile_cost_encoding_and_are_said(
+    s3: BucketServer, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    game = new_game(tmp_path / "first")
+    assert game.doit().code == 0
+    other = clone(game, tmp_path / "second")
+    other.write("assets/text000.txt", "another text, which is sent at the end")
+    game.write("assets/text000.txt", "another text, which is sent at the end")
+    with between(s3.port, expiring(answers)) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        ran = other.doit("--trace", "trace.json", "-v")
+    assert ran.code == 0, ran.out
+    assert "the credentials have expired" in remote_warnings(ran)[0]
+    told = told_in(other, ran.out, ran.err)
+    assert not [one for one in (KEY_ID, SECRET, SESSION) if one in told]
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "off")
+    assert game.doit().code == 0
+    assert other.outputs() == game.outputs()
+
+
+def test_four_shards_that_share_a_bucket_give_the_bytes_of_one_build(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "game", 12)
+    built: list[str] = []
+    for number in range(1, 5):
+        ran = clone(game, tmp_path / f"job{number}").doit("--shard", f"{number}/4")
+        assert ran.code == 0, ran.out
+        built += ran.built
+    assert len(built) == len(set(built)), "two jobs have encoded the same node"
+    last = clone(game, tmp_path / "last")
+    ran = last.doit("--require-cached")
+    assert (ran.code, ran.built) == (0, []), ran.out
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "off")
+    assert game.doit().code == 0
+    assert last.outputs() == game.outputs()
 
 
 def test_a_build_goes_on_without_a_bucket_that_is_always_late(

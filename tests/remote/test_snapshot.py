@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
 
+from pipeline.build import fetch_snapshot
 from pipeline.cache.shared import snapshot_contents
 from pipeline.cache.shared.address import find_address
 from pipeline.cache.shared.shared_cache import SharedCache
@@ -28,6 +30,7 @@ from pipeline.cache.shared.snapshot import (
     unpack_snapshot,
 )
 from pipeline.cache.shared.snapshot_contents import SnapshotContents
+from tests.pipeline.death import Death
 from tests.pipeline.game import Game
 from tests.remote.conftest import share
 from tests.remote.fake import Fake
@@ -104,6 +107,36 @@ def test_doit_goes_on_where_files_are_there_and_the_cache_is_lost(
     share(monkeypatch, "off")
     ran = other.doit()
     assert (ran.code, ran.built) == (0, []), ran.out
+
+
+class InThisThread(ThreadPoolExecutor):
+    """Does at once what it is asked to, so that it ends with the thread that asks."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*given, **named))
+        return done
+
+
+@pytest.mark.timeout(300)
+def test_a_kill_at_any_moment_of_a_fetch_leaves_no_half_and_the_next_ends_it(
+    published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_snapshot, "ThreadPoolExecutor", InThisThread)
+    monkeypatch.setattr(fetch_snapshot, "BATCH_NODES", 5)  # a whole folder, then single files
+    whole = published.outputs()
+    moment, came, seen = 1, True, set()
+    while came:
+        other = empty_game(tmp_path / str(moment))
+        with Death(after=moment) as death:
+            other.doit("snapshot", "fetch")
+        came = death.came
+        assert other.outputs().items() <= whole.items(), f"half-made after {moment}"
+        seen.add(len(other.outputs()))
+        ran = other.doit("snapshot", "fetch")
+        assert (ran.code, other.outputs()) == (0, whole), f"{moment}: {ran.out}{ran.err}"
+        moment += 1
+    assert seen > {0, 5, len(whole)}
 
 
 def test_what_a_newer_snapshot_lacks_is_removed_unless_somebody_changed_it(

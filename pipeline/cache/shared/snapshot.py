@@ -29,7 +29,7 @@ from pipeline.output import Output
 from pipeline.setting import SettingError, find_setting
 
 SCHEMA = "cartwright.snapshot/1"
-DIGEST = re.compile("[0-9a-f]{64}")
+DIGEST, HEXADECIMAL, DIGITS = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]*"), 64
 ROLE = "snapshot"
 DEFAULT_NAME = "main"
 NAME_CHARACTERS = 200
@@ -41,7 +41,9 @@ SMALL_BYTES, LEAST_BYTES, MOST_BYTES = 1 << 16, 1 << 18, 1 << 22
 BUNDLE_BYTES = 1 << 24  # of one that is fetched; it is held in memory
 END_DIGITS = 2  # a bundle ends with a digest that begins with so many zeros: one of 256
 # What nearly all paths of outputs look like: checked at once, because a snapshot may have 100,000.
-USUAL_PATH = re.compile(r"(?:[\w-][\w.-]*/)+[\w-][\w.-]*", re.ASCII)
+_USUAL = r"(?:[\w-][\w.-]*/)+[\w-][\w.-]*"
+USUAL_PATH = re.compile(_USUAL, re.ASCII)
+USUAL_PATHS = re.compile(rf"(?:{_USUAL}\n)*{_USUAL}", re.ASCII)  # one on each line
 # Folders and files of a project that no output is written to.
 RESERVED = ("assets", "manifests", "cache", "encoders", "node_modules")
 
@@ -67,6 +69,8 @@ class SnapshotNode(msgspec.Struct, array_like=True, frozen=True):
 
     def first_path(self) -> str:
         """Return the first of its files; "" where it has none."""
+        if len(self.files) == 1:  # as nearly all have, of 100,000
+            return self.files[0].path
         return min((one.path for one in self.files if one.path), default="")
 
 
@@ -161,24 +165,42 @@ def unpack_snapshot(data: bytes) -> Snapshot:
         ) from None
     if snapshot.schema != SCHEMA:
         raise SnapshotError("the snapshot is of another version", {"found": snapshot.schema[:80]})
-    for node in snapshot.nodes:
-        _check_node(node)
-    _check_places([one.path for node in snapshot.nodes for one in node.files if one.path])
+    _check_digests(snapshot.nodes)
+    paths = [one.path for node in snapshot.nodes for one in node.files if one.path]
+    _check_paths(paths)
+    _check_places(paths)
     if any(not DIGEST.fullmatch(one.sha) or one.size > BUNDLE_BYTES for one in snapshot.bundles):
         raise SnapshotError("the snapshot has a bundle that cannot be one")
     return snapshot
 
 
-def _check_node(node: SnapshotNode) -> None:
+def _check_digests(nodes: Sequence[SnapshotNode]) -> None:
     """Raise SnapshotError for digests that are none: they become names of files here."""
-    digests = [one.sha for one in node.files]
-    if node.files:  # one without files only tells how long it took
-        digests.append(node.fingerprint)
+    # One without files only tells how long it took.
+    digests = [node.fingerprint for node in nodes if node.files]
+    digests += [one.sha for node in nodes for one in node.files]
+    is_whole = all(len(one) == DIGITS for one in digests) and HEXADECIMAL.fullmatch(
+        "".join(digests)
+    )
+    if not is_whole or any(one.size < 0 for node in nodes for one in node.files):
+        for node in nodes:
+            _check_node(node)
+
+
+def _check_node(node: SnapshotNode) -> None:
+    digests = [one.sha for one in node.files] + [node.fingerprint] * bool(node.files)
     if not all(map(DIGEST.fullmatch, digests)) or any(one.size < 0 for one in node.files):
         raise SnapshotError("the snapshot has a digest that is none", {"task": node.task[:200]})
-    for one in node.files:
-        if one.path:
-            check_path(one.path)
+
+
+def _check_paths(paths: Sequence[str]) -> None:
+    """Raise SnapshotError for a path that no output has."""
+    text = "\n".join(paths)
+    is_usual = text.count("\n") == len(paths) - 1 and USUAL_PATHS.fullmatch(text)
+    tops = {path.partition("/")[0].lower() for path in paths}
+    if not is_usual or not tops.isdisjoint(RESERVED):
+        for path in paths:
+            check_path(path)
 
 
 def _check_places(paths: Sequence[str]) -> None:

@@ -31,11 +31,9 @@ class SnapshotContents:
 
     def __init__(self, shared: SharedCache, bundles: Sequence[SnapshotBundle]) -> None:
         self._shared = shared
-        self._places = {
-            sha: (Piece(bundle.sha, bundle.size), start)
-            for bundle in bundles
-            for sha, start in _starts(bundle)
-        }
+        self._places: dict[str, tuple[Piece, int]] = {}
+        for bundle in bundles:
+            self._places.update(_places_in(bundle))
         self._planned: deque[Piece] = deque()
         # Pieces under way or there: not asked for yet, and asked for, the latest last.
         self._ahead: dict[Piece, Future[bytes | None]] = {}
@@ -103,8 +101,8 @@ class SnapshotContents:
         return self._threads.submit(self._shared.blob, piece.sha, piece.size)
 
 
-def _starts(bundle: SnapshotBundle) -> Iterator[tuple[str, int]]:
-    start = 0
+def _places_in(bundle: SnapshotBundle) -> Iterator[tuple[str, tuple[Piece, int]]]:
+    piece, start = Piece(bundle.sha, bundle.size), 0
     for sha, size in bundle.members:
-        yield sha, start
+        yield sha, (piece, start)
         start += size
