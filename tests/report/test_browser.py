@@ -175,6 +175,33 @@ def test_escape_closes_the_dialog_from_within_its_3d_view(report):
     report.wait_for_selector("dialog:not([open])", state="attached")
 
 
+def test_a_3d_view_is_reached_turned_and_left_with_the_keyboard(report):
+    report.set_viewport_size({"width": 320, "height": 480})  # few pixels are soon drawn
+    report.fill("#search", "hero")
+    report.locator('.tile[title="emberware:hero.clip.walk"]').focus()
+    report.keyboard.press("Enter")
+    title_of_dialog(report)
+    report.get_by_role("button", name="Open the 3D view").focus()
+    report.keyboard.press("Enter")
+    frame = report.frame_locator("iframe")
+    frame.locator("canvas:focus").wait_for()
+    style = frame.locator("canvas").evaluate("one => getComputedStyle(one).outlineStyle")
+    assert style == "solid"
+    assert frame.locator("canvas").get_attribute("aria-label")
+    report.keyboard.press("Tab")
+    frame.locator("button:focus").wait_for()
+    report.keyboard.press("Enter")
+    frame.get_by_role("button", name="Play").wait_for()
+    view = report.locator("iframe")
+    assert any(view.screenshot() == view.screenshot() for _ in range(20))
+    for key in ("ArrowLeft", "ArrowUp", "+"):
+        before = view.screenshot()
+        report.keyboard.press(key)
+        assert any(view.screenshot() != before for _ in range(50)), key
+    report.keyboard.press("Tab")
+    until(report, "document.activeElement.matches('#detail button')")
+
+
 def test_an_open_3d_view_outlives_a_build_that_leaves_its_model_as_it_was(report):
     report.locator('.tile[title="kac:box"]').click()
     report.get_by_role("button", name="Open the 3D view").click()

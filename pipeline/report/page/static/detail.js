@@ -189,7 +189,9 @@ function modelView(key) {
   const box = make("div", { class: "model", "data-media": key });
   const open = async () => {
     button.disabled = true;
-    (await showModel(box))?.focus();
+    const frame = await showModel(box);
+    // Not before: what is in it by then would have the focus, and be gone.
+    frame?.addEventListener("load", () => frame.focus());
   };
   const button = make("button", { type: "button", onclick: open }, "Open the 3D view");
   box.append(button);

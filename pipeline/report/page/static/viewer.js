@@ -2,6 +2,10 @@
 // Shows one GLB with three.js: drag to turn, scroll or pinch to zoom; arrow keys turn, + and - zoom.
 // It runs in a frame of its own; the page puts the model in place of its name.
 
+const STYLE = document.createElement("style");
+STYLE.textContent = "canvas:focus-visible { outline: 3px solid #4c8fcb; outline-offset: -3px; }";
+document.head.append(STYLE);
+
 const MODEL = "@model@";
 const THEME = "@theme@";
 const CORNERS = [[0.62, 0.55, 0.9], [-0.62, 0.55, 0.9], [0.62, 0.55, -0.9], [-0.62, 0.55, -0.9], [0.62, -0.55, 0.9]];
@@ -20,9 +24,15 @@ function show(gltf) {
   camera.position.copy(sphere.center).addScaledVector(bestCorner(gltf.scene), radius * 2.75);
   const renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
   renderer.outputEncoding = THREE.sRGBEncoding;
-  renderer.domElement.tabIndex = 0;
-  document.body.append(renderer.domElement);
-  const controls = new THREE.TrackballControls(camera, renderer.domElement);
+  const canvas = renderer.domElement;
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "3D view: arrow keys turn, + and - zoom");
+  document.body.append(canvas);
+  const focus = () => { if (document.activeElement === document.body) canvas.focus(); };
+  addEventListener("focus", focus);
+  if (document.hasFocus()) focus();
+  const controls = new THREE.TrackballControls(camera, canvas);
   controls.target.copy(sphere.center);
   controls.rotateSpeed = 2.5;
   const mixer = playClip(gltf);
