@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.codec.bc5 import decode_bc5
+from encoders.emberware.codec.bc5 import decode_bc5, decode_either
 from encoders.emberware.codec.bc7 import decode_bc7
 from encoders.emberware.codec.octahedral import unpack_directions
 from encoders.emberware.format.clip import CLIP_HEADER, Transforms, unpack_clip
@@ -22,7 +22,7 @@ from encoders.emberware.format.mesh import unpack_mesh
 from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import unpack_skeleton
 from encoders.emberware.format.sound import RATE, unpack_sound
-from encoders.emberware.format.texture import RGBA8, unpack_texture
+from encoders.emberware.format.texture import BC5, BC7, RGBA8, may_be_bc5, unpack_texture
 from encoders.emberware.format.vertex import unpack_vertices
 from encoders.kit.error import EncodeError
 from encoders.kit.image.pixel import Rgba8
@@ -39,8 +39,6 @@ from encoders.kit.view.scene import (
     ViewSound,
 )
 
-# The format of normal maps, in lower case.
-BC5 = "bc5"
 PLAIN = (0.82, 0.82, 0.8, 1.0)
 # The size of a bone that is drawn by itself, as a share of the skeleton's extent.
 BONE_SHARE = 0.02
@@ -62,7 +60,7 @@ def view_mesh(data: bytes, name: str, siblings: Siblings) -> ViewScene:
     texture, skeleton = siblings(texture_file), siblings(skeleton_file)
     picture = None
     if texture is not None:
-        picture = _picture(unpack_texture(texture, texture_file), texture_file)
+        picture = _loose_picture(texture, texture_file)
     binds = None if skeleton is None else _binds(unpack_skeleton(skeleton, skeleton_file))
     return _mesh_scene(unpack_mesh(data, name), name, picture, binds)
 
@@ -70,7 +68,7 @@ def view_mesh(data: bytes, name: str, siblings: Siblings) -> ViewScene:
 def view_texture(data: bytes, name: str, siblings: Siblings) -> ViewPicture:
     """Return a texture."""
     del siblings
-    return ViewPicture(_picture(unpack_texture(data, name), name))
+    return ViewPicture(_loose_picture(data, name))
 
 
 def view_sound(data: bytes, name: str, siblings: Siblings) -> ViewSound:
@@ -121,6 +119,14 @@ def _binds(rows: Matrices) -> npt.NDArray[np.float64]:
     found = np.tile(np.eye(4), (len(rows), 1, 1))
     found[:, :3] = rows
     return found
+
+
+def _loose_picture(data: bytes, name: str) -> Rgba8:
+    """Return the picture of a file, which may not say what its blocks are."""
+    texture = unpack_texture(data, name)
+    if texture["format"] == BC7 and may_be_bc5(name):
+        return decode_either(texture["pixels"], texture["width"], texture["height"], name)
+    return _picture(texture, name)
 
 
 def _picture(texture: Fields, name: str) -> Rgba8:

@@ -26,7 +26,7 @@ from encoders.emberware.format.rom_reader import unpack_rom
 from encoders.emberware.format.skeleton import MATRIX, SKELETON_HEADER, unpack_skeleton
 from encoders.emberware.format.song import is_whole_module, unpack_song
 from encoders.emberware.format.sound import RATE, unpack_sound
-from encoders.emberware.format.texture import pack_texture, unpack_texture
+from encoders.emberware.format.texture import BC5, BC7, may_be_bc5, pack_texture, unpack_texture
 from encoders.emberware.format.vertex import SKINNED, drop_tangents, format_name, unpack_vertices
 from encoders.kit.error import EncodeError
 
@@ -92,7 +92,10 @@ def export_obj(data: bytes, name: str) -> dict[str, bytes]:
 def decode_texture_file(data: bytes, name: str) -> Fields:
     """Return the size, the format and the number of bytes of the pixels."""
     texture = unpack_texture(data, name)
-    return {**texture, "pixels": len(texture["pixels"])}
+    form = texture["format"]
+    if form == BC7 and may_be_bc5(name):
+        form = f"{BC7} or {BC5}"
+    return {**texture, "format": form, "pixels": len(texture["pixels"])}
 
 
 def draw_png(pixels: bytes, width: int, height: int, name: str) -> bytes:

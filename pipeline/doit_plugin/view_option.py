@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,8 @@ from encoders.kit.view.request import ViewRequest
 
 # The longest side of a picture; more would take memory without showing more.
 SIDE_LIMIT = 8192
+# Sums and products of places still have to be numbers.
+PLACE_LIMIT = 1e300
 CAMERAS = ("front", "back", "left", "right", "top", "iso", "start")
 HELP = {
     "camera": "from where to draw: front, back, left, right, top or iso; for a splashpack also "
@@ -53,7 +54,7 @@ def _place(option: str, text: str) -> tuple[float, float, float] | None:
         x, y, z = (float(one) for one in text.split(","))
     except ValueError:
         raise InvalidCommand(f"inspect: --{option} is x,y,z, not {text}") from None
-    if not all(map(math.isfinite, (x, y, z))):
+    if not all(abs(one) <= PLACE_LIMIT for one in (x, y, z)):  # which nan is not
         raise InvalidCommand(f"inspect: --{option} is x,y,z, not {text}")
     return x, y, z
 

@@ -199,6 +199,21 @@ def test_a_picture_that_is_no_normal_map_is_refused(change, problem) -> None:
         encode_picture(image, "bc5")
 
 
+@pytest.mark.parametrize("form", ["bc5", "bc7"])
+@pytest.mark.parametrize("size", [(4, 4), (24, 16)])
+def test_a_loose_texture_is_drawn_as_what_it_holds_though_it_does_not_say(form, size) -> None:
+    image = normal_map(*size)
+    made = encode_picture(image, form)["file"]
+    shown = view_texture(made, "rock.nczxtex", lambda name: None).pixels
+    assert np.abs(shown.astype(int) - image).mean() <= 4
+
+
+def test_only_the_console_that_has_bc5_has_textures_that_may_be_of_either_form() -> None:
+    made = encode_picture(normal_map(), "bc5")["file"]
+    assert decode_texture_file(made, "rock.nczxtex")["format"] == "bc7 or bc5"
+    assert decode_texture_file(made, "rock.ewztex")["format"] == "bc7"
+
+
 def test_blocks_look_like_the_picture() -> None:
     y, x = np.mgrid[0:32, 0:64]
     image = np.stack([x * 4, y * 8, 255 - x * 4, 255 - y * 4], axis=-1).astype(np.uint8)

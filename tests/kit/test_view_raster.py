@@ -236,6 +236,13 @@ def test_an_eye_on_its_aim_and_an_empty_scene_are_refused():
         pixels_of(ViewScene((square(),)), camera="start")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [1e-200, 1e200, 1e300])
+def test_an_eye_may_be_as_near_and_as_far_as_numbers_go(far):
+    drawn = pixels_of(ViewScene((square(),)), eye=(far, far, far), at=(0, 0, 0))
+    assert drawn.shape[:2] == SMALL[::-1]
+
+
 def test_numbers_that_are_no_places_are_left_out():
     points = np.array([*square().position, (np.nan, 0, 0), (np.inf, 1, 1)])
     triangles = np.array([(0, 1, 2), (0, 1, 4), (1, 2, 5)])

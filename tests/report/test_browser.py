@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import subprocess
@@ -10,9 +11,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from encoders.kit.view.glb import encode_glb
+from encoders.kit.view.scene import ViewMaterial, ViewMesh, ViewScene
+from pipeline.report.page.viewer import viewer_page
 from tests.pipeline.game import Game
 from tests.report.browser import Watched, missing, running
 from tests.report.conftest import make_game, paint
@@ -143,6 +148,137 @@ def test_a_clip_plays_until_it_is_stopped(report):
     frame.get_by_role("button", name="Play").wait_for()
     # A frame that was being drawn may still appear.
     assert any(view.screenshot() == view.screenshot() for _ in range(20))
+
+
+def test_a_3d_view_begins_where_fronts_are_seen(watched):
+    places = np.array([(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)], np.float32)
+    away = ViewMesh(places, np.array([(0, 1, 2), (0, 2, 3)]))  # it faces -z
+    model = encode_glb(ViewScene((away,), (ViewMaterial(color=(1, 0, 0, 1)),)))
+    page = viewer_page()
+    assert page is not None
+    watched.tab.set_viewport_size({"width": 200, "height": 200})
+    watched.tab.set_content(page.decode().replace("@model@", base64.b64encode(model).decode()))
+    watched.tab.locator("html[data-drawn]").wait_for()
+    picture = Image.open(io.BytesIO(watched.tab.screenshot())).convert("RGB")
+    colors = picture.getcolors(1 << 20)
+    assert colors is not None
+    red = sum(count for count, (red, green, _) in colors if red > green + 40)
+    assert red > 0.1 * 200 * 200
+
+
+def test_escape_closes_the_dialog_from_within_its_3d_view(report):
+    report.locator('.tile[title="kac:box"]').click()
+    report.get_by_role("button", name="Open the 3D view").click()
+    report.frame_locator("iframe").locator("html[data-drawn]").wait_for()
+    report.frame_locator("iframe").locator("canvas").focus()
+    report.keyboard.press("Escape")
+    report.wait_for_selector("dialog:not([open])", state="attached")
+
+
+def test_a_3d_view_is_reached_turned_and_left_with_the_keyboard(report):
+    report.set_viewport_size({"width": 320, "height": 480})  # few pixels are soon drawn
+    report.fill("#search", "hero")
+    report.locator('.tile[title="emberware:hero.clip.walk"]').focus()
+    report.keyboard.press("Enter")
+    title_of_dialog(report)
+    report.get_by_role("button", name="Open the 3D view").focus()
+    report.keyboard.press("Enter")
+    frame = report.frame_locator("iframe")
+    frame.locator("canvas:focus").wait_for()
+    style = frame.locator("canvas").evaluate("one => getComputedStyle(one).outlineStyle")
+    assert style == "solid"
+    assert frame.locator("canvas").get_attribute("aria-label")
+    report.keyboard.press("Tab")
+    frame.locator("button:focus").wait_for()
+    report.keyboard.press("Enter")
+    frame.get_by_role("button", name="Play").wait_for()
+    view = report.locator("iframe")
+    assert any(view.screenshot() == view.screenshot() for _ in range(20))
+    for key in ("ArrowLeft", "ArrowUp", "+"):
+        before = view.screenshot()
+        report.keyboard.press(key)
+        assert any(view.screenshot() != before for _ in range(50)), key
+    report.keyboard.press("Tab")
+    until(report, "document.activeElement.matches('#detail button')")
+
+
+def test_an_open_3d_view_outlives_a_build_that_leaves_its_model_as_it_was(report):
+    report.locator('.tile[title="kac:box"]').click()
+    report.get_by_role("button", name="Open the 3D view").click()
+    frame = report.frame_locator("iframe")
+    frame.locator("html[data-drawn]").wait_for()
+    frame.locator("html").evaluate("one => { one.dataset.mark = 'first'; }")
+    report.evaluate("document.getElementById('detail').scrollTop = 80")
+    number = "page.index.nodes.findIndex((one) => one.task === 'kac:box')"
+    report.evaluate(f"page.index.nodes[{number}].outcome = 'unchanged'; refreshDetail()")
+    report.locator("#detail dd", has_text="unchanged").wait_for()
+    assert frame.locator("html[data-mark]").count() == 1
+    assert report.evaluate("document.getElementById('detail').scrollTop") == 80
+
+
+def test_a_3d_view_of_a_model_that_changed_is_opened_again(report):
+    report.locator('.tile[title="kac:box"]').click()
+    report.get_by_role("button", name="Open the 3D view").click()
+    frame = report.frame_locator("iframe")
+    frame.locator("html[data-drawn]").wait_for()
+    frame.locator("html").evaluate("one => { one.dataset.mark = 'first'; }")
+    report.evaluate("document.getElementById('detail').scrollTop = 80")
+    # As if the model of another node had become that of this one.
+    report.evaluate(
+        "(async () => { const at = (task) => page.index.nodes.findIndex((o) => o.task === task);"
+        " const [own, other] = await Promise.all(['kac:box', 'untold:yard'].map("
+        "(task) => page.store.detail(at(task), task))); own.glb = other.glb;"
+        " await refreshDetail(); })()"
+    )
+    until(report, "document.querySelectorAll('#detail iframe').length === 1")
+    frame.locator("html[data-drawn]:not([data-mark])").wait_for()
+    assert report.evaluate("document.getElementById('detail').scrollTop") == 80
+
+
+def test_another_node_is_shown_from_its_top_with_the_focus_on_its_title(report):
+    report.locator('.tile[title="rp2350:leaf"]').click()
+    title_of_dialog(report)
+    report.set_viewport_size({"width": 400, "height": 300})
+    report.locator("#detail .graph button").first.focus()
+    report.keyboard.press("Enter")
+    until(report, "document.getElementById('detail-title').innerText === 'rp2350:mod.rs'")
+    assert report.evaluate("document.getElementById('detail').scrollTop") == 0
+    assert report.evaluate("document.activeElement.id") == "detail-title"
+
+
+def test_a_group_of_warnings_stays_open_when_something_is_built(report):
+    report.locator("#warnings-title").click()
+    report.locator("#warning-list summary").first.click()
+    report.evaluate("renderWarnings()")
+    assert report.locator("#warning-list li").first.is_visible()
+
+
+def test_areas_are_pressed_with_the_keys_of_buttons(report):
+    report.get_by_role("link", name="Sizes").click()
+    for key in ("Enter", " "):
+        report.locator('.budget [role="button"][aria-label^="leaf"]').first.focus()
+        report.keyboard.press(key)
+        assert title_of_dialog(report) == "rp2350:leaf"
+        report.keyboard.press("Escape")
+    # What opens nothing says that it is no button.
+    report.get_by_role("link", name="Assets", exact=True).click()
+    report.locator('.tile[title="emberware:game.ewz"]').click()
+    title_of_dialog(report)
+    assert report.locator("#detail svg rect").count() > 3
+    assert report.locator('#detail svg [role="button"]').count() == 0
+
+
+def test_names_of_options_are_not_broken_for_long_values(report):
+    report.set_viewport_size({"width": 360, "height": 700})
+    report.locator('.tile[title="emberware:game.ewz"]').click()
+    title_of_dialog(report)
+    lines = report.eval_on_selector_all(
+        "#detail h3:has(+ table) + table td:first-child:not(.path)",
+        "all => all.map((one) => { const range = document.createRange();"
+        " range.selectNodeContents(one); return range.getClientRects().length; })",
+    )
+    assert set(lines) == {1}
+    assert report.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_maps_name_what_is_under_the_pointer(report):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -147,6 +151,25 @@ def test_a_port_in_use_is_named_in_one_sentence(game):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = game.doit("serve", "--port", str(taken.getsockname()[1]))
     assert (ran.code, "try --port 0" in ran.err) == (3, True)
+    assert ran.err.count("127.0.0.1") == 1
+
+
+def test_ctrl_c_ends_in_silence_though_a_browser_is_open(game):
+    command = [sys.executable, "-m", "doit", "serve", "--port", "0"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(
+        command, cwd=game.root, env=game.environment(), start_new_session=True, **options
+    ) as process:
+        host = process.stdout.readline().split("//")[1].split("/")[0]
+        name, port = host.split(":")
+        with socket.create_connection((name, int(port))) as browser:
+            browser.sendall(f"GET /events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert browser.recv(12) == b"HTTP/1.1 200"
+            while "Watching" not in process.stdout.readline():  # the first build has ended
+                assert process.poll() is None
+            os.killpg(process.pid, signal.SIGINT)
+            rest = process.stdout.read()
+    assert (process.returncode, rest) == (0, "")
 
 
 def test_a_build_of_one_manifest_keeps_the_failures_of_others(tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.emberware.codec.bc7 import check_sides
+from encoders.emberware.codec.bc7 import check_sides, decode_bc7
 from encoders.kit.error import EncodeError
 
 Image = npt.NDArray[np.uint8]
@@ -102,3 +102,17 @@ def decode_bc5(blocks: bytes, width: int, height: int, name: str) -> Image:
     blue = np.floor((z + 1) * 127.5 + 0.5).astype(np.int64)
     alpha = np.full_like(blue, 255)
     return np.stack([plane[..., 0], plane[..., 1], blue, alpha], axis=-1).astype(np.uint8)
+
+
+def decode_either(blocks: bytes, width: int, height: int, name: str) -> Image:
+    """Decode blocks that are BC7 or BC5: as the one that makes the smoother picture.
+
+    Blocks that are read as the other form look like noise.
+    """
+    shown = (decode(blocks, width, height, name) for decode in (decode_bc7, decode_bc5))
+    return min(shown, key=_roughness)
+
+
+def _roughness(image: Image) -> float:
+    values = image.astype(np.int64)
+    return float(sum(np.abs(np.diff(values, axis=axis)).mean() for axis in (0, 1)))

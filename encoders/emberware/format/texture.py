@@ -29,6 +29,11 @@ def pack_texture(width: int, height: int, pixels: bytes) -> bytes:
     return TEXTURE_HEADER.pack({"width": width, "height": height}) + pixels
 
 
+def may_be_bc5(name: str) -> bool:
+    """Tell whether the blocks of a file may be BC5, which only one of the consoles has."""
+    return name.lower().endswith(".nczxtex")
+
+
 def bc7_size(width: int, height: int) -> int:
     """Return the size in bytes of a picture's BC7 blocks."""
     return -(-width // 4) * -(-height // 4) * 16

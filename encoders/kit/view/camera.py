@@ -96,6 +96,8 @@ def choose_camera(
 
 def look(back: Array) -> Array:
     """Return the directions right, up and backwards of a camera that looks against `back`."""
+    # First to about 1, because squares of numbers that are very large or small are no numbers.
+    back = back / np.abs(back).max()
     back = back / np.sqrt((back * back).sum())
     # Straight from above or below, -z is up on the picture.
     is_steep = abs(back[1]) > 0.9999

@@ -113,7 +113,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = error.strerror or error
+        # Python adds in brackets what it tried; the sentence says it already.
+        reason = str(error.strerror or error).partition(" (while")[0]
         raise InvalidCommand(f"serve: {host}, port {port}: {reason}; try --port 0") from None
 
 

@@ -98,6 +98,7 @@ class LivePage:
     loop: asyncio.AbstractEventLoop | None = None
     last_event: str = ""
     followers: set[asyncio.Queue[str]] = field(default_factory=set)
+    is_over: bool = False
     _details: tuple[PageData, dict[str, Any]] = field(default_factory=lambda: (EMPTY, {}))
 
     def fill(self, data: PageData, media: PageMedia, name: str) -> None:
@@ -137,13 +138,18 @@ class LivePage:
                 queue.get_nowait()
             queue.put_nowait(text)
 
+    def end(self) -> None:
+        """End all streams of events, which are open as long as browsers are."""
+        self.is_over = True
+        self._send("")
+
     async def events(self) -> AsyncIterator[str]:
         """Yield events, the last one first: it may have come while the page was loading."""
         queue: asyncio.Queue[str] = asyncio.Queue(WAITING_EVENTS)
         self.followers.add(queue)
         try:
             yield self.last_event or ": hello\n\n"
-            while True:
+            while not self.is_over:
                 try:
                     yield await asyncio.wait_for(queue.get(), PING_SECONDS)
                 except TimeoutError:
@@ -234,7 +240,10 @@ def run_server(
             page.loop = asyncio.get_running_loop()
             on_start()
 
-    # Streams of events are open as long as browsers are, so Ctrl-C does not wait for them.
+        async def shutdown(self, sockets: list[Any] | None = None) -> None:
+            page.end()  # else it would wait for them, and call it an error that they have no end
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         make_app(page, access),
         log_level="warning",

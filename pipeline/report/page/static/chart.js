@@ -16,6 +16,16 @@ function tell(area, line, text) {
   return area;
 }
 
+// Let an area be pressed as buttons are: with the pointer, Enter and the space bar.
+function asButton(press) {
+  const onkeydown = (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault(); // the space bar would scroll
+    press();
+  };
+  return { role: "button", onclick: press, onkeydown };
+}
+
 // Lay out sizes in a rectangle so that pieces are close to squares (squarified treemap).
 function squarify(items, x, y, width, height, place) {
   let total = items.reduce((sum, one) => sum + one.size, 0);
@@ -77,9 +87,8 @@ function treemap(pieces, label, open) {
     const text = `${one.name}, ${formatBytes(one.size)}`;
     const area = make("rect", {
       x, y, width: Math.max(w - 1, 0.5), height: Math.max(h - 1, 0.5),
-      fill: toneOf(one.group), tabindex: 0, role: "button", "aria-label": text,
-      onclick: () => one.node !== undefined && open(one.node),
-      onkeydown: (event) => event.key === "Enter" && one.node !== undefined && open(one.node),
+      fill: toneOf(one.group), tabindex: 0, "aria-label": text,
+      ...(one.node === undefined ? { role: "img" } : asButton(() => open(one.node))),
     });
     drawing.append(tell(area, line, text));
     const name = one.name.split("/").pop();

@@ -1,7 +1,8 @@
 "use strict";
 // The dialog about one node or one source: pictures side by side, facts, 3D view, sound, graph.
 
-const detail = { shown: null };
+// What the dialog is about, what it is called, and all that it shows as one text.
+const detail = { shown: null, title: "", content: "" };
 
 function setUpDetail(page) {
   const dialog = document.getElementById("detail");
@@ -10,16 +11,51 @@ function setUpDetail(page) {
   dialog.addEventListener("close", () => {
     // A 3D view and a sound end with the dialog.
     document.getElementById("detail-body").replaceChildren();
-    detail.shown = null;
+    Object.assign(detail, { shown: null, title: "", content: "" });
+  });
+  addEventListener("message", (event) => {
+    const view = dialog.querySelector("iframe");
+    if (view && event.source === view.contentWindow && event.data === "escape") dialog.close();
   });
   detail.page = page;
 }
 
-function fillDetail(title, ...parts) {
+// Show something in the dialog, or the same again after a build: then the reader keeps the place.
+function fillDetail(title, facts, makeParts) {
   const dialog = document.getElementById("detail");
-  document.getElementById("detail-title").textContent = title;
-  document.getElementById("detail-body").replaceChildren(...parts.flat().filter(Boolean));
+  const heading = document.getElementById("detail-title");
+  const content = JSON.stringify(facts);
+  const isUpdate = dialog.open && detail.title === title;
+  if (isUpdate && detail.content === content) return;
+  const place = isUpdate ? dialog.scrollTop : 0;
+  Object.assign(detail, { title, content });
+  heading.textContent = title;
+  replaceParts(makeParts().flat().filter(Boolean), isUpdate);
   if (!dialog.open) dialog.showModal();
+  else if (!isUpdate) heading.focus();
+  dialog.scrollTop = place;
+}
+
+// Put parts into the dialog. In an update, a 3D view or a sound that is the same stays: it would
+// begin again. A view of a model that changed is opened again.
+function replaceParts(parts, isUpdate) {
+  const body = document.getElementById("detail-body");
+  const before = isUpdate ? [...body.children] : [];
+  const sameOf = (part) => part.dataset.media && before.find((one) => one.dataset.media === part.dataset.media);
+  const found = parts.map((part) => sameOf(part) ?? part);
+  const view = before.find((one) => one.matches(".model:has(iframe)"));
+  const box = found.find((one) => one.matches(".model"));
+  if (view && box && view !== box) {
+    box.style.minHeight = `${view.offsetHeight}px`;
+    showModel(box);
+  }
+  for (const one of [...body.children]) if (!found.includes(one)) one.remove();
+  // What stays is not moved, because a frame that is moved loads again.
+  let next = null;
+  for (const one of found.reverse()) {
+    if (one.parentNode !== body) body.insertBefore(one, next);
+    next = one;
+  }
 }
 
 async function openNode(number) {
@@ -29,8 +65,8 @@ async function openNode(number) {
   const more = await store.detail(number, node.task);
   if (detail.shown?.node !== node.task) return;
   const entry = index.entries.find((one) => one.nodes.includes(number));
-  fillDetail(
-    node.task,
+  const source = entry && [entry.path, entry.bytes, entry.picture, entry.problem];
+  fillDetail(node.task, [source, node, more], () => [
     pictures(entry, node),
     more.glb && modelView(more.glb),
     more.sound && soundPlayer(more.sound),
@@ -41,7 +77,7 @@ async function openNode(number) {
     more.chart && heading(more.chart.title ?? "Palette", ...drawChart(more.chart)),
     graph(more),
     more.outputs.length && heading("Files", fileTable(more.outputs)),
-  );
+  ]);
 }
 
 function openEntry(name) {
@@ -50,14 +86,14 @@ function openEntry(name) {
   if (!entry) return;
   detail.shown = { entry: name };
   const tiles = make("div", { class: "tiles" }, ...entry.nodes.map((number) => detail.page.nodeTile(number)));
-  fillDetail(
-    entry.path ?? entry.name,
+  const nodes = entry.nodes.map((number) => index.nodes[number]);
+  fillDetail(entry.path ?? entry.name, [entry, nodes], () => [
     entry.picture && make("div", { class: "side" }, figure(entry.picture, `source, ${formatBytes(entry.bytes)}`)),
     entry.problem && make("p", { class: "problem" }, `No picture: ${entry.problem}`),
     entry.glb && modelView(entry.glb),
     entry.sound && soundPlayer(entry.sound),
     heading(`What becomes of it (${entry.nodes.length})`, tiles),
-  );
+  ]);
 }
 
 async function refreshDetail() {
@@ -79,7 +115,7 @@ function listOf(title, texts) {
 }
 
 function tableOf(rows) {
-  const body = rows.map(([name, value]) => make("tr", {}, make("td", { class: "path" }, name), make("td", {}, String(value))));
+  const body = rows.map(([name, value]) => make("tr", {}, make("td", { class: "key" }, name), make("td", {}, String(value))));
   return make("table", {}, make("tbody", {}, ...body));
 }
 
@@ -141,7 +177,7 @@ function graph(more) {
 
 function soundPlayer(key) {
   const player = make("audio", { controls: true, preload: "none" });
-  const box = make("div", {}, ...heading("Sound"), player);
+  const box = make("div", { "data-media": `sound-${key}` }, ...heading("Sound"), player);
   detail.page.store.media("sound", key).then((bytes) => {
     if (bytes) player.src = URL.createObjectURL(new Blob([bytes], { type: "audio/wav" }));
     else player.replaceWith(make("p", { class: "soft" }, "The sound is too large for this page; `doit serve` plays it."));
@@ -149,21 +185,33 @@ function soundPlayer(key) {
   return box;
 }
 
-// The viewer is a large script: it is read when somebody asks for it.
 function modelView(key) {
-  const box = make("div", { class: "model" });
-  const button = make("button", { type: "button", onclick: async () => {
+  const box = make("div", { class: "model", "data-media": key });
+  const open = async () => {
     button.disabled = true;
-    const { store } = detail.page;
-    const [viewer, bytes] = await Promise.all([store.viewer(), store.media("glb", key)]);
-    if (!viewer) return box.replaceChildren(make("p", { class: "soft" }, 'There is no viewer; install it with `pip install "cartwright-build[report]"`.'));
-    if (!bytes) return box.replaceChildren(make("p", { class: "soft" }, "The model is too large for this page; `doit serve` shows it."));
-    const frame = make("iframe", { title: "3D view: drag to turn, scroll to zoom, arrow keys turn as well", sandbox: "allow-scripts" });
-    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-    frame.srcdoc = viewer.replace("@model@", () => toBase64(bytes)).replace("@theme@", isDark ? "dark" : "light");
-    box.replaceChildren(frame);
-    frame.focus();
-  } }, "Open the 3D view");
+    const frame = await showModel(box);
+    // Not before: what is in it by then would have the focus, and be gone.
+    frame?.addEventListener("load", () => frame.focus());
+  };
+  const button = make("button", { type: "button", onclick: open }, "Open the 3D view");
   box.append(button);
   return [make("h3", {}, "3D view"), box];
+}
+
+// Show a model in its box; return the frame, or null where there is none. The viewer is a large
+// script: it is read when somebody asks for it.
+async function showModel(box) {
+  const { store } = detail.page;
+  const [viewer, bytes] = await Promise.all([store.viewer(), store.media("glb", box.dataset.media)]);
+  if (!viewer || !bytes) {
+    const reason = viewer ? "The model is too large for this page; `doit serve` shows it."
+      : 'There is no viewer; install it with `pip install "cartwright-build[report]"`.';
+    box.replaceChildren(make("p", { class: "soft" }, reason));
+    return null;
+  }
+  const frame = make("iframe", { title: "3D view: drag to turn, scroll to zoom; arrow keys turn, + and - zoom", sandbox: "allow-scripts" });
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  frame.srcdoc = viewer.replace("@model@", () => toBase64(bytes)).replace("@theme@", isDark ? "dark" : "light");
+  box.replaceChildren(frame);
+  return frame;
 }

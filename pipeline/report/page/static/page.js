@@ -169,7 +169,7 @@ function renderFailures() {
   const keys = failed.map(failureKey);
   const alike = new Map(keys.map((key) => [key, []]));
   failed.forEach((one, place) => alike.get(keys[place]).push(one));
-  const open = new Set([...byId("failure-list").querySelectorAll("details[open]")].map((one) => one.dataset.key));
+  const open = openKeys("failure-list");
   const boxes = failed.map((one, place) => {
     const equals = alike.get(keys[place]);
     if (equals.length < GROUPED_FROM) return failureBox(one.task, one.error);
@@ -182,6 +182,11 @@ function renderFailures() {
   const rest = boxes.splice(SHOWN_FAILURES);
   if (rest.length) boxes.push(unfolding("", `${rest.length} more`, open, ...rest));
   byId("failure-list").replaceChildren(...boxes);
+}
+
+// What the reader has unfolded stays so when the list is drawn again.
+function openKeys(id) {
+  return new Set([...byId(id).querySelectorAll("details[open]")].map((one) => one.dataset.key));
 }
 
 function unfolding(key, text, open, ...children) {
@@ -197,11 +202,17 @@ function renderWarnings() {
   const count = groups.reduce((sum, group) => sum + group.items.reduce((all, one) => all + one.tasks.length, 0), 0);
   byId("warnings").hidden = !groups.length;
   byId("warnings-title").textContent = `Warnings (${count})`;
-  byId("warning-list").replaceChildren(...groups.map((group) => make(
-    "details", {},
-    make("summary", {}, make("b", {}, group.group), ` (${group.items.reduce((sum, one) => sum + one.tasks.length, 0)}): ${group.about}`),
-    make("ul", {}, ...group.items.slice(0, 500).map((one) => make("li", {}, one.text, " ", make("span", { class: "path soft" }, one.tasks.slice(0, 5).join(", ") + (one.tasks.length > 5 ? ` and ${one.tasks.length - 5} more` : ""))))),
-  )));
+  const open = openKeys("warning-list");
+  byId("warning-list").replaceChildren(...groups.map((group) => {
+    const number = group.items.reduce((sum, one) => sum + one.tasks.length, 0);
+    const title = make("span", {}, make("b", {}, group.group), ` (${number}): ${group.about}`);
+    return unfolding(group.group, title, open, make("ul", {}, ...group.items.slice(0, 500).map(warningLine)));
+  }));
+}
+
+function warningLine({ text, tasks }) {
+  const rest = tasks.length > 5 ? ` and ${tasks.length - 5} more` : "";
+  return make("li", {}, text, " ", make("span", { class: "path soft" }, tasks.slice(0, 5).join(", ") + rest));
 }
 
 function budgetBox(manifest) {

@@ -1,9 +1,15 @@
 "use strict";
-// Shows one GLB with three.js: drag to turn, scroll or pinch to zoom, arrow keys turn as well.
+// Shows one GLB with three.js: drag to turn, scroll or pinch to zoom; arrow keys turn, + and - zoom.
 // It runs in a frame of its own; the page puts the model in place of its name.
+
+const STYLE = document.createElement("style");
+STYLE.textContent = "canvas:focus-visible { outline: 3px solid #4c8fcb; outline-offset: -3px; }";
+document.head.append(STYLE);
 
 const MODEL = "@model@";
 const THEME = "@theme@";
+const CORNERS = [[0.62, 0.55, 0.9], [-0.62, 0.55, 0.9], [0.62, 0.55, -0.9], [-0.62, 0.55, -0.9], [0.62, -0.55, 0.9]];
+const GOOD_ENOUGH = 0.6;
 
 function show(gltf) {
   const scene = new THREE.Scene();
@@ -15,12 +21,18 @@ function show(gltf) {
   const sphere = new THREE.Box3().setFromObject(gltf.scene).getBoundingSphere(new THREE.Sphere());
   const radius = sphere.radius || 1;
   const camera = new THREE.PerspectiveCamera(40, 1, radius / 100, radius * 100);
-  camera.position.copy(sphere.center).add(new THREE.Vector3(0.8, 0.6, 1).normalize().multiplyScalar(radius * 2.75));
+  camera.position.copy(sphere.center).addScaledVector(bestCorner(gltf.scene), radius * 2.75);
   const renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
   renderer.outputEncoding = THREE.sRGBEncoding;
-  renderer.domElement.tabIndex = 0;
-  document.body.append(renderer.domElement);
-  const controls = new THREE.TrackballControls(camera, renderer.domElement);
+  const canvas = renderer.domElement;
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "3D view: arrow keys turn, + and - zoom");
+  document.body.append(canvas);
+  const focus = () => { if (document.activeElement === document.body) canvas.focus(); };
+  addEventListener("focus", focus);
+  if (document.hasFocus()) focus();
+  const controls = new THREE.TrackballControls(camera, canvas);
   controls.target.copy(sphere.center);
   controls.rotateSpeed = 2.5;
   const mixer = playClip(gltf);
@@ -47,13 +59,42 @@ function show(gltf) {
   draw();
 }
 
+// From where pictures are taken: the first corner that shows nearly as much of the fronts of
+// triangles as the best one. Backs are not drawn, so from elsewhere there may be nothing to see.
+function bestCorner(model) {
+  const ways = CORNERS.map((corner) => new THREE.Vector3(...corner).normalize());
+  const shown = ways.map(() => 0);
+  model.updateMatrixWorld(true);
+  model.traverse((mesh) => {
+    if (!mesh.isMesh) return;
+    const { attributes: { position }, index } = mesh.geometry;
+    const place = (at) => new THREE.Vector3().fromBufferAttribute(position, index ? index.getX(at) : at).applyMatrix4(mesh.matrixWorld);
+    for (let at = 0; at < (index ?? position).count; at += 3) {
+      const first = place(at);
+      // Twice as long as the triangle is large.
+      const normal = place(at + 1).sub(first).cross(place(at + 2).sub(first));
+      ways.forEach((way, number) => { shown[number] += Math.max(normal.dot(way), 0); });
+    }
+  });
+  const enough = GOOD_ENOUGH * Math.max(...shown);
+  return ways[shown.findIndex((area) => area >= enough)] ?? ways[0];
+}
+
 function turn(key, camera, target) {
   const angle = { ArrowLeft: -0.1, ArrowRight: 0.1 }[key];
-  const zoom = { "+": 0.9, "-": 1.1, ArrowUp: 0.9, ArrowDown: 1.1 }[key];
+  const tilt = { ArrowUp: -0.1, ArrowDown: 0.1 }[key];
+  const zoom = { "+": 0.9, "-": 1.1 }[key];
   const offset = camera.position.clone().sub(target);
   if (angle) offset.applyAxisAngle(camera.up, angle);
+  if (tilt) {
+    const side = camera.up.clone().cross(offset).normalize();
+    offset.applyAxisAngle(side, tilt);
+    camera.up.applyAxisAngle(side, tilt);
+  }
   if (zoom) offset.multiplyScalar(zoom);
   camera.position.copy(target).add(offset);
+  // The page's dialog does not hear of keys that are pressed in here.
+  if (key === "Escape") parent.postMessage("escape", "*");
 }
 
 // Play the first clip of a model, with a button to stop it.
