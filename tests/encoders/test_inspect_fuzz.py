@@ -68,13 +68,10 @@ def outputs_of(target: str) -> dict[str, bytes]:
 
 def readable(target: str, files: Mapping[str, bytes]) -> list[tuple[Reader, str]]:
     """Return the outputs that `doit inspect` decodes, each with its reader, one of each kind."""
+    readers = load_target(target.partition(":")[0]).readers
     found: dict[str, tuple[Reader, str]] = {}
     for path in sorted(files):
-        fitting = [
-            one
-            for one in load_target(target.partition(":")[0]).readers
-            if path.endswith(one.suffix)
-        ]
+        fitting = [one for one in readers if path.endswith(one.suffix)]
         for reader in sorted(fitting, key=lambda one: -len(one.suffix))[:1]:
             found.setdefault(
                 f"{reader.suffix} {'patch' in path} {'mod.rs' in path}", (reader, path)
