@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from encoders.kit.image.palette.codebook import (
-    choose_codebook,
     count_quads,
+    index_quads,
     match_quads,
     to_quads,
 )
@@ -98,8 +98,8 @@ def plain_kmeans(quads: Bytes) -> Bytes:
 
 def codebook(quads: Bytes) -> Bytes:
     """Return what the kit makes of the blocks."""
-    entries = choose_codebook(quads)
-    return entries[match_quads(quads, entries)]
+    found = index_quads(quads)
+    return found.entries[found.indices]
 
 
 def timed(work: Callable[[Bytes], Bytes], quads: Bytes) -> tuple[Bytes, float]:

@@ -15,6 +15,7 @@ from encoders.kit.image.palette.codebook import (
     choose_codebook,
     clear_hidden,
     count_quads,
+    index_quads,
     match_quads,
     premultiply,
     to_quads,
@@ -41,10 +42,10 @@ def encode_indexed(inputs: Inputs, params: Params) -> Outputs:
     outputs: Outputs = {}
     if "palette" in inputs:
         entries = unpack_palette(inputs["palette"], "palette")
+        indices = match_quads(quads, entries)
     else:
-        entries = choose_codebook(quads)
+        entries, indices = index_quads(quads)
         outputs["palette"] = pack_palette(entries)
-    indices = match_quads(quads, entries)
     wrapper = IndexedWrapper(
         identifier, source, width, height, str(params.get("palette_identifier", ""))
     )

@@ -24,10 +24,11 @@ from pipeline.doit_plugin.command.inspect import siblings_of
 from pipeline.plan.target import load_target
 from tests.fuzz.damage import damage
 from tests.fuzz.fuzz_targets import arguments_of
-from tests.fuzz.memory_build import MANIFESTS, build
+from tests.fuzz.memory_build import FORMS, MANIFESTS, build
 from tests.fuzz.seeds import make_projects
 
-SOURCES = ("a.obj", "rich.glb", "chain.glb", "textured.gltf", "mono.wav")
+SOURCES = ("a.obj", "rich.glb", "chain.glb", "textured.gltf", "mono.wav", "rgb.png", "song.xm")
+EVERY = {**MANIFESTS, **FORMS}
 MUTATIONS = 300
 # The untold loader does not compare a hash of zeros, so that damage gets past it.
 HASH = slice(0x8C, 0xAC)
@@ -60,16 +61,17 @@ def outputs_of(target: str) -> dict[str, bytes]:
     projects = make_projects()
     files: dict[str, bytes] = {}
     for name in SOURCES:
-        manifest = MANIFESTS[target].replace('"lz4"', '"none"')
+        manifest = EVERY[target].replace('"lz4"', '"none"')
         files |= build(target, projects[name][0], manifest).files
     return files
 
 
 def readable(target: str, files: Mapping[str, bytes]) -> list[tuple[Reader, str]]:
     """Return the outputs that `doit inspect` decodes, each with its reader, one of each kind."""
+    readers = load_target(target.partition(":")[0]).readers
     found: dict[str, tuple[Reader, str]] = {}
     for path in sorted(files):
-        fitting = [one for one in load_target(target).readers if path.endswith(one.suffix)]
+        fitting = [one for one in readers if path.endswith(one.suffix)]
         for reader in sorted(fitting, key=lambda one: -len(one.suffix))[:1]:
             found.setdefault(
                 f"{reader.suffix} {'patch' in path} {'mod.rs' in path}", (reader, path)
@@ -95,7 +97,7 @@ def run_function(
         encode_glb(view)
 
 
-@pytest.mark.parametrize("target", sorted(MANIFESTS))
+@pytest.mark.parametrize("target", sorted(EVERY))
 def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> None:
     files = outputs_of(target)
     kinds = readable(target, files)
@@ -116,7 +118,7 @@ def test_damaged_output_is_shown_or_refused_and_nothing_else(target: str) -> Non
     assert refused > MUTATIONS // 10
 
 
-@pytest.mark.parametrize("target", sorted(MANIFESTS))
+@pytest.mark.parametrize("target", sorted(EVERY))
 def test_damaged_file_beside_an_output_is_shown_or_refused_and_nothing_else(target: str) -> None:
     files = outputs_of(target)
     kinds = [

@@ -628,6 +628,40 @@ def test_a_mirrored_joint_is_refused():
     assert caught.value.facts["joint"] == "/hip/knee"
 
 
+def test_a_joint_that_no_vertex_follows_is_in_the_skeleton():
+    """A game hangs weapons on such joints, and clips move them."""
+    puppet = bent()
+    puppet.json["nodes"][3]["children"] = [5]
+    puppet.json["nodes"].append({"name": "socket", "translation": [0, 0.5, 0]})
+    puppet.json["skins"][0]["joints"].append(5)
+    bound = [*puppet.inverse, np.linalg.inv(puppet.worlds()[5])]
+    stored = np.array([one.T for one in bound]).reshape(4, 16)
+    puppet.json["skins"][0]["inverseBindMatrices"] = puppet.accessor(stored, kind="MAT4")
+    built = build_model({"a.glb": puppet.glb()})
+    rig = read_rig(built.files["hero.untold"])
+    joints = rig["skeletons"][0]["joints"]
+    assert [one["path"] for one in joints][3:] == ["/hip/knee/foot/socket"]
+    assert np.allclose(joints[3]["bind"], puppet.worlds()[5])
+    assert rig["skins"][0]["joints"] == [0, 1, 2]
+    assert_same_points(shown(rig)[0], puppet.expected())
+    assert built.warnings == []
+
+
+@pytest.mark.parametrize("scale", [[-1, 1, 1], [1, 0, 1]])
+def test_a_joint_that_the_engine_cannot_turn_is_left_out_where_no_vertex_follows_it(scale):
+    puppet = bent()
+    puppet.json["nodes"][3]["children"] = [5]
+    puppet.json["nodes"].append({"name": "pole", "scale": scale, "children": [6]})
+    puppet.json["nodes"].append({"name": "tip"})
+    puppet.json["skins"][0]["joints"] += [5, 6]
+    stored = np.array([one.T for one in [*puppet.inverse, np.zeros((4, 4)), np.eye(4)]])
+    matrices = puppet.accessor(stored.reshape(5, 16), kind="MAT4")
+    puppet.json["skins"][0]["inverseBindMatrices"] = matrices
+    rig = read_rig(build_model({"a.glb": puppet.glb()}).files["hero.untold"])
+    assert len(rig["skeletons"][0]["joints"]) == 3
+    assert_same_points(shown(rig)[0], puppet.expected())
+
+
 def test_the_four_largest_weights_are_kept():
     rows = [(0, 1, 2, 0, 1, 2, 0, 0)] * 8
     weights = [(0.1, 0.3, 0.2, 0, 0.15, 0.25, 0, 0)] * 8

@@ -12,6 +12,7 @@ from encoders.kit.image.palette.codebook import (
     choose_codebook,
     clear_hidden,
     from_quads,
+    index_quads,
     match_quads,
     premultiply,
     to_quads,
@@ -132,6 +133,17 @@ def test_a_large_background_does_not_keep_entries_from_the_rest(native):
     kernel.use_native(before)
     assert len(entries) > 250
     assert squared_error(gradient, entries[match_quads(gradient, entries)]) < 20 * len(gradient)
+
+
+@pytest.mark.parametrize("alphas", [(255, 256), (0, 256), (0, 3)])
+@pytest.mark.parametrize("size", [8, 64])
+def test_choosing_and_matching_at_once_is_the_same_as_one_after_the_other(size, alphas):
+    quads = to_quads(scene(size))
+    quads[:, 3::4] = np.random.default_rng(4).integers(*alphas, (len(quads), 4))
+    found = index_quads(quads)
+    entries = choose_codebook(quads)
+    assert np.array_equal(found.entries, entries)
+    assert np.array_equal(found.indices, match_quads(quads, entries))
 
 
 def test_the_order_of_blocks_does_not_matter():

@@ -150,3 +150,11 @@ def test_what_has_no_triangles_is_refused():
     broken = ViewMesh(np.full((3, 3), np.nan), np.array([(0, 1, 2)]))
     with pytest.raises(EncodeError, match="no place"):
         encode_glb(ViewScene((broken,)))
+
+
+@pytest.mark.parametrize("place", [np.nan, np.inf, 1e39])
+def test_a_vertex_whose_place_a_glb_cannot_hold_is_refused(place):
+    mesh = sphere()
+    mesh.position[0, 1] = place
+    with pytest.raises(EncodeError, match="a vertex has no place"):
+        encode_glb(ViewScene((mesh,)))

@@ -14,6 +14,8 @@
 enum { BUCKET_SHIFT = 20, FIRST_BUCKET = 127 << 3, BUCKETS = 2 + (20 << 3) };
 /* For fewer blocks, comparing each with every entry is faster than sorting the entries. */
 enum { MANY_BLOCKS = 512 };
+/* So many entries are compared before the limit is looked at again. */
+enum { STEP = 8 };
 
 static int32_t distance(const int16_t *a, const int16_t *b)
 {
@@ -84,10 +86,22 @@ typedef struct {
 } pair;
 
 /* The squared distance from the first entry beyond which none is nearer to the block than `limit`:
- * by the triangle inequality, the square of the sum of both distances, rounded up. */
+ * by the triangle inequality, the square of the sum of both distances, or a little more. */
 static int32_t reach(int32_t guess, int32_t limit)
 {
-    return guess + limit + 2 * (int32_t)ceil(sqrt((double)guess * (double)limit));
+    return guess + limit + 2 * ((int32_t)sqrt((double)guess * (double)limit) + 1);
+}
+
+/* Put entry `k` where it belongs in the pair, without a branch: which way it goes is not foreseen. */
+static void compare(const codebook *book, const int16_t *block, int32_t k, int32_t first,
+                    pair *found)
+{
+    int32_t key = distance(block, book->entries[k]) * CODEBOOK_ENTRIES + k;
+    /* The first one is in the pair from the beginning. */
+    key = k == first ? INT32_MAX : key;
+    int32_t worse = key > found->best ? key : found->best;
+    found->best = key < found->best ? key : found->best;
+    found->next = worse < found->next ? worse : found->next;
 }
 
 /* Begin at `first`, whose distance is `guess`; look for two where `wants_two`. */
@@ -97,20 +111,14 @@ static pair search(const codebook *book, const int16_t *block, int32_t first, in
     const uint32_t *keys = book->keys[first];
     pair found = {guess * CODEBOOK_ENTRIES + first, INT32_MAX};
     int32_t limit = wants_two ? INT32_MAX : reach(guess, guess);
-    for (int i = 0; i < book->count; i++) {
-        int32_t k = (int32_t)(keys[i] % CODEBOOK_ENTRIES);
-        if ((int32_t)(keys[i] / CODEBOOK_ENTRIES) > limit)
-            break;
-        if (k == first)
-            continue;
-        int32_t key = distance(block, book->entries[k]) * CODEBOOK_ENTRIES + k;
-        if (key >= found.next)
-            continue;
-        int is_best = key < found.best;
-        found.next = is_best ? found.best : key;
-        found.best = is_best ? key : found.best;
-        if (is_best || wants_two)
-            limit = reach(guess, (wants_two ? found.next : found.best) / CODEBOOK_ENTRIES);
+    for (int i = 0; i < book->count && (int32_t)(keys[i] / CODEBOOK_ENTRIES) <= limit; i += STEP) {
+        int32_t before = wants_two ? found.next : found.best;
+        int end = i + STEP < book->count ? i + STEP : book->count;
+        for (int j = i; j < end; j++)
+            compare(book, block, (int32_t)(keys[j] % CODEBOOK_ENTRIES), first, &found);
+        int32_t after = wants_two ? found.next : found.best;
+        if (after < before)
+            limit = reach(guess, after / CODEBOOK_ENTRIES);
     }
     return found;
 }

@@ -132,7 +132,8 @@ class _GlbWriter:
 
     def _add_mesh(self, mesh: ViewMesh) -> None:
         document, kit = self.document, self.kit
-        if not np.isfinite(mesh.position).all():
+        # Poses are computed in float64, which reaches beyond what a GLB holds.
+        if not (np.abs(mesh.position) <= np.finfo(np.float32).max).all():
             raise EncodeError("a vertex has no place", {"mesh": mesh.name})
         attributes = kit.Attributes(
             POSITION=self._accessor(mesh.position, FLOAT, VERTICES, has_bounds=True)

@@ -26,10 +26,14 @@ TOLERANCE = 1e-4
 
 @dataclass(eq=False)
 class Skeleton:
-    """Joints that vertices share; `bind` has the matrix of each by its node."""
+    """Joints that vertices share; `bind` has the matrix of each by its node.
+
+    `spare` has those of joints that no vertex follows, on which a game may hang something.
+    """
 
     name: str
     bind: dict[int, Doubles]
+    spare: dict[int, Doubles] = field(default_factory=dict)
     joints: list[int] = field(default_factory=list)
 
 
@@ -60,27 +64,27 @@ class SkeletonFinder:
     def bind_skin(self, index: int, used: Iterable[int]) -> BoundSkin:
         """Bind a skin of which vertices use some joints, by their numbers in the skin."""
         skin = decode_skin(self.gltf, index)
-        numbers = sorted(used)
-        bind = self._bind_matrices(skin.inverse_bind.astype(np.float64), skin.joints, numbers)
+        found = [invert(one) for one in skin.inverse_bind.astype(np.float64)]
+        every = dict(zip(skin.joints, found, strict=True))
+        bind = {skin.joints[number]: found[number] for number in sorted(used)}
+        self._check_bound(bind)
         rest = {node: world_matrix(self.gltf, node) for node in bind}
         matrix = _common_matrix(rest, bind)
         # Rounding alone is not worth moving vertices for.
         if matrix is None or _are_near(np.eye(4), matrix):
             matrix = np.eye(4)
-        bind = {node: multiply(matrix, one) for node, one in bind.items()}
-        return BoundSkin(self._shared(skin.name, bind), skin.joints, matrix)
+        moved = {node: multiply(matrix, one) for node, one in every.items()}
+        skeleton = self._shared(skin.name, {node: moved[node] for node in bind})
+        skeleton.spare |= {node: one for node, one in moved.items() if node not in bind}
+        return BoundSkin(skeleton, skin.joints, matrix)
 
-    def _bind_matrices(
-        self, inverse: Doubles, joints: tuple[int, ...], numbers: list[int]
-    ) -> dict[int, Doubles]:
-        found = {joints[number]: invert(inverse[number]) for number in numbers}
-        for node, matrix in found.items():
+    def _check_bound(self, bind: Mapping[int, Doubles]) -> None:
+        for node, matrix in bind.items():
             if not np.isfinite(matrix).all():
                 name = self.forest.joints[node].path
                 facts = {"file": self.gltf.name, "joint": name}
                 hint = "Bind the mesh again, or take the joint's weights away."
                 raise EncodeError("an inverse bind matrix is flat", facts, hint)
-        return found
 
     def bind_node(self, node: int) -> Skeleton:
         """Return a skeleton with this joint, for a part that hangs on it."""
@@ -106,11 +110,28 @@ class SkeletonFinder:
         return self.skeletons[-1]
 
     def finish(self) -> None:
-        """Give every skeleton all joints above its own, parents first."""
+        """Give every skeleton all joints above its own and the spare ones, parents first."""
         for skeleton in self.skeletons:
-            skeleton.joints = self.forest.with_ancestors(skeleton.bind)
-            for node in skeleton.joints:
+            joints = dict.fromkeys(self.forest.with_ancestors(skeleton.bind))
+            for node in joints:
                 skeleton.bind.setdefault(node, world_matrix(self.gltf, node))
+            for node in self.forest.with_ancestors(skeleton.spare):
+                if node not in joints and self._is_spare(skeleton, node):
+                    joints[node] = None
+            skeleton.joints = [node for node in self.forest.joints if node in joints]
+
+    def _is_spare(self, skeleton: Skeleton, node: int) -> bool:
+        """Add the bind matrix of a joint that no vertex follows; False if it cannot be stored."""
+        joint = self.forest.joints[node]
+        if joint.parent >= 0 and joint.parent not in skeleton.bind:
+            return False
+        bind = skeleton.spare.get(node, world_matrix(self.gltf, node))
+        found = (bind, rest_matrix(self.gltf, joint))
+        # Written so that a number that is none is refused as well.
+        if not all(float(determinant(one)) > 0 for one in found):
+            return False
+        skeleton.bind[node] = bind
+        return True
 
     def record(self, skeleton: Skeleton, entity: int) -> SkeletonRecord:
         """Return a skeleton as it is stored."""

@@ -7,6 +7,8 @@ random and all sums are of whole numbers, so the same pictures give the same cod
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from encoders.kit.image.palette.codebook_search import (
@@ -37,29 +39,58 @@ def from_quads(quads: Bytes, width: int, height: int) -> Rgba8:
     return np.ascontiguousarray(grid).reshape(height, width, CHANNELS)
 
 
+class IndexedQuads(NamedTuple):
+    """A codebook of at most 256 entries (count, 16), sorted, and for each block its index."""
+
+    entries: Bytes
+    indices: Bytes
+
+
+def index_quads(quads: Bytes) -> IndexedQuads:
+    """Choose a codebook for blocks and match them; the same as both by themselves, but quicker."""
+    used, number = _number_quads(quads)
+    entries, guess = _choose(used, np.bincount(number, minlength=len(used)))
+    return IndexedQuads(entries, _match(used, entries, guess)[number])
+
+
 def choose_codebook(quads: Bytes) -> Bytes:
     """Choose at most 256 entries (count, 16) for blocks, sorted; exact where that is possible."""
-    used, weight = count_quads(quads)
-    if len(used) <= ENTRIES:
-        return used
-    if not used[:, 3::CHANNELS].all():
-        used, weight = _merge(clear_hidden(used), weight)
-    if len(used) <= ENTRIES:
-        return used
-    label = _search_labels(premultiply(used), weight)
-    return count_quads(_mean_quads(used, weight, label))[0]
+    return _choose(*count_quads(quads))[0]
 
 
 def match_quads(quads: Bytes, entries: Bytes) -> Bytes:
     """Return the index of the best entry for each block: an equal one, else the nearest."""
     used, number = _number_quads(quads)
-    label, nearest = np.zeros(len(used), np.int32), np.zeros(len(used), np.int32)
+    return _match(used, entries, np.zeros(len(used), np.int32))[number]
+
+
+def _choose(used: Bytes, weight: Longs) -> tuple[Bytes, Ints]:
+    """Choose entries for different, sorted blocks; guess the index of each block."""
+    if len(used) <= ENTRIES:
+        return used, np.arange(len(used), dtype=np.int32)
+    blocks, merged = used, np.arange(len(used))
+    if not used[:, 3::CHANNELS].all():
+        blocks, merged = _number_quads(clear_hidden(used))
+        weight = np.bincount(merged, weight, len(blocks)).astype(np.int64)
+    if len(blocks) <= ENTRIES:
+        return blocks, merged.astype(np.int32)
+    label = _search_labels(premultiply(blocks), weight)
+    entries, index = _number_quads(_mean_quads(blocks, weight, label))
+    # Labels without blocks have no entry.
+    is_used = np.bincount(label, minlength=ENTRIES) > 0
+    guess = index[(np.cumsum(is_used) - 1)[label[merged]]]
+    return entries, guess.astype(np.int32)
+
+
+def _match(used: Bytes, entries: Bytes, guess: Ints) -> Bytes:
+    """Return the index of the best entry for each of different blocks; a good guess saves time."""
+    label, nearest = guess.copy(), np.zeros(len(used), np.int32)
     search = choose("nearest_blocks", nearest_blocks)
     search(premultiply(used), premultiply(entries), label, nearest)
     # Blocks that differ in colours of low alpha alone are equal after multiplication.
     doubtful = (nearest == 0) & (used[:, 3::CHANNELS] < 255).any(axis=1)
     label[doubtful] = _equal_entries(used[doubtful], entries, label[doubtful])
-    return label.astype(np.uint8)[number]
+    return label.astype(np.uint8)
 
 
 def _equal_entries(quads: Bytes, entries: Bytes, nearest: Ints) -> list[int]:
@@ -74,7 +105,8 @@ def _equal_entries(quads: Bytes, entries: Bytes, nearest: Ints) -> list[int]:
 
 def count_quads(quads: Bytes) -> tuple[Bytes, Longs]:
     """Return the different blocks, sorted by their bytes, and how often each is there."""
-    return _merge(quads, np.ones(len(quads), np.int64))
+    used, number = _number_quads(quads)
+    return used, np.bincount(number, minlength=len(used))
 
 
 def clear_hidden(quads: Bytes) -> Bytes:
@@ -103,12 +135,6 @@ def _number_quads(quads: Bytes) -> tuple[Bytes, Longs]:
     number = np.zeros(len(words), np.int64)
     number[order] = np.cumsum(is_new) - 1
     return quads[order[is_new]], number
-
-
-def _merge(quads: Bytes, weight: Longs) -> tuple[Bytes, Longs]:
-    """Return the different blocks, sorted by their bytes, with the sums of their weights."""
-    used, number = _number_quads(quads)
-    return used, np.bincount(number, weight, len(used)).astype(np.int64)
 
 
 def _search_labels(blocks: Bytes, weight: Longs) -> Ints:
