@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import groupby
+from fnmatch import fnmatch
+from itertools import chain, groupby
 from time import perf_counter, time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -492,3 +493,13 @@ class Session:
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
+
+    def has_match(self, pattern: str, others: Iterable[str] = ()) -> bool:
+        """Tell whether a pattern fits a node, manifest, target or another name.
+
+        `kac:*` does although the manifest `kac` may have no sources yet.
+        """
+        targets = self.targets()
+        groups = (f"{stem}:" for stem in targets)
+        names = chain(self.all_tasks(), targets, targets.values(), groups, others)
+        return any(fnmatch(name, pattern) for name in names)
