@@ -300,8 +300,10 @@ class Session:
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""
         state = self.project.state
-        gone = set(state.stems()) - set(self.project.manifests.stems())
-        return self.is_whole and (bool(gone) or state.has_outputs("") or bool(state.facts(GONE)))
+        # A run that was killed or refused may have forgotten a manifest and left its outputs.
+        known = {*state.stems(), *state.output_stems()}
+        gone = known - set(self.project.manifests.stems())
+        return self.is_whole and (bool(gone) or bool(state.facts(GONE)))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build.build import Build
