@@ -58,6 +58,8 @@ class ManifestPlan:
         values = self.project.manifests.parse(self.stem)
         if set(self.stem) & set(":=*"):
             self.check.add("file name", "it names tasks, so it can't hold any of : = *")
+        if self.stem.startswith("-"):
+            self.check.add("file name", "it names tasks, so it can't begin with -, as options do")
         name = None if self.check.mistakes else target_of(values, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)

@@ -247,6 +247,14 @@ def test_a_table_that_the_target_does_not_have_or_lacks_something_is_told(game, 
     assert [re.sub(r" \(line \d\)$", "", line) for line in lines] == [f"  {said}"]
 
 
+@pytest.mark.parametrize("stem", ["-x", "a:b", "a=b", "a*b"])
+def test_a_manifest_that_no_task_could_be_named_by_is_a_mistake(game, stem):
+    game.write(f"manifests/{stem}.toml", MANIFEST)
+    ran = game.doit()
+    assert ran.code == 3
+    assert f"manifests/{stem}.toml  1 mistake\n  file name  it names tasks" in ran.err
+
+
 @pytest.mark.parametrize(
     "line", ['source = "../x.txt"', 'source = "/x.txt"', 'source = "assets\\\\a.txt"', "source = 3"]
 )
