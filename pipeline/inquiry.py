@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
@@ -92,12 +92,13 @@ class Inquiry:
             dirty = self.session.dirty_tasks()
             yield Build(self.project, detector.evaluator, detector.nodes, dirty)
 
-    def _meant(self, names: Sequence[str], found: Container[str]) -> Callable[[str], bool]:
+    def _meant(self, names: Sequence[str], found: Collection[str]) -> Callable[[str], bool]:
         """Return which tasks names are about; a name that is about none is refused."""
         targets = self.session.targets()
         tasks = set(names)
         for name in names:
-            is_known = name in targets or name in targets.values() or "*" in name
+            is_pattern = "*" in name and self.session.has_match(name, found)
+            is_known = is_pattern or name in targets or name in targets.values()
             if is_known or name in found or self.project.state.row(name) is not None:
                 continue
             of_file = self._tasks_of_file(name)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import groupby
+from fnmatch import fnmatch
+from itertools import chain, groupby
 from time import perf_counter, time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -299,8 +300,10 @@ class Session:
     def _has_leftovers(self) -> bool:
         """Tell whether there are outputs of manifests that are gone, or of nobody."""
         state = self.project.state
-        gone = set(state.stems()) - set(self.project.manifests.stems())
-        return self.is_whole and (bool(gone) or state.has_outputs("") or bool(state.facts(GONE)))
+        # A run that was killed or refused may have forgotten a manifest and left its outputs.
+        known = {*state.stems(), *state.output_stems()}
+        gone = known - set(self.project.manifests.stems())
+        return self.is_whole and (bool(gone) or bool(state.facts(GONE)))
 
     def _begin(self, stems: Sequence[str], in_parallel: Mapper) -> Build:
         from pipeline.build.build import Build
@@ -492,3 +495,13 @@ class Session:
     def all_tasks(self) -> list[str]:
         """Return all nodes of the manifests that this run is about."""
         return [row.task for stem in self.statuses for row in self.project.state.rows(stem)]
+
+    def has_match(self, pattern: str, others: Iterable[str] = ()) -> bool:
+        """Tell whether a pattern fits a node, manifest, target or another name.
+
+        `kac:*` does although the manifest `kac` may have no sources yet.
+        """
+        targets = self.targets()
+        groups = (f"{stem}:" for stem in targets)
+        names = chain(self.all_tasks(), targets, targets.values(), groups, others)
+        return any(fnmatch(name, pattern) for name in names)

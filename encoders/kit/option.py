@@ -116,20 +116,24 @@ class Text:
         )
 
 
+MANY = 1 << 20  # entries of a list whose length is not limited: a bound for hostile manifests
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """A list of values that all follow one rule."""
 
     rule: Rule
     least: int = 0
-    most: int = 1 << 20
+    most: int = MANY
 
     @property
     def text(self) -> str:
         """Say how many of what."""
         if self.least == self.most:
             return f"a list of {self.least}, each {self.rule.text}"
-        return f"a list, each {self.rule.text}"
+        length = "" if self.most == MANY else f" of at most {self.most}"
+        return f"a list{length}, each {self.rule.text}"
 
     @property
     def schema(self) -> Schema:

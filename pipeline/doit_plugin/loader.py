@@ -119,13 +119,15 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         names = [name for name in cmd.sel_tasks or () if not name.startswith("-")]
         self._make_sources(cmd, names, own)
         try:
-            return self._run_tasks(names, references_of(own))
+            tasks = self._run_tasks(names, references_of(own))
         except Exception:
             # A source that was not made is a mistake in a manifest, and this is why.
             for name, failure in self.source_results.items():
                 if failure is not None:
                     print(f"{name} failed: {failure.get_msg()}", file=sys.stderr)
             raise
+        self._refuse_idle_patterns(names, own)
+        return tasks
 
     def _make_sources(self, cmd: Any, names: Sequence[str], own: Sequence[Task]) -> None:
         """Run own tasks that make sources of the manifests that this run is about."""
@@ -180,9 +182,22 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
         known = {task.name for task in tasks}
         if cmd.name == "help":
             known |= set(self.cmd_names)
+        assert self.session is not None
         for name in names:
-            if name not in known and "*" not in name:
+            is_pattern = "*" in name and cmd.name != "info"
+            if name not in known and not (is_pattern and self.session.has_match(name, known)):
                 raise unknown_name(name, "is no task, manifest or target", known)
+
+    def _refuse_idle_patterns(self, names: Sequence[str], own: Sequence[Task]) -> None:
+        """Refuse a pattern that fits no task: doit would have nothing to do, and no complaint."""
+        own_names = [task.name for task in own]
+        # A word behind an own task may be its argument, and a delayed task may fit later.
+        if set(names) & set(own_names) or any(task.loader for task in own):
+            return
+        assert self.session is not None
+        for name in names:
+            if "*" in name and not self.session.has_match(name, own_names):
+                raise unknown_name(name, "fits no task, manifest or target", ())
 
     def _run_tasks(self, names: Sequence[str], own: References) -> list[Task]:
         session = self.session

@@ -107,7 +107,7 @@ class Search:
             return False
         problem = self._problem_of(path, listing or (), _suffixes(self.target, entry))
         if problem:
-            self.check.add(f"{entry.key}.source", f'found "{path}"; {problem}')
+            self.check.add(f"{entry.key}.source", f"found {show(path)}; {problem}")
         return not problem
 
     def _problem_of(self, path: str, listing: Iterable[str], suffixes: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ def _entries(table: str, kinds: Mapping[str, Kind]) -> Schema:
         own = {
             "id": _with_doc(NAME.schema, "what the asset is called; its file's stem by default"),
             "kinds": _with_doc(
-                {"type": "array", "items": {"enum": sorted(mine)}},
+                {"type": "array", "items": {"enum": sorted(mine)}, "minItems": 1},
                 "what to make of the source; all that it can be by default",
             ),
         }

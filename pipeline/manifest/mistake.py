@@ -147,7 +147,19 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{value}"'
+        return f'"{printable(value)}"'
     if isinstance(value, list):
         return f"[{', '.join(show(one) for one in value)}]"
     return "a table" if isinstance(value, dict) else str(value)
+
+
+def printable(text: str) -> str:
+    """Escape what would break a line, or be obeyed by a terminal, as TOML does."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escaped(one) for one in text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\U{code:08X}" if code > 0xFFFF else f"\\u{code:04X}"

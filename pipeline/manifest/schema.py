@@ -241,8 +241,9 @@ def read_kinds(key: str, found: object, known: Mapping[str, Kind], check: Check)
     """Read which kinds an entry asks for; none means all that its suffix has."""
     if found is None:
         return ()
-    if not isinstance(found, list):
-        check.add(key, f"found {show(found)}; allowed: a list of {', '.join(sorted(known))}")
+    if not isinstance(found, list) or not found:
+        allowed = f"a list with at least one of {', '.join(sorted(known))}"
+        check.add(key, f"found {show(found)}; allowed: {allowed}")
         return ()
     for one in found:
         if not isinstance(one, str) or one not in known:
@@ -265,7 +266,10 @@ def read_table(name: str, table: Table, found: object, check: Check) -> Sequence
     """Read a table of settings: as many rows as were given, or exactly one."""
     # A table that is given once always has a row, so that its defaults are there.
     if not table.repeated:
-        found = [{} if found is None else found]
+        if not isinstance(found, dict | None):
+            check.add(name, f"found {show(found)}; write it as [{name}], once")
+            return [complete(table.options, {})]
+        found = [found or {}]
     rows = []
     for i, row in enumerate(list_of_tables({name: [] if found is None else found}, name, check)):
         key = f"{name}[{i + 1}]" if table.repeated else name

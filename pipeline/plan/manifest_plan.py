@@ -58,6 +58,8 @@ class ManifestPlan:
         values = self.project.manifests.parse(self.stem)
         if set(self.stem) & set(":=*"):
             self.check.add("file name", "it names tasks, so it can't hold any of : = *")
+        if self.stem.startswith("-"):
+            self.check.add("file name", "it names tasks, so it can't begin with -, as options do")
         name = None if self.check.mistakes else target_of(values, target_names(), self.check)
         if name is None:
             raise ManifestError(self.check.mistakes)
@@ -71,7 +73,7 @@ class ManifestPlan:
 
     def make(self) -> None:
         """Find the assets, survey them and plan their nodes."""
-        self._refuse_linked_output()
+        self._refuse_wrong_output()
         given = self.manifest, self.target, self._list, self.check, self._outputs
         self.finding = find_assets(*given)
         self._refuse_missing_root()
@@ -209,11 +211,20 @@ class ManifestPlan:
         problem = said if is_one else "leads out of the project through a link"
         self.check.add(self._source_key(path), f'"{path}" {problem}, to {leads_to}')
 
-    def _refuse_linked_output(self) -> None:
-        """Report an output folder behind a link: files elsewhere would be written and removed."""
+    def _refuse_wrong_output(self) -> None:
+        """Report an output folder that is a file, or behind a link.
+
+        Behind a link, files elsewhere would be written and removed.
+        """
         link = self.project.snapshot.link_to(self.manifest.output)
         if link:
             self.check.add("output", f'"{link}" is a link; outputs go into real folders only')
+            return
+        parts = self.manifest.output.split("/")
+        above = ("/".join(parts[: end + 1]) for end in range(len(parts)))
+        file = next((one for one in above if os.path.isfile(f"{self.project.root}/{one}")), "")
+        if file:
+            self.check.add("output", f'"{file}" is a file; outputs need a folder of their own')
 
     def _planned_sources(self) -> set[str]:
         return {

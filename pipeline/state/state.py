@@ -364,11 +364,6 @@ class State(Database):
         query = "SELECT path, task, size FROM output WHERE stem=? ORDER BY path"
         return self.db.execute(query, (stem,)).fetchall()
 
-    def has_outputs(self, stem: str) -> bool:
-        """Tell whether any file of a manifest is known."""
-        query = "SELECT 1 FROM output WHERE stem=? LIMIT 1"
-        return self.db.execute(query, (stem,)).fetchone() is not None
-
     def output_bytes(self) -> dict[str, int]:
         """Return the size of all files of each manifest that has any."""
         # Answered by the index alone: every run asks, one with nothing to do as well.
@@ -376,7 +371,18 @@ class State(Database):
 
     def output_stems(self) -> list[str]:
         """Return the manifests that own files, vanished ones too."""
-        return [stem for (stem,) in self.db.execute("SELECT DISTINCT stem FROM output")]
+        # From one name to the next by the index: DISTINCT would read the rows of all files, and
+        # every run asks.
+        query = """
+            WITH RECURSIVE found(stem) AS (
+                SELECT min(stem) FROM output
+                UNION ALL
+                SELECT (SELECT min(stem) FROM output WHERE stem > found.stem) FROM found
+                WHERE found.stem IS NOT NULL
+            )
+            SELECT stem FROM found WHERE stem IS NOT NULL
+        """
+        return [stem for (stem,) in self.db.execute(query)]
 
     def all_outputs(self) -> list[OwnedOutput]:
         """Return every file that was written."""

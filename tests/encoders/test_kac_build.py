@@ -75,6 +75,21 @@ def test_missing_texture_fails_its_model_alone_and_its_coming_mends_it(game):
     assert (ran.code, ran.built) == (0, ["kac:meshes/barrel"])
 
 
+@pytest.mark.parametrize("library", ["barrel.obj", "wood.png", "barrel.txt", "barrel"])
+def test_library_that_is_no_mtl_file_fails_its_model_with_both_names(game, library):
+    if not game.path(f"assets/meshes/{library}").exists():
+        game.write(f"assets/meshes/{library}", BARREL_MTL)
+    obj = game.read("assets/meshes/barrel.obj").decode()
+    game.write("assets/meshes/barrel.obj", obj.replace("mtllib barrel.mtl", f"mtllib {library}"))
+    ran = game.doit()
+    assert (ran.code, ran.failed) == (1, ["kac:meshes/barrel"])
+    assert (
+        "kac:meshes/barrel  the material library is no .mtl file\n"
+        "  asset   assets/meshes/barrel.obj\n"
+        f"  mtllib  assets/meshes/{library}\n"
+    ) in ran.out
+
+
 def test_texture_that_is_named_in_another_case_is_suggested(game):
     game.write("assets/meshes/barrel.mtl", BARREL_MTL.replace("wood.png", "Wood.PNG"))
     ran = game.doit()

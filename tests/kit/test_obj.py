@@ -265,6 +265,13 @@ def test_materials_are_found_by_name_and_missing_ones_are_told() -> None:
     )
 
 
+def test_hundreds_of_materials_without_a_library_are_told_in_a_few_warnings() -> None:
+    uses = b"".join(b"usemtl m%d\nf 1 2 3\n" % number for number in range(300))
+    warnings = resolve_materials(decode_obj(SQUARE + uses, "x.obj"), []).warnings
+    assert len(warnings) == 9
+    assert warnings[-1] == "x.obj: 292 more materials are in no MTL file of this OBJ [missing]"
+
+
 def test_numbers_are_rounded_once_straight_from_their_text() -> None:
     # A little above the middle of 1 and the next float32; as a double it is the very middle.
     text = "1.00000005960464477539062500001"

@@ -176,6 +176,40 @@ def test_naming_what_is_up_to_date_is_no_error(built, name):
     assert (ran.code, ran.built) == (0, [])
 
 
+@pytest.mark.parametrize("command", ["run", "explain", "verify", "clean", "forget", "info"])
+def test_a_pattern_that_fits_nothing_is_an_error(built, command):
+    built.write("assets/a.txt", "changed")
+    for pattern in ("nosuch*", "toy:nosuch*"):
+        ran = built.doit(command, pattern)
+        assert ran.code == 3
+        assert pattern in ran.err
+        assert "Traceback" not in ran.err
+    assert built.doit().built == ["toy:a", "toy:pack"]
+
+
+def test_a_pattern_for_a_manifest_without_sources_is_no_error(built):
+    built.write("manifests/other.toml", 'target = "toy"\n[[asset]]\nsource = "assets/none/*"\n')
+    assert built.doit("other:*").code == 0
+    assert built.doit("explain", "other:*").code == 0
+
+
+def test_a_pattern_may_fit_a_task_of_the_game_or_be_its_argument(built):
+    built.write(
+        "dodo.py",
+        "from pipeline.doit_plugin.config import task_cartwright\n"
+        "def task_hello():\n"
+        "    return {'actions': [lambda words: True], 'pos_arg': 'words'}\n",
+    )
+    assert built.doit("hel*").code == 0
+    assert built.doit("hello", "nosuch*").code == 0
+
+
+def test_info_takes_no_pattern_and_says_so(built):
+    ran = built.doit("info", "toy:*")
+    assert ran.code == 3
+    assert "Traceback" not in ran.err
+
+
 def test_inspect_decodes_what_a_target_writes(built):
     assert "entries  2" in built.doit("inspect", "build/toy/all.pack").out
     assert json.loads(built.doit("inspect", "build/toy/all.pack", "--json").out) == {"entries": 2}

@@ -315,6 +315,17 @@ def test_a_vanished_manifest_takes_its_outputs_along(village):
     assert "build/toy/a.out" in village.outputs()
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_refused_name_of_a_vanished_manifest_does_not_save_its_outputs(village, others):
+    if others:
+        village.write("manifests/other.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
+    village.doit()
+    village.remove("manifests/toy.toml")
+    assert village.doit("nosuch").code == 3
+    village.doit()
+    assert [path for path in village.outputs() if path.startswith("build/toy/")] == []
+
+
 def test_unselected_manifests_stay_as_they_are(village):
     village.write("manifests/second.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
     village.doit()

@@ -156,6 +156,15 @@ def test_a_name_with_an_equals_sign_can_be_built(game):
             'target = "toy"\n[[asset]]\nsource = ["assets/a.txt", "/x"]\nexclude = ["a", "/b"]',
             ["asset[1].source[2]", "asset[1].exclude[2]"],
         ),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\nkinds = []',
+            ["asset[1].kinds", "found []; allowed: a list with at least one of"],
+        ),
+        (
+            'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\nid = "a\\n\\u001bb"',
+            ["asset[1].id", 'found "a\\u000A\\u001Bb"; allowed'],
+        ),
+        ('target = "toy"\noutput = "dodo.py/x"', ["output", '"dodo.py" is a file']),
     ],
 )
 def test_a_mistake_is_an_error_that_says_where_and_what(game, text, said):
@@ -174,6 +183,13 @@ SCENES = """
 from encoders.kit.plan import Kind, Target
 
 TARGET = Target(kinds={"scene": Kind((".txt",), table="scene")}, plan=lambda *_: ())
+"""
+GAME = """
+from encoders.kit.option import Option, Number, Several
+from encoders.kit.plan import Kind, Table, Target
+
+TABLES = {"game": Table({"size": Option(Several(Number(0, 1), 0, 2), [], "", required=True)})}
+TARGET = Target(kinds={"text": Kind((".txt",))}, plan=lambda *_: (), tables=TABLES)
 """
 NO_KINDS = "from encoders.kit.plan import Target\nTARGET = Target(kinds={}, plan=lambda *_: ())\n"
 
@@ -211,6 +227,13 @@ NO_KINDS = "from encoders.kit.plan import Target\nTARGET = Target(kinds={}, plan
             '[[asset]]\nsource = "assets/a.txt"',
             "asset  this target has no [[asset]]; it takes no sources",
         ),
+        (GAME, "[[game]]\nsize = []", "game  found [a table]; write it as [game], once"),
+        (GAME, "game = 3", "game  found 3; write it as [game], once"),
+        (
+            GAME,
+            "[game]\nsize = [0, 0, 0]",
+            "game.size  found [0, 0, 0]; allowed: a list of at most 2, each a number from 0 to 1",
+        ),
     ],
 )
 def test_a_table_that_the_target_does_not_have_or_lacks_something_is_told(game, code, text, said):
@@ -222,6 +245,14 @@ def test_a_table_that_the_target_does_not_have_or_lacks_something_is_told(game, 
     head, *lines = ran.err.splitlines()[1:]
     assert (ran.code, head) == (3, "manifests/toy.toml  1 mistake")
     assert [re.sub(r" \(line \d\)$", "", line) for line in lines] == [f"  {said}"]
+
+
+@pytest.mark.parametrize("stem", ["-x", "a:b", "a=b", "a*b"])
+def test_a_manifest_that_no_task_could_be_named_by_is_a_mistake(game, stem):
+    game.write(f"manifests/{stem}.toml", MANIFEST)
+    ran = game.doit()
+    assert ran.code == 3
+    assert f"manifests/{stem}.toml  1 mistake\n  file name  it names tasks" in ran.err
 
 
 @pytest.mark.parametrize(

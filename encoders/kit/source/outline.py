@@ -21,11 +21,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.kit.error import EncodeError
 from encoders.kit.plan import Surveys
 from encoders.kit.source.material import AlphaMode
 from encoders.kit.source.reference import resolve_reference
 
 INSIDE_NO_SOURCE = -1
+RENAME_LIBRARY = "Call the library .mtl, in the folder and in the model."
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ def outline_model(source: str, surveys: Surveys) -> Outline:
         _paths(source, survey.get("buffers", ())),
         libraries,
         tuple(_part(one) for one in survey["parts"]),
-        tuple(_own_materials(source, survey) or _library_materials(survey, libraries, surveys)),
+        tuple(
+            _own_materials(source, survey)
+            or _library_materials(source, survey, libraries, surveys)
+        ),
     )
 
 
@@ -149,13 +154,13 @@ def _inner_image(source: str, survey: Mapping[str, Any], place: str, number: int
 
 
 def _library_materials(
-    survey: Mapping[str, Any], libraries: Iterable[str], surveys: Surveys
+    source: str, survey: Mapping[str, Any], libraries: Iterable[str], surveys: Surveys
 ) -> list[MaterialOutline]:
     """Outline materials that libraries hold; these are called by their names."""
     known = {name: MaterialOutline(name, name, {}) for name in survey["materials"]}
     missing = set(known)
     for library in libraries:
-        found = _library_survey(library, surveys)
+        found = _library_survey(source, library, surveys)
         for name, surface in zip(found["materials"], found["surfaces"], strict=True):
             if name in missing:
                 missing.remove(name)
@@ -166,12 +171,17 @@ def _library_materials(
     return list(known.values())
 
 
-def _library_survey(library: str, surveys: Surveys) -> Any:
+def _library_survey(source: str, library: str, surveys: Surveys) -> Any:
     """Return the survey of a library; one that is missing has no materials."""
     try:
-        return surveys[library]
+        found = surveys[library]
     except KeyError:
         return {"materials": (), "surfaces": ()}
+    # A file is surveyed by its suffix, so that only this one says what the materials are.
+    if not library.lower().endswith(".mtl"):
+        facts = {"asset": source, "mtllib": library}
+        raise EncodeError("the material library is no .mtl file", facts, RENAME_LIBRARY)
+    return found
 
 
 def _named_image(library: str, image: Mapping[str, str]) -> ImageOutline:

@@ -8,7 +8,7 @@ An `o`, `g`, `s` or `usemtl` holds from its line to the next of its kind.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ UV, NORMAL = 1, 2
 # What they name, and how many numbers it has at least and at most.
 VECTORS = {UV: (b"vt", 1, 2), NORMAL: (b"vn", 3, 3)}
 NONE = -1
+SHOWN_MISSING = 8  # an OBJ without its library may name hundreds of materials
 # Geometry that has no triangles.
 LOST = {b"l": "lines", b"p": "points", b"curv": "curves", b"curv2": "curves", b"surf": "surfaces"}
 FLAT = (b"", b"0", b"off", b"none")
@@ -104,17 +105,21 @@ def resolve_materials(
     known: dict[str, Material] = {}
     for material in materials:
         known.setdefault(material.name, material)
-    missing = [
-        grouped(
-            "missing",
-            f"{used.file}, {used.place}: material `{used.name}` is in no MTL file of this OBJ",
-        )
-        for used in obj.mesh.materials
-        if used.name not in known and not missing_files
-    ]
+    unknown = [used for used in obj.mesh.materials if used.name not in known]
+    missing = () if missing_files else _tell_missing(unknown)
     found = tuple(known.get(used.name, used) for used in obj.mesh.materials)
     mesh = replace(obj.mesh, materials=found)
     return replace(obj, mesh=mesh, warnings=(*obj.warnings, *missing_files, *missing))
+
+
+def _tell_missing(unknown: Sequence[Material]) -> Iterator[str]:
+    """Yield a warning for each of the first materials without a library, and one for the rest."""
+    said = "in no MTL file of this OBJ"
+    for used in unknown[:SHOWN_MISSING]:
+        yield grouped("missing", f"{used.file}, {used.place}: material `{used.name}` is {said}")
+    left = len(unknown) - SHOWN_MISSING
+    if left > 0:
+        yield grouped("missing", f"{unknown[0].file}: {left} more materials are {said}")
 
 
 class Track:
