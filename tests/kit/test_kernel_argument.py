@@ -238,12 +238,12 @@ def test_what_is_no_whole_number_is_refused(name, argument, value):
     assert_refused(a_call(name), argument, value, TypeError)
 
 
+NO_SIZES = (-1, -(2**31), 2**31, 2**62, 2**63, -(2**80))
+
+
 @pytest.mark.parametrize(
     ("at", "value"),
-    [
-        *((at, value) for at in (0, 1) for value in (0, -1, -(2**31), 2**31, 2**62, 2**63, -(2**80))),
-        *((2, value) for value in (-1, 257, 2**31, 2**63)),
-    ],
+    [(at, value) for at in (0, 1) for value in (0, *NO_SIZES)] + [(2, n) for n in (257, *NO_SIZES)],
 )
 def test_a_shape_of_a_picture_out_of_range_is_refused(at, value):
     call = a_call("dither")
