@@ -139,8 +139,10 @@ class BucketClient:
             loop.close(is_busy=bool(waiting))
 
     def _put(self, path: str, data: bytes) -> None:
+        # One request whatever the size: parts would cost money each, and an upload that ends before
+        # its last part leaves the others in the bucket, unseen and charged for.
         async def put(_: Wait) -> None:
-            await self._store.put_async(path, data)
+            await self._store.put_async(path, data, use_multipart=False)
 
         self._ask(put, len(data))
         with self._lock:
