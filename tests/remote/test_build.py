@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -257,6 +258,22 @@ def test_credentials_open_a_guarded_server_and_show_nowhere(
     assert kept
     for path in kept:
         assert PASSWORD.encode() not in path.read_bytes(), path
+
+
+def test_a_shard_whose_results_do_not_arrive_fails(
+    guarded: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "game")
+    share(monkeypatch, guarded.address, write=True)
+    ran = game.doit("--shard", "1/2", "--json", "result.json")
+    assert ran.code == 1
+    problem = f"results of this shard that the shared cache did not get: {len(ran.built)}"
+    assert problem in ran.err
+    (error,) = json.loads(game.read("result.json"))["errors"]
+    assert error["problem"] == problem
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_USER", USER)
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PASSWORD", PASSWORD)
+    assert game.doit("--shard", "1/2").code == 0
 
 
 def test_a_server_that_takes_nothing_from_us_is_still_read(
