@@ -15,6 +15,7 @@ from pipeline.cache.shared import breaker, client
 from tests.pipeline.game import Game, Ran
 from tests.remote import proxy as harm
 from tests.remote.conftest import PROGRAMS, share
+from tests.remote.fake import Fake
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import PASSWORD, USER, Server, free_port
 
@@ -274,6 +275,19 @@ def test_a_shard_whose_results_do_not_arrive_fails(
     monkeypatch.setenv("CARTWRIGHT_REMOTE_USER", USER)
     monkeypatch.setenv("CARTWRIGHT_REMOTE_PASSWORD", PASSWORD)
     assert game.doit("--shard", "1/2").code == 0
+
+
+def test_a_shard_sends_each_result_once_and_asks_about_none_of_them(
+    remote: Fake, tmp_path: Path
+) -> None:
+    sent: list[str] = []
+    asked: list[str] = []
+    kept = {"PUT": sent, "HEAD": asked, "GET": []}
+    remote.rule = lambda method, path: kept[method].append(path)
+    assert new_game(tmp_path / "game").doit("--shard", "1/1").code == 0
+    assert len(sent) > 7
+    assert len(sent) == len(set(sent))
+    assert not [path for path in asked if path.startswith("/ac/")]
 
 
 def test_a_server_that_takes_nothing_from_us_is_still_read(
