@@ -158,13 +158,13 @@ class BucketClient:
             size += len(chunk)
             if size > limit:
                 raise WrongAnswerError("an answer is longer than it should be")
-            chunks.append(bytes(chunk))
+            chunks.append(chunk)
             wait.allowed_seconds = self._until_late(wait)
         if size != last - first:
             raise WrongAnswerError("an answer is cut short")
         with self._lock:
             self.bytes_down += size
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join(chunks)  # of buffers of the library: their bytes are copied once
 
     def _until_late(self, wait: Wait) -> float:
         """Return when a transfer that has just made progress is given up, unless it makes more."""
