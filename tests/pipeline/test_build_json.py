@@ -224,6 +224,22 @@ def test_failures_are_data_and_their_readers_are_not_built(toy):
     assert [file["path"] for file in nodes["toy:a"]["inputs"]] == ["assets/a.txt"]
 
 
+def test_nodes_that_could_not_be_built_say_why_they_were_to_be(toy):
+    toy.doit()
+    toy.write("assets/a.txt", "ref b.inc\nboom")
+    toy.write("assets/broken.txt", b"\xff")
+    assert toy.doit().code == 1
+    nodes = by_task(load(toy))
+    why = {
+        task: (one["outcome"], *reason.values())
+        for task, one in nodes.items()
+        for reason in one["reason"]
+    }
+    assert why["toy:a"] == ("failed", "source changed", "assets/a.txt")
+    assert why["toy:broken"] == ("failed", "new", "")
+    assert why["toy:pack"] == ("not built", "source changed", "assets/a.txt, through toy:a")
+
+
 def test_what_fails_a_run_beside_its_nodes_is_in_the_result(toy):
     toy.write("manifests/toy.toml", f'budget = "10 B"\n{MANIFEST}')
     strict = 'target = "toy"\n[[asset]]\nsource = ["assets/a.txt", "assets/none*.txt"]\n'
