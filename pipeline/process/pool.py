@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -93,9 +94,17 @@ class Worker:
         theirs.close()
         self.calls: deque[Call] = deque()
         self.alone = 0  # how many of them are alone; counted here, as it is asked for each call
+        self._since = 0.0  # when the oldest call began
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the oldest call takes long, which nobody may have known before."""
+        return bool(self.calls) and monotonic() - self._since >= SLOW_SECONDS
 
     def send(self, calls: list[Call]) -> None:
         """Send calls, in one message."""
+        if not self.calls:
+            self._since = monotonic()
         self.calls += calls
         self.alone += sum(call.is_alone for call in calls)
         with suppress(BrokenPipeError):  # a dead worker is noticed when its answers are read
@@ -104,13 +113,14 @@ class Worker:
     def take_calls(self, count: int) -> list[Call]:
         """Return the oldest calls, which are no longer waited for."""
         calls = [self.calls.popleft() for _ in range(count)]
+        self._since = monotonic()
         self.alone -= sum(call.is_alone for call in calls)
         return calls
 
 
 def _load(worker: Worker) -> tuple[int, int]:
     """Return how much a worker has to do, to compare it with others."""
-    return worker.alone, len(worker.calls)
+    return worker.alone or int(worker.is_late), len(worker.calls)
 
 
 def _batch_size(call_seconds: float) -> int:
@@ -194,8 +204,9 @@ class Pool:
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
-            # A suspect call is alone with its worker, so that a death has one possible cause.
-            if self._is_full(worker) or worker.alone:
+            # A suspect call is alone with its worker, so that a death has one possible cause. What
+            # waited behind a call that takes long would wait for it while other workers are idle.
+            if self._is_full(worker) or worker.alone or worker.is_late:
                 return
             if self._waiting[0].is_alone and worker.calls:
                 return
