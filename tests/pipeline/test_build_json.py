@@ -14,7 +14,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from pipeline.build import work
 from pipeline.build.event import BuildLog, NodeEvent
+from pipeline.cache import local
 from pipeline.doit_plugin.named_file import write_named_file
 from pipeline.report import last_build, run_json
 from tests.pipeline.game import MANIFEST, ROOT, Game
@@ -189,6 +191,28 @@ def test_of_nodes_with_one_key_the_first_is_built_whatever_was_ready_first(toy):
     assert found[0] == found[1] == found[2]
     same = [task for task in found[0] if ":same" in task]
     assert [found[0][task] for task in same] == ["built", *["restored"] * 11]
+
+
+def test_of_nodes_with_one_key_the_second_is_restored_in_another_process_too(toy, monkeypatch):
+    monkeypatch.setattr(local, "FEW", 0)  # results go into bundles, which each process knows
+    plain = work.do_job
+
+    def in_another_process(job):
+        if job.task != "toy:z":
+            return plain(job)
+        ours, work._tools = work._tools, None
+        try:
+            return plain(job)
+        finally:
+            work.close_tools()
+            work._tools = ours
+
+    monkeypatch.setattr(work, "do_job", in_another_process)
+    toy.write("assets/z.txt", "last")
+    toy.write("manifests/toy_b.toml", MANIFEST)
+    assert toy.doit().code == 0
+    told = outcomes(load(toy))
+    assert (told["toy:z"], told["toy_b:z"]) == ("built", "restored")
 
 
 def test_equal_results_are_told_in_the_order_of_tasks():
