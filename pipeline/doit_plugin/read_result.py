@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from doit.exceptions import InvalidCommand
@@ -93,9 +94,12 @@ def read_last(project: Project, built: bool = False) -> dict[str, Any]:
 
 
 def _read_own(project: Project, name: str) -> dict[str, Any] | None:
+    """Return a result that a run left here; one that is damaged is as good as missing."""
     path = LastBuild(project).path(name)
-    data = read_if_there(path)
-    return _parse(path, data) if data else None
+    with suppress(OSError, InvalidCommand):
+        data = read_if_there(path)
+        return _parse(path, data) if data else None
+    return None
 
 
 def _is_wanted(result: dict[str, Any], built: bool) -> bool:

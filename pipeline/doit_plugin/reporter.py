@@ -111,6 +111,8 @@ class Reporter:
 
     def add_success(self, task: Any) -> None:
         """Report that a task succeeded."""
+        if task.has_subtask:  # with -a a group is done like its members, which were counted
+            return
         outcome = (task.values or {}).get("outcome", "")
         if outcome not in QUIET:
             self._end(outcome, task.name)

@@ -201,6 +201,16 @@ def test_a_log_that_lists_each_node_names_a_slow_one_while_it_runs():
     assert out.getvalue().endswith("built     toy:slow\n")
 
 
+@pytest.mark.parametrize("option", ["-a", "-c"])
+def test_no_more_is_done_than_there_is_to_do(game, monkeypatch, option):
+    game.write("assets/a.txt", "a")
+    totals, ended = [], []
+    monkeypatch.setattr(ProgressLog, "start", lambda self: totals.append(self._total))
+    monkeypatch.setattr(ProgressLog, "end", lambda _, name: ended.append(name))
+    assert game.doit(option).code == 0
+    assert (totals, sorted(ended)) == ([2], ["toy:a", "toy:pack"])
+
+
 def test_a_task_of_the_project_that_could_not_run_counts_as_not_built(mixed):
     own = '\n\ndef task_ship():\n    return {"actions": ["true"], "task_dep": ["toy:pack"]}\n'
     mixed.write("dodo.py", mixed.read("dodo.py").decode() + own)

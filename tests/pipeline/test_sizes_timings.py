@@ -57,6 +57,18 @@ def test_timings_of_a_run_outlive_a_killed_build_and_a_run_that_only_removes(bui
     assert "nodes ran for" in built.doit("timings").out
 
 
+def test_a_damaged_result_of_an_earlier_run_is_as_good_as_none(built):
+    built.write("assets/a.txt", "a")
+    built.doit()
+    for name in ("last-build.json", "report/previous.json"):
+        built.write(f".cartwright/{name}", built.read(f".cartwright/{name}")[:300])
+    for command in ("sizes", "timings"):
+        ran = built.doit(command)
+        assert (ran.code, "run `doit` first" in ran.err) == (3, True)
+    built.doit()
+    assert built.doit("sizes").code == 0
+
+
 def test_without_a_build_there_is_nothing_to_tell_of(game):
     for command in ("timings", "sizes"):
         ran = game.doit(command)
