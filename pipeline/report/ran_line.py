@@ -72,8 +72,9 @@ class RanLines:
             ((name, path),) = sources.items()
             sha = digests.get(name)
             if path and sha:
-                read = file_text(path, self._lines.size(path), sha)
-                return read, made, f'{head}{quote(path)}:"{sha[:DIGITS]}"'
+                quoted, size = quote(path), self._lines.size(path)
+                read = f'{{"path":{quoted},"bytes":{size},"sha256":"{sha}"}}'
+                return read, made, f'{head}{quoted}:"{sha[:DIGITS]}"'
         read, key_rows = self._inputs(task, digests, sources)
         return read, made, head + key_rows
 
@@ -102,16 +103,18 @@ class RanLines:
         files: dict[str, str] = {}
         rows: list[str] = []
         for name, sha in sorted(digests.items()):
-            path, label = sources.get(name), ""
+            path = sources.get(name)
+            size = self._lines.size(path) if path is not None and sha is not None else 0
+            label = path or ""
             if path is None:
-                label, path = self._product(planned, name, stem)
-            rows.append(f"{quote(label or path or '')}:" + (f'"{sha[:DIGITS]}"' if sha else "null"))
+                label, path, size = self._product(planned, name, stem)
+            rows.append(f'{quote(label)}:"{sha[:DIGITS]}"' if sha else f"{quote(label)}:null")
             if path is not None and sha is not None:
-                files[path] = file_text(path, self._lines.size(path), sha)
+                files[path] = file_text(path, size, sha)
         return ",".join([files[path] for path in sorted(files)]), ",".join(rows)
 
-    def _product(self, planned: PackedInputs, name: str, stem: str) -> tuple[str, str | None]:
-        """Return how a key names what another node made, and its file."""
+    def _product(self, planned: PackedInputs, name: str, stem: str) -> tuple[str, str | None, int]:
+        """Return how a key names what another node made, its file and its size."""
         base = name if name in planned else name.rpartition("/")[0]
         one = planned[base]
         assert isinstance(one, tuple)
@@ -119,7 +122,8 @@ class RanLines:
         maker, role = f"{stem}{SEPARATOR}{node}", first_role + name[len(base) :]
         last = self._nodes.last_build(maker)
         output = last.output(role) if last else None
-        return f"{maker} {role}", output.path if output else None
+        path, size = (output.path, output.size) if output else (None, 0)
+        return f"{maker} {role}", path, size
 
     def _key_head(self, task: str, fixed: bytes) -> str:
         found = self._key_heads[fixed] = self._keys.head(task)
