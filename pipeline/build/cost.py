@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable
 
-from encoders.kit.plan import Node, Product, Source
+from encoders.kit.plan import Node, Source
 from pipeline.build.estimate import UNKNOWN, Estimate, Estimator
 from pipeline.build.event import BUILT, NodeEvent
 from pipeline.project import Project
 from pipeline.state.cost_record import CostRecord, CostRow
+from pipeline.state.node_record import encoder_and_inputs
 from pipeline.state.node_table import NodeTable
 from pipeline.task_name import SEPARATOR, stem_of
 
@@ -77,28 +77,36 @@ class Costs:
         self._project.state.add_quick_costs(quick)
 
     def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
-        planned = self._nodes.planned(task)
-        assert planned is not None
-        return planned.node.encoder, self._input_bytes(task, planned.node)
+        """Return a node's encoder and the size of its inputs, which are all there."""
+        row, stem = self._nodes.row(task), stem_of(task)
+        assert row is not None
+        encoder, inputs = encoder_and_inputs(row.packed_plan)
+        sizes = (
+            self._source_bytes(one) if isinstance(one, str) else self._product_bytes(stem, *one)
+            for one in inputs.values()
+        )
+        return encoder, sum(sizes)
 
     def _input_bytes(self, task: str, node: Node) -> int:
-        """Return the size of a node's inputs, as far as it is known."""
+        """Return the size of a planned node's inputs, as far as it is known."""
         stem = stem_of(task)
         return sum(
-            self._source_bytes(one) if isinstance(one, Source) else self._product_bytes(stem, one)
+            self._source_bytes(one.path)
+            if isinstance(one, Source)
+            else self._product_bytes(stem, one.node, one.role)
             for one in node.inputs.values()
         )
 
-    def _source_bytes(self, one: Source) -> int:
-        stamp = self._project.snapshot.stamp(one.path)
+    def _source_bytes(self, path: str) -> int:
+        stamp = self._project.snapshot.stamp(path)
         return max(stamp[2], 0) if stamp else 0
 
-    def _product_bytes(self, stem: str, one: Product) -> int:
-        last = self._nodes.last_build(sys.intern(f"{stem}{SEPARATOR}{one.node}"))
+    def _product_bytes(self, stem: str, node: str, role: str) -> int:
+        last = self._nodes.last_build(f"{stem}{SEPARATOR}{node}")
         if last is None:
             return 0
-        output = last.output(one.role)
+        output = last.output(role)
         if output is not None:
             return output.size
-        member = f"{one.role}/"  # the role is a family
+        member = f"{role}/"  # the role is a family
         return sum(output.size for output in last.outputs if output.role.startswith(member))

@@ -417,7 +417,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.build.work import do_job
 
         assert self._executor is not None
-        if job.fingerprint not in self._stored and not job.config.encode_again:
+        if job.fingerprint in self._stored:
+            job = job._replace(is_made=True)
+        elif not job.config.encode_again:
             waiting = self._submitted.get(job.fingerprint)
             if waiting is not None:
                 waiting.append((node, job))
