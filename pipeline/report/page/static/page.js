@@ -75,8 +75,9 @@ function entryElement(entry, numbers) {
   const shown = numbers.filter((number) => isShown(page.index.nodes[number]));
   const order = [...shown].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
   const rest = order.length - SHOWN_NODES;
+  const tiles = Math.min(order.length, SHOWN_NODES) + (source ? 1 : 0);
   return make(
-    "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name },
+    "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name, style: `--tiles: ${tiles}` },
     make("h3", {}, name),
     make("div", { class: "path" }, entry.path ?? entry.name),
     make(
