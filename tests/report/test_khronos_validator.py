@@ -37,7 +37,10 @@ const fs = require("fs");
 """
 
 
-@pytest.mark.skipif(not HAS_VALIDATOR, reason="gltf-validator is not installed; .ci/servers does it")
+REASON = "gltf-validator is not installed; .ci/servers does it"
+
+
+@pytest.mark.skipif(not HAS_VALIDATOR, reason=REASON)
 def test_every_glb_of_a_built_game_is_valid(
     built: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,13 +153,6 @@ function renderEntries() {
   byId("more").hidden = found.length <= page.limit;
 }
 
-// What failures that are alike have in common: all but the places that bear their own name.
-function failureKey({ task, stem, error }) {
-  const own = task.split(/[:/]/).pop();
-  const facts = Object.entries(error.facts).map(([name, value]) => [name, value.split(" ").filter((word) => !word.includes(own))]);
-  return JSON.stringify([stem, error.problem, error.hint, facts]);
-}
-
 // Many failures that are alike are one box, as in the terminal: the first with its facts, and the
 // names of the others.
 function renderFailures() {
@@ -167,17 +160,16 @@ function renderFailures() {
   const failed = nodes.map((one, number) => ({ ...one, number })).filter((one) => one.error);
   byId("failures").hidden = !failed.length;
   byId("failures-title").textContent = `Failures (${failed.length.toLocaleString("en")})`;
-  const keys = failed.map(failureKey);
-  const alike = new Map(keys.map((key) => [key, []]));
-  failed.forEach((one, place) => alike.get(keys[place]).push(one));
+  const alike = new Map(failed.map((one) => [one.alike, []]));
+  for (const one of failed) alike.get(one.alike).push(one);
   const open = openKeys("failure-list");
-  const boxes = failed.map((one, place) => {
-    const equals = alike.get(keys[place]);
+  const boxes = failed.map((one) => {
+    const equals = alike.get(one.alike);
     if (equals.length < GROUPED_FROM) return failureBox(one.task, one.error);
     if (equals[0] !== one) return null;
     const box = failureBox(one.task, one.error);
     const others = equals.slice(1).map(failedTask);
-    box.append(unfolding(keys[place], `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others)));
+    box.append(unfolding(one.alike, `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others)));
     return box;
   }).filter(Boolean);
   const rest = boxes.splice(SHOWN_FAILURES);
