@@ -303,11 +303,12 @@ async function update() {
   await refreshDetail();
 }
 
+// The first entry whose top is seen, or else the one that fills the screen: above the top of what
+// the reader looks at, anything may grow or shrink.
 function topmostEntry() {
-  for (const [name, { element }] of page.elements) {
-    if (element.getBoundingClientRect().bottom > 0) return { name, element };
-  }
-  return null;
+  const places = [...page.elements].map(([name, { element }]) => ({ name, element, place: element.getBoundingClientRect() }));
+  const isSeen = ({ place }) => place.top >= 0 && place.top < innerHeight;
+  return places.find(isSeen) ?? places.find(({ place }) => place.bottom > 0) ?? null;
 }
 
 function follow() {
