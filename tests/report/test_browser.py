@@ -26,6 +26,7 @@ from tests.report.test_report_page import failed_page, failure, large_page, page
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.timeout(240)]
 SCHEMES = ("light", "dark")
+LETTERS = "#10151b"  # the colour of names on maps
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +350,10 @@ def test_text_has_the_contrast_that_accessibility_asks(browser, built, scheme):
         name: tab.evaluate(f"{style}('--{name}')").strip()
         for name in ("back", "card", "text", "soft", "accent", "bad", "bad-back", "warn", "good")
     }
+    tones = tab.evaluate("TONES")
     one.context.close()
+    assert all(contrast(LETTERS, tone) >= 4.5 for tone in tones)
+    assert len(set(tones)) >= 10, "a ROM holds things of so many kinds"
     for text in ("text", "soft", "accent", "bad", "warn", "good"):
         for ground in ("back", "card"):
             assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
@@ -375,6 +379,18 @@ def test_a_phone_need_not_scroll_sideways(browser, built):
         tab.evaluate(f"location.hash = '{view}'")
         tab.locator(f"#{view} {part}").first.wait_for()
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view
+    one.context.close()
+
+
+def test_names_on_maps_can_be_read_on_a_phone(browser, built):
+    one = Watched(browser, viewport={"width": 360, "height": 700})
+    tab = one.open(built.path(REPORT).as_uri())
+    for view in ("sizes", "maps"):
+        tab.evaluate(f"location.hash = '{view}'")
+        names = tab.locator(f"#{view} svg text:not([transform])")
+        names.first.wait_for()
+        heights = names.evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")
+        assert min(heights) >= 9, view
     one.context.close()
 
 
@@ -447,7 +463,8 @@ def served(tmp_path) -> Iterator[tuple[Game, Server]]:
     server.stop()
 
 
-TOP_OF_WOOD = """document.querySelector('[data-name="assets/wood.png"]').getBoundingClientRect().top"""
+WOOD = """document.querySelector('[data-name="assets/wood.png"]')"""
+TOP_OF_WOOD = f"{WOOD}.getBoundingClientRect().top"
 
 
 def picture_of(tab: Any, task: str) -> str:
