@@ -434,6 +434,24 @@ def test_a_cache_that_is_slow_to_read_is_left_to_workers_before_many_have_waited
     assert crowd.outputs() == before
 
 
+def test_a_busy_machine_is_not_taken_for_a_slow_disk(crowd, jobs, monkeypatch):
+    clock = [0.0]
+    load = Cache.load_receipt
+
+    def load_while_others_run(cache, fingerprint):
+        clock[0] += 1.0
+        return load(cache, fingerprint)
+
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(small_results, "thread_time", lambda: clock[0] / 4)
+    monkeypatch.setattr(Cache, "load_receipt", load_while_others_run)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
+
+
 def test_a_receipt_that_the_disk_does_not_give_is_left_to_the_run(crowd, jobs, monkeypatch):
     before = crowd.outputs()
     crowd.remove("build")
