@@ -54,11 +54,13 @@ class Schedule:
         memory_limit: int | None = None,
         late: Collection[str] = (),
     ) -> None:
-        self._estimates, self._limit, self._late = estimates, memory_limit, late
-        self._seconds = {task: one.seconds for task, one in estimates.items()}
-        self._paths = path_seconds(needs, self._seconds)
-        self._left = dict(self._seconds)  # of tasks that have not ended
-        self._left_seconds = sum(self._left.values())
+        self._limit, self._late = memory_limit, late
+        # Of tasks that have not ended: those of all would be most of what a large build remembers.
+        self._estimates = dict(estimates)
+        self._left = {task: one.seconds for task, one in estimates.items()}
+        self._paths = path_seconds(needs, self._left)
+        self._total_seconds = self._left_seconds = sum(self._left.values())
+        self._longest = max(self._paths.values(), default=0.0)
         self._by_path: list[str] | None = None  # shortest first; made when it is asked for
         self._ready: list[tuple[bool, float, str, Any]] = []  # a heap
         self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
@@ -67,16 +69,14 @@ class Schedule:
 
     def saved_seconds(self, workers: int) -> float:
         """Return how much sooner so many workers would be done than one, at best."""
-        total = sum(self._seconds.values())
-        longest = max(self._paths.values(), default=0.0)
-        return total - max(longest, total / max(workers, 1))
+        return self._total_seconds - max(self._longest, self._total_seconds / max(workers, 1))
 
     def seconds_left(self, workers: int, running: Mapping[str, float] = {}) -> float | None:
         """Return how long so many workers will take for what is left; None if nothing is known.
 
         `running` are tasks that have begun, with their seconds so far.
         """
-        if not any(self._seconds.values()):
+        if not self._total_seconds:
             return None
         done = {task: min(so_far, self._left.get(task, 0.0)) for task, so_far in running.items()}
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
@@ -158,6 +158,8 @@ class Schedule:
         """Take note that a task has ended."""
         self._used_bytes -= self._running.pop(task, 0)
         self._left_seconds -= self._left.pop(task, 0.0)
+        self._estimates.pop(task, None)
+        self._paths.pop(task, None)
 
     def _memory(self, task: str) -> int:
         """Return the memory of a task; 0 where it is too little to count."""
