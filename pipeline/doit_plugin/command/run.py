@@ -23,13 +23,13 @@ from pipeline.doit_plugin.fleet_option import (
     open_shared_cache,
     refuse_contradictions,
 )
+from pipeline.doit_plugin.loader import NODE
 from pipeline.doit_plugin.machine_option import (
     memory_limit,
     parse_memory,
     parse_workers,
     worker_count,
 )
-from pipeline.doit_plugin.loader import NODE
 from pipeline.doit_plugin.reporter import Reporter
 from pipeline.doit_plugin.result_option import RESULT_OPTIONS, ResultFiles, writing_results
 from pipeline.doit_plugin.runner import BuildRunner
