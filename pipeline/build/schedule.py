@@ -55,11 +55,10 @@ class Schedule:
         late: Collection[str] = (),
     ) -> None:
         self._limit, self._late = memory_limit, late
-        # Of tasks that have not ended: those of all would be most of what a large build remembers.
-        self._estimates = dict(estimates)
-        self._left = {task: one.seconds for task, one in estimates.items()}
-        self._paths = path_seconds(needs, self._left)
-        self._total_seconds = self._left_seconds = sum(self._left.values())
+        # Of tasks that have not ended: of all, they would take much of a large build's memory.
+        self._left = dict(estimates)
+        self._paths = path_seconds(needs, {task: one.seconds for task, one in estimates.items()})
+        self._total_seconds = self._left_seconds = sum(one.seconds for one in estimates.values())
         self._longest = max(self._paths.values(), default=0.0)
         self._by_path: list[str] | None = None  # shortest first; made when it is asked for
         self._ready: list[tuple[bool, float, str, Any]] = []  # a heap
@@ -78,7 +77,7 @@ class Schedule:
         """
         if not self._total_seconds:
             return None
-        done = {task: min(so_far, self._left.get(task, 0.0)) for task, so_far in running.items()}
+        done = {task: min(so_far, self._estimate(task).seconds) for task, so_far in running.items()}
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
         return max(shared, self._longest_left(done), 0.0)
 
@@ -108,14 +107,14 @@ class Schedule:
 
     def expected_seconds(self, task: str) -> float:
         """Return how long a task is expected to take, 0 where that is not known."""
-        found = self._estimates.get(task, UNKNOWN)
+        found = self._estimate(task)
         # A small input may take long: that a node is quick, only a record can tell.
         is_doubtful = found.is_by_size and found.seconds < SLOW_SECONDS
         return 0.0 if is_doubtful else found.seconds
 
     def known_seconds(self, task: str) -> float | None:
         """Return how long a task took when it was last encoded; None where that is not known."""
-        found = self._estimates.get(task, UNKNOWN)
+        found = self._estimate(task)
         return found.seconds if found.is_known else None
 
     def add(self, task: str, item: Any) -> None:
@@ -157,13 +156,15 @@ class Schedule:
     def release(self, task: str) -> None:
         """Take note that a task has ended."""
         self._used_bytes -= self._running.pop(task, 0)
-        self._left_seconds -= self._left.pop(task, 0.0)
-        self._estimates.pop(task, None)
+        self._left_seconds -= self._left.pop(task, UNKNOWN).seconds
         self._paths.pop(task, None)
+
+    def _estimate(self, task: str) -> Estimate:
+        return self._left.get(task, UNKNOWN)
 
     def _memory(self, task: str) -> int:
         """Return the memory of a task; 0 where it is too little to count."""
-        peak = self._estimates.get(task, UNKNOWN).peak_bytes
+        peak = self._estimate(task).peak_bytes
         return peak if self._limit is not None and peak > self._limit * SMALL_PART else 0
 
     def _fits(self, task: str) -> bool:
