@@ -24,7 +24,8 @@ class Costs:
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
-        self._guessed: dict[str, tuple[str, int]] = {}  # encoder and input bytes of new nodes
+        # Input bytes of new nodes, by encoder: one text for each, and not one for each node.
+        self._guessed: dict[str, dict[str, int]] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
@@ -46,7 +47,7 @@ class Costs:
             return known
         size = self._input_bytes(task, node)
         if size:  # what other nodes make of its inputs may not be there yet
-            self._guessed[task] = node.encoder, size
+            self._guessed.setdefault(node.encoder, {})[task] = size
         return estimator.guess(node.encoder, size)
 
     def save(self, events: Iterable[NodeEvent]) -> None:
@@ -57,7 +58,7 @@ class Costs:
         """
         rows: list[CostRow] = []
         quick: list[CostRow] = []  # those that were never known
-        guessed, earlier = self._guessed, self._known
+        earlier = self._known
         for event in events:
             if event.outcome != BUILT:
                 continue
@@ -66,7 +67,7 @@ class Costs:
             # A quick node that stays quick need not be written again.
             if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
                 continue
-            encoder, size = guessed.get(task) or self._encoder_and_bytes(task)
+            encoder, size = self._encoder_and_bytes(task)
             # The peak of a quick node is that of its neighbours in the process.
             peak = 0 if is_quick else event.peak_bytes
             chosen = quick if is_quick and known is None else rows
@@ -77,6 +78,9 @@ class Costs:
         self._project.state.add_quick_costs(quick)
 
     def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
+        for encoder, sizes in self._guessed.items():
+            if task in sizes:
+                return encoder, sizes[task]
         planned = self._nodes.planned(task)
         assert planned is not None
         return planned.node.encoder, self._input_bytes(task, planned.node)
