@@ -464,6 +464,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
+        self.schedule = None  # of no more use, and to save what was built takes memory, too
         self.log.order_equal_results()
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable
 
 from encoders.kit.plan import Node, Source
@@ -24,7 +25,8 @@ class Costs:
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
-        self._guessed: dict[str, tuple[str, int]] = {}  # encoder and input bytes of new nodes
+        # Input bytes of new nodes, by encoder: one text for each, and not one for each node.
+        self._guessed: dict[str, dict[str, int]] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
@@ -46,7 +48,7 @@ class Costs:
             return known
         size = self._input_bytes(task, node)
         if size:  # what other nodes make of its inputs may not be there yet
-            self._guessed[task] = node.encoder, size
+            self._guessed.setdefault(node.encoder, {})[task] = size
         return estimator.guess(node.encoder, size)
 
     def save(self, events: Iterable[NodeEvent]) -> None:
@@ -57,7 +59,7 @@ class Costs:
         """
         rows: list[CostRow] = []
         quick: list[CostRow] = []  # those that were never known
-        guessed, earlier = self._guessed, self._known
+        earlier = self._known
         for event in events:
             if event.outcome != BUILT:
                 continue
@@ -66,7 +68,7 @@ class Costs:
             # A quick node that stays quick need not be written again.
             if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
                 continue
-            encoder, size = guessed.get(task) or self._encoder_and_bytes(task)
+            encoder, size = self._encoder_and_bytes(task)
             # The peak of a quick node is that of its neighbours in the process.
             peak = 0 if is_quick else event.peak_bytes
             chosen = quick if is_quick and known is None else rows
@@ -77,15 +79,18 @@ class Costs:
         self._project.state.add_quick_costs(quick)
 
     def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
-        """Return a node's encoder and the size of its inputs, which are all there."""
+        """Return a node's encoder and the size of its inputs: the guess, or what is there now."""
+        for encoder, sizes in self._guessed.items():
+            if task in sizes:
+                return encoder, sizes[task]
         row, stem = self._nodes.row(task), stem_of(task)
         assert row is not None
         encoder, inputs = encoder_and_inputs(row.packed_plan)
-        sizes = (
+        found = (
             self._source_bytes(one) if isinstance(one, str) else self._product_bytes(stem, *one)
             for one in inputs.values()
         )
-        return encoder, sum(sizes)
+        return encoder, sum(found)
 
     def _input_bytes(self, task: str, node: Node) -> int:
         """Return the size of a planned node's inputs, as far as it is known."""
@@ -102,7 +107,7 @@ class Costs:
         return max(stamp[2], 0) if stamp else 0
 
     def _product_bytes(self, stem: str, node: str, role: str) -> int:
-        last = self._nodes.last_build(f"{stem}{SEPARATOR}{node}")
+        last = self._nodes.last_build(sys.intern(f"{stem}{SEPARATOR}{node}"))
         if last is None:
             return 0
         output = last.output(role)

@@ -163,4 +163,9 @@ def work_seconds(wall: float, cpu: float) -> float:
     A call that mostly waits does so for a decoder process, and counts by the clock. Others count
     by the CPU: a machine that is busy already gains nothing from more processes.
     """
-    return wall if wall > WAITING_RATIO * cpu else cpu
+    return wall if has_waited(wall, cpu) else cpu
+
+
+def has_waited(wall: float, cpu: float) -> bool:
+    """Tell whether a call mostly waited, and not because others use the machine."""
+    return wall > WAITING_RATIO * cpu

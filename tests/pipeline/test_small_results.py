@@ -404,8 +404,17 @@ def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):
 
 def test_a_slow_disk_is_left_to_workers_that_wait_side_by_side(crowd, jobs, monkeypatch):
     before = crowd.outputs()
+    clock = [0.0]
+    put = Cache.put_all_in_place
+
+    def put_slowly(*arguments):
+        clock[0] += 5.0
+        return put(*arguments)
+
     monkeypatch.setattr(small_results, "BATCH", 5)
-    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Cache, "put_all_in_place", put_slowly)
     crowd.remove("build")
     ran = crowd.doit()
     assert len(ran.restored) == COUNT + 1
@@ -432,6 +441,26 @@ def test_a_cache_that_is_slow_to_read_is_left_to_workers_before_many_have_waited
     assert len(ran.restored) == COUNT + 1
     assert len(jobs) == COUNT  # all but the first
     assert crowd.outputs() == before
+
+
+@pytest.mark.parametrize("cpu_share", [1.0, 0.25])
+def test_work_on_a_busy_machine_is_not_taken_for_a_slow_disk(crowd, jobs, monkeypatch, cpu_share):
+    """Large projects lost the quick way with their first batch, which reads what all have."""
+    clock = [0.0]
+    load = Cache.load_receipt
+
+    def load_while_others_run(cache, fingerprint):
+        clock[0] += 1.0
+        return load(cache, fingerprint)
+
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(small_results, "thread_time", lambda: clock[0] * cpu_share)
+    monkeypatch.setattr(Cache, "load_receipt", load_while_others_run)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
 
 
 def test_a_receipt_that_the_disk_does_not_give_is_left_to_the_run(crowd, jobs, monkeypatch):
