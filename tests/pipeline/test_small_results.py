@@ -463,6 +463,26 @@ def test_work_on_a_busy_machine_is_not_taken_for_a_slow_disk(crowd, jobs, monkey
     assert jobs == []
 
 
+def test_one_batch_that_waits_is_not_taken_for_a_slow_disk(crowd, jobs, monkeypatch):
+    """On a busy machine any may, and the rest of a large project was restored one by one."""
+    clock, calls = [0.0], []
+    put = Cache.put_all_in_place
+
+    def put_slowly_once(*arguments):
+        calls.append(arguments)
+        clock[0] += 4.0 if len(calls) == 3 else 0.0
+        return put(*arguments)
+
+    monkeypatch.setattr(small_results, "BATCH", 5)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Cache, "put_all_in_place", put_slowly_once)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
+
+
 def test_a_receipt_that_the_disk_does_not_give_is_left_to_the_run(crowd, jobs, monkeypatch):
     before = crowd.outputs()
     crowd.remove("build")
