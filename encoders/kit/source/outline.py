@@ -117,8 +117,7 @@ def outline_model(source: str, surveys: Surveys) -> Outline:
         libraries,
         tuple(_part(one) for one in survey["parts"]),
         tuple(
-            _own_materials(source, survey)
-            or _library_materials(source, survey, libraries, surveys)
+            _own_materials(source, survey) or _library_materials(source, survey, libraries, surveys)
         ),
     )
 
