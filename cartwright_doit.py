@@ -33,6 +33,20 @@ def refuse_hidden_modules() -> None:
         raise SystemExit(3)
 
 
+def refuse_empty_words() -> None:
+    """End with one sentence if a word of the command line is empty, which doit cannot read.
+
+    A variable that is not set leaves one, as in `doit --json "$RESULT"`.
+    """
+    program = os.path.splitext(sys.argv[0])[0].replace(os.sep, "/")
+    is_ours = program.endswith(("/doit", "/doit/__main__", "/cartwright"))
+    if is_ours and "" in sys.argv[1:]:
+        before = sys.argv[sys.argv.index("", 1) - 1]
+        where = f" after {before}" if before != sys.argv[0] else ""
+        sys.stderr.write(f"ERROR: a word of the command line is empty{where}\n")
+        raise SystemExit(3)
+
+
 def import_own_packages() -> None:
     """Import Cartwright's packages from beside this file, or end with one sentence."""
     sys.path.insert(0, _here)
@@ -50,6 +64,7 @@ def import_own_packages() -> None:
         sys.path.remove(_here)
 
 
+refuse_empty_words()
 refuse_hidden_modules()
 import_own_packages()
 

@@ -122,7 +122,7 @@ def measure_rom(folder: Path) -> Iterator[Row]:
     edit = partial(write_texture, texture, seeds)
     yield "one texture changed", run(folder, edit), 0.35
     size = (folder / "build/emberware/big.ewz").stat().st_size
-    print(f"ROM of {size:,} bytes")
+    print(f"ROM of {size:,} bytes", file=sys.stderr)
     (folder / "manifests/emberware.toml").write_text(f"loose_files = false\n{MANIFEST}")
     yield "from scratch, without loose files", run(folder, lambda: forget(folder)), None
     yield "one texture changed there", run(folder, edit), None

@@ -1,11 +1,12 @@
-"""Measure what several machines share: a cache server and a bucket on this machine's loopback.
+"""Measure what several machines share: a cache server, a bucket, a cluster, all on the loopback.
 
-Run `python bench/scale.py`; `--only-bucket` leaves out the cache server, `--only-snapshot` all but
-a snapshot from a bucket and the loop that it is held against, for sizes such as 20,000. The last
-table is of files of a usual size, alone with `--only-usual`. Every measured build starts in a fresh
-copy of the tree, because a file system that has just deleted thousands of files makes new ones more
-slowly. The states take turns, so that whatever else the machine does falls on all of them; figures
-are medians.
+Run `python bench/scale.py`; all figures are in one table at the end. `--only-bucket` leaves out the
+cache server and the cluster, `--only-snapshot` all but a snapshot from a bucket and the loop that
+it is held against, for sizes such as 20,000; `--only-usual` leaves all but files of a usual size.
+The bucket is that of the first server of S3 that is installed: versitygw, MinIO, moto's. Every
+measured build starts in a fresh copy of the tree, because a file system that has just deleted
+thousands of files makes new ones more slowly. The states take turns, so that whatever else the
+machine does falls on all of them; figures are medians, and CPU is that of the client alone.
 """
 
 from __future__ import annotations
@@ -14,34 +15,37 @@ import argparse
 import os
 import platform
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from engine_peer import environment, find_program
-from engine_table import columns
 from engine_tree import REPOSITORY, SOURCE_BYTES, Tree, write_cartwright
-from suite import run_suite
+from scale_dask import SLOW_NODES, SMALL_NODES, cache_server, small_walls, waiting_walls
+from scale_table import Cost, Row, table
 
 sys.path.insert(0, str(REPOSITORY))
 
-from tests.remote.bucket import BucketServer, bucket_server
+from tests.remote.bucket import bucket_server
+from tests.remote.cloud import MINIO, VERSITYGW, is_installed, running_cloud
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import Server, running
 
-GOAL_PER_SECOND, BUCKET_GOAL_PER_SECOND = 1000, 2000
-LOOP_GOAL = 1.5  # restoring may take so many times what writing the files in a loop does
 SHARDS = 4
-USUAL_COUNT, USUAL_BYTES = 500, (1 << 16, 1 << 20)  # files of a usual size
+USUAL = "files of 64 KiB to 1 MiB"  # as they are in most games
+USUAL_COUNT, USUAL_BYTES = 500, (1 << 16, 1 << 20)
 COUNTED_SOURCES = 1000  # of the tree for which requests are counted
 ANSWER = b"HTTP/1.1 "
-PLAIN, LOCAL, LOCAL_TWO, EMPTY, FULL, FULL_TWO = (
+WRITING = {"CARTWRIGHT_REMOTE_WRITE": "1", "CARTWRIGHT_REMOTE_WAIT": "60"}
+PLAIN, DELETED, LOCAL, LOCAL_TWO, EMPTY, FULL, FULL_TWO = (
     "no remote, encoded",
+    "no remote, not fresh: only the outputs are gone",
     "no remote, restored from the local cache",
     "no remote, restored from the local cache, -n 2",
     "empty shared cache, encoded and sent",
@@ -58,14 +62,30 @@ BUCKET_EMPTY, BUCKET_FULL, SHARD, LAST, PUBLISH, FETCH, FETCH_AGAIN, LOOP = (
     "a bucket: snapshot fetch where all is there",
     "the same files written in a loop",
 )
+RESTORING = (DELETED, LOCAL, LOCAL_TWO, BUCKET_FULL, FETCH)
+RATE_GOALS = {FULL: 1000, BUCKET_FULL: 2000, FETCH: 2000}  # in nodes a second
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What a build took: seconds, and CPU seconds, in which other users show less."""
+class Bucket:
+    """A server of S3 that is up: its program, and the settings that lead to its bucket."""
 
-    wall: float
-    cpu: float
+    program: str
+    port: int
+    settings: Mapping[str, str]
+
+
+@contextmanager
+def s3_bucket(folder: Path) -> Iterator[Bucket]:
+    """Start the quickest server of S3 that is installed, with an empty bucket."""
+    program = next((one for one in (VERSITYGW, MINIO) if is_installed(one)), "")
+    if not program:
+        with bucket_server() as moto:
+            yield Bucket("moto", moto.port, moto.settings())
+        return
+    with running_cloud(program, Path(tempfile.mkdtemp(prefix="s3-", dir=folder))) as cloud:
+        settings = {**cloud.settings, "CARTWRIGHT_REMOTE_CACHE": cloud.address}
+        yield Bucket(program, cloud.port, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +137,30 @@ def children_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(bench: Bench, rounds: int, with_server: bool) -> dict[str, list[Cost]]:
+def measure(bench: Bench, rounds: int, with_server: bool) -> Iterator[Row]:
     """Measure all states, taking turns; those with a cache server may be left out."""
-    costs: dict[str, list[Cost]] = {}
+    rows: dict[str, Row] = {}
     for turn in range(rounds):
         found = list(local_costs(bench, turn))
         if with_server:
             found += server_costs(bench, turn)
-        with bucket_server() as bucket:
+        with s3_bucket(bench.folder) as bucket:
             found += fleet_costs(bench, bucket)
         for name, cost in found:
-            costs.setdefault(name, []).append(cost)
+            rows.setdefault(name, Row(name, bench.nodes)).costs.append(cost)
             print(f"{name}: {cost.wall:.2f} s, CPU {cost.cpu:.2f} s", file=sys.stderr)
-    return costs
+    for name, rate in RATE_GOALS.items():
+        if name in rows:
+            rows[name].least_rate = rate
+    yield from beside_loop(rows)
+
+
+def beside_loop(rows: Mapping[str, Row]) -> Iterator[Row]:
+    """Hold what restores files against the loop that writes them."""
+    for row in rows.values():
+        if row.name in RESTORING:
+            row.loop = rows[LOOP]
+        yield row
 
 
 def local_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
@@ -143,6 +174,7 @@ def local_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
         yield before, bench.build(before, None, PYTHONPATH=str(bench.baseline))[1]
     yield LOCAL, bench.build(LOCAL, None, CARTWRIGHT_CACHE=f"{tree.folder}/cache")[1]
     yield LOOP, write_in_a_loop(tree)
+    yield DELETED, restore_deleted(tree)
 
 
 def server_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
@@ -154,19 +186,27 @@ def server_costs(bench: Bench, turn: int) -> Iterator[tuple[str, Cost]]:
         yield FULL_TWO, bench.build(FULL_TWO, server, "-n", "2")[1]
 
 
-def fleet_costs(bench: Bench, bucket: BucketServer) -> Iterator[tuple[str, Cost]]:
+def restore_deleted(tree: Tree, **more: str) -> Cost:
+    """Build once more where only the outputs are gone: the plan and all sources are known."""
+    os.rename(tree.folder / "build", tree.folder / "gone")
+    return run(tree, (), environment() | more)
+
+
+def fleet_costs(bench: Bench, bucket: Bucket) -> Iterator[tuple[str, Cost]]:
     """Measure builds, shards and snapshots with a bucket; all give the bytes of one build."""
-    writing = bucket.settings() | {"CARTWRIGHT_REMOTE_WRITE": "1", "CARTWRIGHT_REMOTE_WAIT": "60"}
+    writing = {**bucket.settings, **WRITING}
     tree, cost = bench.build(BUCKET_EMPTY, None, **writing)
     yield BUCKET_EMPTY, cost
-    yield BUCKET_FULL, bench.build(BUCKET_FULL, None, **bucket.settings())[1]
+    yield BUCKET_FULL, bench.build(BUCKET_FULL, None, **bucket.settings)[1]
     yield PUBLISH, run(tree, ("snapshot", "publish"), environment() | writing)
     empty = Tree(Path(tempfile.mkdtemp(prefix="empty-", dir=bench.folder)), bench.size)
-    yield FETCH, run(empty, ("snapshot", "fetch"), environment() | bucket.settings())
+    yield FETCH, run(empty, ("snapshot", "fetch"), {**environment(), **bucket.settings})
     if contents(empty.folder) != contents(tree.folder):
         raise AssertionError(f"{empty.folder}: the snapshot is not the build")
-    yield FETCH_AGAIN, run(empty, ("snapshot", "fetch"), environment() | bucket.settings())
-    shards = writing | {"CARTWRIGHT_REMOTE_CACHE": f"{bucket.address}/shards"}
+    yield FETCH_AGAIN, run(empty, ("snapshot", "fetch"), {**environment(), **bucket.settings})
+    shards = writing | {
+        "CARTWRIGHT_REMOTE_CACHE": f"{bucket.settings['CARTWRIGHT_REMOTE_CACHE']}/shards"
+    }
     jobs = [
         bench.build(SHARD, None, "--shard", f"{number}/{SHARDS}", **shards)[1]
         for number in range(1, SHARDS + 1)
@@ -197,137 +237,122 @@ def write_in_a_loop(tree: Tree) -> Cost:
     return Cost(time.perf_counter() - began, time.process_time() - used)
 
 
-def count_requests(folder: Path) -> Iterator[str]:
-    """Count the requests that 1,000 small nodes take, by the answers that pass through a proxy."""
-    bench = Bench(folder, COUNTED_SOURCES, None)
-    answered: list[int] = []
+class Counter:
+    """Counts the answers that pass through a proxy, for each 1,000 nodes."""
 
-    def counting(_: Proxy) -> Harm:
+    def __init__(self, nodes: int) -> None:
+        self._nodes, self._answered = nodes, 0
+
+    def harm(self, _: Proxy) -> Harm:
+        """Hand every answer on as it is."""
+
         def count(data: bytes) -> bytes:
-            answered.append(data.count(ANSWER))
+            self._answered += data.count(ANSWER)
             return data
 
         return count
 
-    def counted(work: Callable[[], object]) -> int:
-        before = sum(answered)
+    def count(self, work: Callable[[], object]) -> int:
+        """Return how many requests some work makes."""
+        before = self._answered
         work()
-        return round((sum(answered) - before) * 1000 / bench.nodes)
+        return round((self._answered - before) * 1000 / self._nodes)
 
-    write = {"CARTWRIGHT_REMOTE_WRITE": "1", "CARTWRIGHT_REMOTE_WAIT": "60"}
-    with running(folder / "counted") as server, between(server.port, counting) as proxy:
+
+def count_requests(folder: Path) -> Iterator[tuple[str, int]]:
+    """Count the requests that small nodes take, with a cache server and with a bucket."""
+    bench = Bench(folder, COUNTED_SOURCES, None)
+    counter = Counter(bench.nodes)
+    with running(folder / "counted") as server, between(server.port, counter.harm) as proxy:
         # The proxy makes round trips longer: without this, quick nodes would not be shared.
         all_nodes = {"CARTWRIGHT_REMOTE_LEAST_SECONDS": "0"}
         settings = {"CARTWRIGHT_REMOTE_CACHE": proxy.address, **all_nodes}
-        sent = counted(lambda: bench.build(EMPTY, None, **settings, **write))
-        fetched = counted(lambda: bench.build(BUCKET_FULL, None, **settings))
-        yield f"requests per 1,000 nodes, server: {sent} to send, {fetched} to fetch from nothing"
-    with bucket_server() as bucket, between(bucket.port, counting) as proxy:
-        settings = bucket.settings() | {"AWS_ENDPOINT_URL": proxy.address}
+        yield EMPTY, counter.count(lambda: bench.build(EMPTY, None, **settings, **WRITING))
+        yield FULL, counter.count(lambda: bench.build(BUCKET_FULL, None, **settings))
+    with s3_bucket(folder) as bucket, between(bucket.port, counter.harm) as proxy:
+        settings = {**bucket.settings, "AWS_ENDPOINT_URL": proxy.address}
         trees: list[Tree] = []
-        sent = counted(lambda: trees.append(bench.build(EMPTY, None, **settings, **write)[0]))
-        fetched = counted(lambda: bench.build(BUCKET_FULL, None, **settings))
-        yield f"requests per 1,000 nodes, bucket: {sent} to send, {fetched} to fetch from nothing"
+        build = partial(bench.build, BUCKET_EMPTY, None, **settings, **WRITING)
+        yield BUCKET_EMPTY, counter.count(lambda: trees.append(build()[0]))
+        yield BUCKET_FULL, counter.count(lambda: bench.build(BUCKET_FULL, None, **settings))
         everything = environment() | settings
         publish, fetch = ("snapshot", "publish"), ("snapshot", "fetch")
-        sent = counted(lambda: run(trees[0], publish, everything | write))
+        yield PUBLISH, counter.count(lambda: run(trees[0], publish, everything | WRITING))
         empty = Tree(Path(tempfile.mkdtemp(prefix="empty-", dir=folder)), bench.size)
-        fetched = counted(lambda: run(empty, fetch, everything))
-        yield f"requests per 1,000 nodes, snapshot: {sent} to publish, {fetched} to fetch"
+        yield FETCH, counter.count(lambda: run(empty, fetch, everything))
+        yield FETCH_AGAIN, counter.count(lambda: run(empty, fetch, everything))
 
 
-def measure_snapshot(bench: Bench, rounds: int) -> dict[str, list[Cost]]:
+def measure_snapshot(bench: Bench, rounds: int) -> Iterator[Row]:
     """Measure fetching a snapshot into an empty folder, and the loop, taking turns."""
-    costs: dict[str, list[Cost]] = {PUBLISH: [], FETCH: [], LOOP: []}
-    with bucket_server() as bucket:
+    rows = {one: Row(one, bench.nodes) for one in (PUBLISH, FETCH, LOOP)}
+    rows[FETCH].least_rate = RATE_GOALS[FETCH]
+    with s3_bucket(bench.folder) as bucket:
         tree, _ = bench.build(PLAIN, None)
-        settings = environment() | bucket.settings()
-        words = ("snapshot", "publish")
-        costs[PUBLISH].append(run(tree, words, settings | {"CARTWRIGHT_REMOTE_WRITE": "1"}))
+        settings = environment() | bucket.settings
+        rows[PUBLISH].costs.append(run(tree, ("snapshot", "publish"), settings | WRITING))
         for _ in range(rounds):
             empty = Tree(Path(tempfile.mkdtemp(prefix="empty-", dir=bench.folder)), bench.size)
-            costs[FETCH].append(run(empty, ("snapshot", "fetch"), settings))
-            costs[LOOP].append(write_in_a_loop(tree))
+            rows[FETCH].costs.append(run(empty, ("snapshot", "fetch"), settings))
+            rows[LOOP].costs.append(write_in_a_loop(tree))
         if contents(empty.folder) != contents(tree.folder):
             raise AssertionError(f"{empty.folder}: the snapshot is not the build")
-    return costs
+    yield from beside_loop(rows)
 
 
-def measure_usual(bench: Bench, rounds: int) -> dict[str, list[Cost]]:
+def measure_usual(bench: Bench, rounds: int) -> Iterator[Row]:
     """Measure restoring files of a usual size, from the local cache and as a snapshot."""
-    costs: dict[str, list[Cost]] = {one: [] for one in (LOCAL, LOCAL_TWO, BUCKET_FULL, FETCH, LOOP)}
-    with bucket_server() as bucket:
-        writing = bucket.settings() | {"CARTWRIGHT_REMOTE_WRITE": "1"}
-        tree, _ = bench.build(BUCKET_EMPTY, None, **writing, CARTWRIGHT_REMOTE_WAIT="60")
-        run(tree, ("snapshot", "publish"), environment() | writing)
-        cache = f"{tree.folder}/cache"
+    names = (LOCAL, LOCAL_TWO, DELETED, BUCKET_FULL, FETCH, LOOP)
+    rows = {one: Row(one, bench.nodes) for one in names}
+    with s3_bucket(bench.folder) as bucket:
+        tree, _ = bench.build(BUCKET_EMPTY, None, **bucket.settings, **WRITING)
+        settings = environment() | bucket.settings
+        run(tree, ("snapshot", "publish"), settings | WRITING)
+        cache = {"CARTWRIGHT_CACHE": f"{tree.folder}/cache"}
         for _ in range(rounds):
-            costs[LOCAL].append(bench.build(LOCAL, None, CARTWRIGHT_CACHE=cache)[1])
-            costs[LOCAL_TWO].append(
-                bench.build(LOCAL_TWO, None, "-n", "2", CARTWRIGHT_CACHE=cache)[1]
-            )
-            costs[BUCKET_FULL].append(bench.build(BUCKET_FULL, None, **bucket.settings())[1])
+            rows[LOCAL].costs.append(bench.build(LOCAL, None, **cache)[1])
+            restored, cost = bench.build(LOCAL_TWO, None, "-n", "2", **cache)
+            rows[LOCAL_TWO].costs.append(cost)
+            rows[DELETED].costs.append(restore_deleted(restored, **cache))
+            rows[BUCKET_FULL].costs.append(bench.build(BUCKET_FULL, None, **bucket.settings)[1])
             empty = Tree(Path(tempfile.mkdtemp(prefix="empty-", dir=bench.folder)), bench.size)
-            settings = environment() | bucket.settings()
-            costs[FETCH].append(run(empty, ("snapshot", "fetch"), settings))
-            costs[LOOP].append(write_in_a_loop(tree))
-    return costs
+            rows[FETCH].costs.append(run(empty, ("snapshot", "fetch"), settings))
+            rows[LOOP].costs.append(write_in_a_loop(tree))
+    for row in beside_loop(rows):
+        row.name = f"{row.name}, {USUAL}"
+        yield row
 
 
-def median(costs: Iterable[Cost]) -> Cost:
-    """Give the median of each figure by itself."""
-    walls, cpus = zip(*((one.wall, one.cpu) for one in costs), strict=True)
-    return Cost(statistics.median(walls), statistics.median(cpus))
+def measure_cluster(rounds: int) -> Iterator[Row]:
+    """Measure a Dask cluster, without its CPU, because its processes live longer than a build."""
+    with cache_server() as (server, folder):
+        walls = small_walls(server, folder, rounds)
+        yield Row("a Dask cluster: two workers, encoded", SMALL_NODES, only_walls(walls))
+        for workers, found in waiting_walls(server, folder, rounds):
+            name = f"a Dask cluster: nodes that wait 50 ms, workers: {workers}"
+            yield Row(name, SLOW_NODES, only_walls(found))
 
 
-def lines(costs: Mapping[str, list[Cost]], nodes: int, are_small: bool = True) -> Iterator[str]:
-    """Lay the figures out, and the goals beside them."""
-    rows = [["from a fresh clone", "s", "CPU s", "nodes a second", "best round", "a CPU second"]]
-    medians = {name: median(found) for name, found in costs.items()}
-    for name, cost in medians.items():
-        best = nodes / min(one.wall for one in costs[name])
-        figures = f"{cost.wall:.2f}", f"{cost.cpu:.2f}"
-        rates = (nodes / cost.wall, best, nodes / cost.cpu)
-        rows.append([name, *figures, *(f"{one:,.0f}" for one in rates)])
-    yield from columns(rows)
-    if are_small:
-        yield from rate_goals(medians, nodes)
-    yield from loop_goals(medians)
-    before = medians.get(f"before, {PLAIN}")
-    if before:
-        now = medians[PLAIN]
-        ratios = f"{now.wall / before.wall:.2f} x the time, {now.cpu / before.cpu:.2f} x the CPU"
-        yield f"no remote set, beside the baseline: {ratios}"
+def only_walls(walls: Iterable[float]) -> list[Cost]:
+    """Return costs of which nobody knows the CPU."""
+    return [Cost(one, 0.0) for one in walls]
 
 
-def rate_goals(medians: Mapping[str, Cost], nodes: int) -> Iterator[str]:
-    """Say whether small outputs come as quickly as they should."""
-    for goal, names in ((GOAL_PER_SECOND, (FULL,)), (BUCKET_GOAL_PER_SECOND, (BUCKET_FULL, FETCH))):
-        for name in (one for one in names if one in medians):
-            verdict = "reached" if nodes / medians[name].wall >= goal else "not reached"
-            yield f"goal: {goal:,} small outputs a second, {name}: {verdict}"
-
-
-def loop_goals(medians: Mapping[str, Cost]) -> Iterator[str]:
-    """Hold what restores files against the loop that writes them."""
-    loop = medians[LOOP]
-    for name in (one for one in (LOCAL, LOCAL_TWO, BUCKET_FULL, FETCH) if one in medians):
-        cost = medians[name]
-        ratios = f"{cost.wall / loop.wall:.1f} x the time, {cost.cpu / loop.cpu:.1f} x the CPU"
-        verdict = "reached" if cost.wall <= LOOP_GOAL * loop.wall else "not reached"
-        yield f"goal: {LOOP_GOAL} x a loop that writes the files; {name}: {verdict}, {ratios}"
-
-
-def print_small(bench: Bench, given: argparse.Namespace) -> None:
-    """Measure what many small files take."""
-    print(f"{bench.nodes:,} nodes of 4 KiB\n")
+def all_rows(bench: Bench, given: argparse.Namespace) -> Iterator[Row]:
+    """Measure what was asked for."""
+    is_whole = not (given.only_snapshot or given.only_bucket or given.only_usual)
     if given.only_snapshot:
-        print("\n".join(lines(measure_snapshot(bench, given.rounds), bench.nodes)))
-        return
-    costs = measure(bench, given.rounds, with_server=not given.only_bucket)
-    print("\n".join(lines(costs, bench.nodes)))
-    if not given.only_bucket:
-        print("\n".join(count_requests(bench.folder)))
+        yield from measure_snapshot(bench, given.rounds)
+    elif not given.only_usual:
+        requests = dict(count_requests(bench.folder)) if is_whole else {}
+        for row in measure(bench, given.rounds, with_server=is_whole):
+            row.requests = requests.get(row.name)
+            yield row
+    if is_whole or given.only_usual:
+        usual = Bench(bench.folder, USUAL_COUNT, None, USUAL_BYTES)
+        yield from measure_usual(usual, given.rounds)
+    if is_whole:
+        yield from measure_cluster(given.rounds)
 
 
 def main() -> None:
@@ -345,18 +370,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scale-", dir=given.folder) as folder:
         bench = Bench(Path(folder), given.size, given.baseline)
-        print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
-        print(f"load before: {os.getloadavg()[0]:.1f}")
-        if not given.only_usual:
-            print_small(bench, given)
-        if not (given.only_snapshot or given.only_bucket):
-            usual = Bench(Path(folder), USUAL_COUNT, None, USUAL_BYTES)
-            print(f"\n{USUAL_COUNT} files of 64 KiB to 1 MiB\n")
-            found = measure_usual(usual, given.rounds)
-            print("\n".join(lines(found, usual.nodes, are_small=False)))
-    if given.only_snapshot or given.only_bucket or given.only_usual:
-        return
-    run_suite("scale")
+        with s3_bucket(bench.folder) as bucket:
+            print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
+            print(f"S3: {bucket.program}, load before: {os.getloadavg()[0]:.1f}")
+        print("\n".join(["", *table(list(all_rows(bench, given)))]))
 
 
 if __name__ == "__main__":

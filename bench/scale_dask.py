@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,25 +90,47 @@ def measure(tree: Tree, server: Server, folder: Path, workers: int, rounds: int)
         return [ground.build(workers * rounds + number) for number in range(rounds)]
 
 
-def overhead_lines(server: Server, folder: Path) -> Iterator[str]:
+@contextmanager
+def cache_server() -> Iterator[tuple[Server, Path]]:
+    """Start a cache server, with a folder for trees."""
+    folder = Path(tempfile.mkdtemp(prefix="scale-dask-"))
+    try:
+        with running(folder / "server", installed()[0]) as server:
+            yield server, folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def small_walls(server: Server, folder: Path, rounds: int) -> list[float]:
+    """Build nodes that copy 4 KiB, with two workers."""
     tree = write_tree(folder / "small", SMALL_NODES, 0)
-    walls = measure(tree, server, folder, 2, ROUNDS)
-    cost_ms = statistics.median(walls) / SMALL_NODES * 1000
+    return measure(tree, server, folder, 2, rounds)
+
+
+def waiting_walls(server: Server, folder: Path, rounds: int) -> Iterator[tuple[int, list[float]]]:
+    """Build nodes that wait, with one worker and with two; give the workers with the seconds."""
+    waiting = write_tree(folder / "waiting", SLOW_NODES, round(SLOW_SECONDS * 1e6), waits=True)
+    for workers in (1, 2):
+        yield workers, measure(waiting, server, folder, workers, rounds)
+
+
+def overhead_lines(server: Server, folder: Path) -> Iterator[str]:
+    wall = statistics.median(small_walls(server, folder, ROUNDS))
+    cost_ms = wall / SMALL_NODES * 1000
     verdict = "reached" if cost_ms < OVERHEAD_GOAL_MS else "not reached"
     yield f"{SMALL_NODES:,} nodes that copy 4 KiB and their packs, two workers, from nothing:"
-    yield f"{statistics.median(walls):.2f} s, {cost_ms:.2f} ms a node in all"
+    yield f"{wall:.2f} s, {cost_ms:.2f} ms a node in all"
     yield f"goal: under {OVERHEAD_GOAL_MS:g} ms, {verdict}"
 
 
 def gain_lines(server: Server, folder: Path) -> Iterator[str]:
     rounds = round(calibrate() * SLOW_SECONDS / NODE_SECONDS)
-    waiting = write_tree(folder / "waiting", SLOW_NODES, round(SLOW_SECONDS * 1e6), waits=True)
     computing = write_tree(folder / "computing", SLOW_NODES, rounds)
+    both = [measure(computing, server, folder, workers, ROUNDS) for workers in (1, 2)]
+    waits = [walls for _, walls in waiting_walls(server, folder, ROUNDS)]
     rows = [["from nothing", "one worker, s", "two workers, s", "gain"]]
-    for name, tree in (("nodes that wait", waiting), ("nodes that compute", computing)):
-        one, two = (
-            statistics.median(measure(tree, server, folder, workers, ROUNDS)) for workers in (1, 2)
-        )
+    for name, found in (("nodes that wait", waits), ("nodes that compute", both)):
+        one, two = map(statistics.median, found)
         rows.append([name, f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}"])
     one, two = (run_bare(workers, rounds).wall for workers in (1, 2))
     rows.append(["bare processes", f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}"])
@@ -120,14 +143,10 @@ def main() -> None:
     """Measure in a folder of our own."""
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
     print(f"load before: {os.getloadavg()[0]:.1f}")
-    folder = Path(tempfile.mkdtemp(prefix="scale-dask-"))
-    try:
-        with running(folder / "server", installed()[0]) as server:
-            print(f"cache server: {server.program}")
-            for block in (overhead_lines, gain_lines):
-                print("\n" + "\n".join(block(server, folder)), flush=True)
-    finally:
-        shutil.rmtree(folder)
+    with cache_server() as (server, folder):
+        print(f"cache server: {server.program}")
+        for block in (overhead_lines, gain_lines):
+            print("\n" + "\n".join(block(server, folder)), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,35 @@ def _built(folder: Path) -> list[dict[str, Any]]:
     return [node for node in nodes if node["outcome"] == "built"]
 
 
+@dataclass(frozen=True)
+class Built:
+    """What three builds of a city took: wall and processor seconds by name, nodes, memory."""
+
+    times: dict[str, tuple[float, float]]
+    tiles: list[dict[str, Any]]
+    nodes_again: int
+    peak_mb: float
+
+
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="untold-"))
     try:
-        for name in ("dodo.py", "doit.cfg"):
-            shutil.copy(ROOT / name, folder / name)
-        (folder / "manifests").mkdir()
-        (folder / "assets").mkdir()
-        (folder / "manifests/untold.toml").write_text(MANIFEST)
-        city = lod_scene.city(COLUMNS, ROWS, OBJECTS)
-        (folder / "assets/city.glb").write_bytes(city.glb())
-        measure(folder, city)
+        city = make_city(folder)
+        show(folder, city, build_thrice(folder, city))
     finally:
         shutil.rmtree(folder)
+
+
+def make_city(folder: Path) -> lod_scene.Glb:
+    """Make a game with a city, and return the city."""
+    for name in ("dodo.py", "doit.cfg"):
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "manifests").mkdir()
+    (folder / "assets").mkdir()
+    (folder / "manifests/untold.toml").write_text(MANIFEST)
+    city = lod_scene.city(COLUMNS, ROWS, OBJECTS)
+    (folder / "assets/city.glb").write_bytes(city.glb())
+    return city
 
 
 LEVELS = ("", "_lod1", "_lod2", "_lod3", "_hlod")
@@ -110,8 +127,8 @@ def show_levels(build: Path, tiles: list[dict]) -> None:
     print(f"{'unequal edges':20}{sum(lost):8,} of {sum(edges):,} between tiles of one level")
 
 
-def measure(folder: Path, city: lod_scene.Glb) -> None:
-    """Build three times and print the figures."""
+def build_thrice(folder: Path, city: lod_scene.Glb) -> Built:
+    """Build from nothing, after an object was moved, and with nothing to do."""
     times = {"from nothing": run(folder, "-n", "2")}
     peak = max(node["peak_bytes"] or 0 for node in _built(folder)) / (1 << 20)
     tiles = json.loads((folder / "build/untold/city.json").read_bytes())["tiles"]
@@ -119,20 +136,26 @@ def measure(folder: Path, city: lod_scene.Glb) -> None:
     node["translation"][1] += 0.5
     (folder / "assets/city.glb").write_bytes(city.glb())
     times["one object moved"] = run(folder, "-n", "2")
-    built = len(_built(folder))
+    again = len(_built(folder))
     times["nothing to do"] = run(folder)
+    return Built(times, tiles, again, peak)
+
+
+def show(folder: Path, city: lod_scene.Glb, built: Built) -> None:
+    """Print the figures."""
+    tiles = built.tiles
     print(f"{OBJECTS} objects, {city.triangles:,} triangles, {len(tiles)} tiles, 4 levels, -n 2\n")
-    for name, (wall, seconds) in times.items():
+    for name, (wall, seconds) in built.times.items():
         goal = GOALS.get(name)
         verdict = "" if goal is None else "reached" if seconds < goal else "missed"
         print(
             f"{name:20}{seconds:8.2f} s CPU {wall:8.2f} s wall   "
             f"{verdict and f'goal {goal:.0f} s CPU: {verdict}'}"
         )
-    print(f"{'nodes built again':20}{built:8}")
+    print(f"{'nodes built again':20}{built.nodes_again:8}")
     show_levels(folder / "build/untold", tiles)
     process = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * _MAXRSS_UNIT / (1 << 20)
-    print(f"{'peak of a node':20}{peak:8.0f} MB  goal {WORKER_GOAL_MB} MB")
+    print(f"{'peak of a node':20}{built.peak_mb:8.0f} MB  goal {WORKER_GOAL_MB} MB")
     print(f"{'peak of a process':20}{process:8.0f} MB")
 
 

@@ -92,3 +92,31 @@ def test_the_job_of_kubernetes_counts_from_one_to_all() -> None:
     command = spec["template"]["spec"]["containers"][0]["command"][-1]
     assert spec["completionMode"] == "Indexed"
     assert f"$((JOB_COMPLETION_INDEX + 1))/{spec['completions']}" in command
+
+
+def test_the_array_of_slurm_gives_the_bytes_of_one_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = SHARDS.partition("A Slurm array")[2].partition("```\n")[2].partition("```")[0]
+    first, last = re.findall(r"--array=(\d+)-(\d+)", text)[0]
+    assert first == "1"  # shards are counted from 1
+    (folder,) = re.findall(r"export CARTWRIGHT_CACHE=(\S+)", text)
+    assert folder.startswith("/")
+    monkeypatch.setenv("CARTWRIGHT_CACHE", f"{tmp_path}{folder}")
+    monkeypatch.delenv("CARTWRIGHT_REMOTE_CACHE", raising=False)
+    game = new_game(tmp_path / "game", 12)
+    lines = text.replace(" -n 4", "").splitlines()  # the jobs are played in this process
+    for number in range(1, int(last) + 1):
+        counted = {"$SLURM_ARRAY_TASK_ID": str(number), "$SLURM_ARRAY_TASK_COUNT": last}
+        job = [line for line in lines if line.startswith("doit ")]
+        play(clone(game, tmp_path / f"job{number}"), job, counted)
+    restored = clone(game, tmp_path / "content")
+    play(restored, ["doit --require-cached"], {})
+    monkeypatch.delenv("CARTWRIGHT_CACHE")
+    assert game.doit().code == 0
+    assert restored.outputs() == game.outputs()
+
+
+def test_parallel_is_given_every_shard() -> None:
+    count, numbers = re.findall(r"doit --shard \{\}/(\d+)' ::: ([\d ]+)\n", SHARDS)[0]
+    assert numbers.split() == [str(one + 1) for one in range(int(count))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from encoders.emberware.format.ncit import pack_ncit
@@ -28,6 +29,8 @@ def encode_tracker(inputs: Inputs, params: Params) -> Outputs:
         form, patterns = XM, pack_ncxm(module, samples)
     else:
         music, form, patterns = it_music(module), IT, pack_ncit(module, name)
+    if params["sound_ids"] == "number":
+        music = _without_names(music)
     sounds, told = _sounds(music, tracker, name)
     info = {
         "format": form,
@@ -41,6 +44,12 @@ def encode_tracker(inputs: Inputs, params: Params) -> Outputs:
         "sounds": sounds,
         WARNINGS: "\n".join(music.warnings).encode(),
     }
+
+
+def _without_names(music: Music) -> Music:
+    """Return the music with every name empty, so that ids are made of numbers."""
+    sounds = [replace(one, name="") for one in music.sounds]
+    return Music(sounds, [replace(one, name="") for one in music.voices], music.warnings)
 
 
 def _sounds(music: Music, tracker: str, name: str) -> tuple[bytes, list[dict[str, Any]]]:

@@ -57,7 +57,7 @@ OPTIONS = {
     "animation": ("frame_rate", "space", "include_last_frame"),
     "texture": ("format",),
     "sound": ("quality",),
-    "tracker": ("patterns",),
+    "tracker": ("patterns", "sound_ids"),
 }
 # Options that change a kind on import; encoders get only those that are set.
 IMPORTS = {"mesh": MESH_IMPORT | SHADING | double_sided(False), "texture": IMAGE_IMPORT}

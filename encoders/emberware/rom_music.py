@@ -38,7 +38,7 @@ class SoundPool:
             return self.ids[samples]
         if asset_id in self.owners:
             facts = {"id": asset_id, "made by": f"{self.owners[asset_id]}; {owner}"}
-            hint = "Rename one of them, in the module or with `id`."
+            hint = 'Rename one of them, or give the tracker `sound_ids = "number"`.'
             raise EncodeError("two sounds that differ have the same id", facts, hint)
         self.add(asset_id, samples, owner)
         return asset_id
@@ -95,6 +95,6 @@ def _sample_ids(pool: SoundPool, info: Fields, ids: Sequence[str], entry: Fields
         found.append(known[0] if known else "")
     if missing:
         facts = {"tracker": entry["id"], "made by": entry["node"], "missing": ", ".join(missing)}
-        hint = "Add sounds with these ids, or samples to the module's instruments."
+        hint = 'Add sounds with these ids; `sound_ids = "number"` leaves them silent.'
         raise EncodeError("music plays sounds that the ROM does not have", facts, hint)
     return found

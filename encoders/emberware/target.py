@@ -150,7 +150,16 @@ TARGET = Target(
         ),
         "tracker": Kind(
             tracker_suffixes(),
-            {"patterns": Option(Flag(), True, "whether the ROM gets the song, or only its sounds")},
+            {
+                "patterns": Option(
+                    Flag(), True, "whether the ROM gets the song, or only its sounds"
+                ),
+                "sound_ids": Option(
+                    Choice(("name", "number")),
+                    "name",
+                    "what sounds are called by: names in the module, or their numbers",
+                ),
+            },
             needs=("profile", "nczx"),
         ),
         "data": Kind((ANY,)),

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from encoders.kit.error import EncodeError
 from encoders.kit.image.alpha import join_alpha
 from encoders.kit.image.import_image import import_image
-from encoders.kit.image.palette.dither import diffuse_to_levels, weaken
+from encoders.kit.image.palette.dither import diffuse_to_levels
 from encoders.kit.image.palette.dithered import dither_indexed, quantise_for_dithering
 from encoders.kit.image.palette.indexed import pack_indices
 from encoders.kit.image.palette.quantise import Indexed, levels_555, quantise_555, words_555
-from encoders.kit.image.pixel import Rgba8, Words, expand_bits
+from encoders.kit.image.pixel import Rgba8, Words
 from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
 from encoders.kit.source.image import open_image
 from encoders.kit.warning import Warn, grouped
@@ -92,7 +92,7 @@ def decode_texture(inputs: Inputs, params: Params, warn: Warn) -> Rgba8:
 
 
 def _strength(dither: object) -> float:
-    """Return the share of lost colours to mix; a plain `true` means the usual one."""
+    """Return the share of lost colours to pass on; a plain `true` means the usual one."""
     if isinstance(dither, bool):
         return USUAL_STRENGTH if dither else 0.0
     return float(str(dither))
@@ -119,8 +119,7 @@ def choose_bits(bpp: object, colors: int) -> int:
 def _direct(pixels: Rgba8, shown: npt.NDArray[np.bool_], strength: float) -> Words:
     levels = levels_555(pixels)
     if strength:
-        target = weaken(pixels[..., :3], expand_bits(levels, 5), strength)
-        levels = diffuse_to_levels(target, (5, 5, 5), shown)
+        levels = diffuse_to_levels(pixels[..., :3], (5, 5, 5), shown, strength)
     return np.where(shown, words_of(levels), np.uint16(0))
 
 

@@ -34,7 +34,7 @@ from pipeline.build.written_files import WrittenFiles
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
-from pipeline.change.reason import ASKED, MISSING, Reason, ReasonFinder
+from pipeline.change.reason import ASKED, MISSING, Reason, ReasonFinder, reason_through
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import TICK_NS, without_fresh
 from pipeline.disk.temporary import new_run, remove_temporaries
@@ -296,7 +296,10 @@ class Build:
 
     def _event_of(self, task: str, result: Result) -> NodeEvent:
         """Return what is logged of a node that ran; its job is done with it."""
-        event = _event(task, result, self._reason_of.pop(task, None))
+        reason = self._reason_of.pop(task, None)
+        if reason is None and result.outcome == FAILED and task in self.dirty:
+            reason = self._reasons.reason(task)  # it was never prepared, as it cannot be planned
+        event = _event(task, result, reason)
         job = self._jobs.pop(task, None)
         # With another fingerprint the worker has read a source that was saved since it was planned.
         event.is_as_planned = job is not None and job.fingerprint == result.fingerprint
@@ -323,9 +326,17 @@ class Build:
 
     def record_not_built(self, task: str, needs: Iterable[str]) -> NodeEvent:
         """Add a node to the log that did not run because others failed."""
-        event = NodeEvent(task, NOT_BUILT, needs=tuple(sorted(needs)))
+        failed = tuple(sorted(needs))
+        event = NodeEvent(task, NOT_BUILT, self._why_not_built(task, failed), needs=failed)
         self.log.add(event)
         return event
+
+    def _why_not_built(self, task: str, failed: Sequence[str]) -> Reason | None:
+        """Return why a node that needs failed ones was to be built."""
+        if task in self.dirty:
+            return self._reasons.reason(task)
+        first = self.log.nodes.get(failed[0]) if failed else None
+        return reason_through(first.reason, first.task) if first and first.reason else None
 
     def _save(self, done: Sequence[tuple[NodeRow, Result]]) -> None:
         """Record nodes that were built or restored, in one transaction."""
@@ -453,6 +464,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
+        self.schedule = None  # of no more use, and to save what was built takes memory, too
         self.log.order_equal_results()
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable
 
-from encoders.kit.plan import Node, Product, Source
+from encoders.kit.plan import Node, Source
 from pipeline.build.estimate import UNKNOWN, Estimate, Estimator
 from pipeline.build.event import BUILT, NodeEvent
 from pipeline.project import Project
 from pipeline.state.cost_record import CostRecord, CostRow
+from pipeline.state.node_record import encoder_and_inputs
 from pipeline.state.node_table import NodeTable
 from pipeline.task_name import SEPARATOR, stem_of
 
@@ -24,7 +25,8 @@ class Costs:
     def __init__(self, project: Project, nodes: NodeTable) -> None:
         self._project, self._nodes = project, nodes
         self._known: dict[str, CostRecord] = {}
-        self._guessed: dict[str, tuple[str, int]] = {}  # encoder and input bytes of new nodes
+        # Input bytes of new nodes, by encoder: one text for each, and not one for each node.
+        self._guessed: dict[str, dict[str, int]] = {}
 
     def estimates(self, tasks: Collection[str]) -> dict[str, Estimate]:
         """Return what tasks are expected to cost."""
@@ -46,7 +48,7 @@ class Costs:
             return known
         size = self._input_bytes(task, node)
         if size:  # what other nodes make of its inputs may not be there yet
-            self._guessed[task] = node.encoder, size
+            self._guessed.setdefault(node.encoder, {})[task] = size
         return estimator.guess(node.encoder, size)
 
     def save(self, events: Iterable[NodeEvent]) -> None:
@@ -57,7 +59,7 @@ class Costs:
         """
         rows: list[CostRow] = []
         quick: list[CostRow] = []  # those that were never known
-        guessed, earlier = self._guessed, self._known
+        earlier = self._known
         for event in events:
             if event.outcome != BUILT:
                 continue
@@ -66,7 +68,7 @@ class Costs:
             # A quick node that stays quick need not be written again.
             if is_quick and known is not None and known.seconds <= QUICK_SECONDS:
                 continue
-            encoder, size = guessed.get(task) or self._encoder_and_bytes(task)
+            encoder, size = self._encoder_and_bytes(task)
             # The peak of a quick node is that of its neighbours in the process.
             peak = 0 if is_quick else event.peak_bytes
             chosen = quick if is_quick and known is None else rows
@@ -77,28 +79,39 @@ class Costs:
         self._project.state.add_quick_costs(quick)
 
     def _encoder_and_bytes(self, task: str) -> tuple[str, int]:
-        planned = self._nodes.planned(task)
-        assert planned is not None
-        return planned.node.encoder, self._input_bytes(task, planned.node)
+        """Return a node's encoder and the size of its inputs: the guess, or what is there now."""
+        for encoder, sizes in self._guessed.items():
+            if task in sizes:
+                return encoder, sizes[task]
+        row, stem = self._nodes.row(task), stem_of(task)
+        assert row is not None
+        encoder, inputs = encoder_and_inputs(row.packed_plan)
+        found = (
+            self._source_bytes(one) if isinstance(one, str) else self._product_bytes(stem, *one)
+            for one in inputs.values()
+        )
+        return encoder, sum(found)
 
     def _input_bytes(self, task: str, node: Node) -> int:
-        """Return the size of a node's inputs, as far as it is known."""
+        """Return the size of a planned node's inputs, as far as it is known."""
         stem = stem_of(task)
         return sum(
-            self._source_bytes(one) if isinstance(one, Source) else self._product_bytes(stem, one)
+            self._source_bytes(one.path)
+            if isinstance(one, Source)
+            else self._product_bytes(stem, one.node, one.role)
             for one in node.inputs.values()
         )
 
-    def _source_bytes(self, one: Source) -> int:
-        stamp = self._project.snapshot.stamp(one.path)
+    def _source_bytes(self, path: str) -> int:
+        stamp = self._project.snapshot.stamp(path)
         return max(stamp[2], 0) if stamp else 0
 
-    def _product_bytes(self, stem: str, one: Product) -> int:
-        last = self._nodes.last_build(sys.intern(f"{stem}{SEPARATOR}{one.node}"))
+    def _product_bytes(self, stem: str, node: str, role: str) -> int:
+        last = self._nodes.last_build(sys.intern(f"{stem}{SEPARATOR}{node}"))
         if last is None:
             return 0
-        output = last.output(one.role)
+        output = last.output(role)
         if output is not None:
             return output.size
-        member = f"{one.role}/"  # the role is a family
+        member = f"{role}/"  # the role is a family
         return sum(output.size for output in last.outputs if output.role.startswith(member))

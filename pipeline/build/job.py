@@ -53,7 +53,8 @@ class Job(NamedTuple):
     `code` holds the digest of every module's text, so that a worker refuses to run other code;
     `fixed` is the fingerprint's part beside the inputs. `suffixes` are those of the sources that
     decide which code the encoder runs. `known_files` are those that the node wrote before.
-    `is_fetched` tells that its result was just stored by another process. `expected_seconds` is
+    `is_fetched` tells that its result was just stored by another process, `is_made` that this run
+    did so for a node with the same fingerprint, in whatever process. `expected_seconds` is
     how long it will take, 0 where that is not known; `known_seconds` is how long it took before,
     None where that is not known. `receipt` is the result where the driver has it, for jobs that
     stay in its process.
@@ -72,6 +73,7 @@ class Job(NamedTuple):
     suffixes: Suffixes = ()
     known_files: tuple[str, ...] = ()
     is_fetched: bool = False
+    is_made: bool = False
     expected_seconds: float = 0.0
     known_seconds: float | None = None
     receipt: Receipt | None = None

@@ -54,11 +54,12 @@ class Schedule:
         memory_limit: int | None = None,
         late: Collection[str] = (),
     ) -> None:
-        self._estimates, self._limit, self._late = estimates, memory_limit, late
-        self._seconds = {task: one.seconds for task, one in estimates.items()}
-        self._paths = path_seconds(needs, self._seconds)
-        self._left = dict(self._seconds)  # of tasks that have not ended
-        self._left_seconds = sum(self._left.values())
+        self._limit, self._late = memory_limit, late
+        # Of tasks that have not ended: of all, they would take much of a large build's memory.
+        self._left = dict(estimates)
+        self._paths = path_seconds(needs, {task: one.seconds for task, one in estimates.items()})
+        self._total_seconds = self._left_seconds = sum(one.seconds for one in estimates.values())
+        self._longest = max(self._paths.values(), default=0.0)
         self._by_path: list[str] | None = None  # shortest first; made when it is asked for
         self._ready: list[tuple[bool, float, str, Any]] = []  # a heap
         self._running: dict[str, int] = {}  # the memory of running tasks, as far as it counts
@@ -67,18 +68,16 @@ class Schedule:
 
     def saved_seconds(self, workers: int) -> float:
         """Return how much sooner so many workers would be done than one, at best."""
-        total = sum(self._seconds.values())
-        longest = max(self._paths.values(), default=0.0)
-        return total - max(longest, total / max(workers, 1))
+        return self._total_seconds - max(self._longest, self._total_seconds / max(workers, 1))
 
     def seconds_left(self, workers: int, running: Mapping[str, float] = {}) -> float | None:
         """Return how long so many workers will take for what is left; None if nothing is known.
 
         `running` are tasks that have begun, with their seconds so far.
         """
-        if not any(self._seconds.values()):
+        if not self._total_seconds:
             return None
-        done = {task: min(so_far, self._left.get(task, 0.0)) for task, so_far in running.items()}
+        done = {task: min(so_far, self._estimate(task).seconds) for task, so_far in running.items()}
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
         return max(shared, self._longest_left(done), 0.0)
 
@@ -108,14 +107,14 @@ class Schedule:
 
     def expected_seconds(self, task: str) -> float:
         """Return how long a task is expected to take, 0 where that is not known."""
-        found = self._estimates.get(task, UNKNOWN)
+        found = self._estimate(task)
         # A small input may take long: that a node is quick, only a record can tell.
         is_doubtful = found.is_by_size and found.seconds < SLOW_SECONDS
         return 0.0 if is_doubtful else found.seconds
 
     def known_seconds(self, task: str) -> float | None:
         """Return how long a task took when it was last encoded; None where that is not known."""
-        found = self._estimates.get(task, UNKNOWN)
+        found = self._estimate(task)
         return found.seconds if found.is_known else None
 
     def add(self, task: str, item: Any) -> None:
@@ -157,11 +156,15 @@ class Schedule:
     def release(self, task: str) -> None:
         """Take note that a task has ended."""
         self._used_bytes -= self._running.pop(task, 0)
-        self._left_seconds -= self._left.pop(task, 0.0)
+        self._left_seconds -= self._left.pop(task, UNKNOWN).seconds
+        self._paths.pop(task, None)
+
+    def _estimate(self, task: str) -> Estimate:
+        return self._left.get(task, UNKNOWN)
 
     def _memory(self, task: str) -> int:
         """Return the memory of a task; 0 where it is too little to count."""
-        peak = self._estimates.get(task, UNKNOWN).peak_bytes
+        peak = self._estimate(task).peak_bytes
         return peak if self._limit is not None and peak > self._limit * SMALL_PART else 0
 
     def _fits(self, task: str) -> bool:

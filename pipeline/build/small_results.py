@@ -23,7 +23,7 @@ from pipeline.change.fingerprint import fingerprint
 from pipeline.disk.file import is_equal, is_there
 from pipeline.disk.listing import Stamp, take_stamp
 from pipeline.output import Output, compare_roles, with_paths
-from pipeline.process.capacity import last_peak
+from pipeline.process.capacity import has_waited, last_peak
 from pipeline.state.node_record import BuildRecord, PlannedNode
 from pipeline.state.state import NodeRow
 
@@ -37,7 +37,8 @@ BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before
 MISSES, MISSES_A_HIT = 64, 4
 MOST_ROUNDS = 8  # nodes below longer chains are left to the run
 BATCH_SECONDS = 0.1  # a batch that took so long is written, and tells how slow the disk is
-# A node that takes longer waits for a slow disk or a network, and workers wait side by side.
+# A node that waits for longer does so for a slow disk or a network, and workers wait side by side.
+# The first nodes may take as long to compute: what is read once of a large project counts there.
 SLOW_SECONDS = 0.002
 
 
@@ -184,7 +185,7 @@ class SmallResults:
         written = [one for one in nodes if one.row.task in stamps]
         each = max(len(written), 1)
         seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
-        self._is_slow = seconds > SLOW_SECONDS
+        self._is_slow = seconds > SLOW_SECONDS and has_waited(seconds, cpu)
         restored = []
         for n, one in enumerate(written):
             cost = seconds, cpu, process_name(), began + n * seconds, last_peak()

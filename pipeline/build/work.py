@@ -142,7 +142,8 @@ def _restore_or_encode(job: Job, tools: Tools) -> Result:
 
 def _restore(job: Job, tools: Tools) -> Result | None:
     cache = tools.cache
-    load = cache.load_receipt_of_other if job.is_fetched else cache.load_receipt
+    is_new = job.is_fetched or job.is_made
+    load = cache.load_receipt_of_other if is_new else cache.load_receipt
     receipt = job.receipt or load(job.fingerprint)
     if receipt is None or not _is_promised(receipt, job, cache):
         return None

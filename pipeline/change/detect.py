@@ -8,7 +8,7 @@ planned again and every node is evaluated. Either way the result is saved in one
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from encoders.kit.plan import Product
@@ -200,6 +200,8 @@ class Detector:
         with state.transaction():
             # Inside the transaction, so that a mistake leaves the old plan as it was.
             self._refuse_shared_files(plan)
+            # Before there are rows: both together would take most of the memory of a large plan.
+            _save_graph(plan)
             old = {row.task: row for row in state.rows(stem)}
             outputs = {posixpath.dirname(path) for path in state.output_paths(stem)}
             rows = self._evaluate_plan(plan, old, outputs)
@@ -207,7 +209,6 @@ class Detector:
             # Before the old rows are dropped: they say which files belonged to the asset.
             keep_files_of_broken_assets(state, stem, plan.planned, old)
             state.drop_rows(old.keys() - {row.task for row in rows})
-            _save_graph(plan)
             plan.surveyor.save()
             state.set_manifest(stem, _manifest_record(plan))
             folders = plan.input_folders | outputs
@@ -303,16 +304,19 @@ def _altered_files(plan: ManifestPlan, outputs: set[str]) -> set[str]:
 
 
 def _save_graph(plan: ManifestPlan) -> None:
-    readers: dict[str, list[str]] = {}
+    content = plan.surveyor.surveyed_content
+    seen = ((path, (plan.surveys.digest(path), content(path))) for path in plan.surveys)
+    plan.project.state.set_graph(plan.stem, _edges(plan), seen)
+
+
+def _edges(plan: ManifestPlan) -> Iterator[tuple[str, str]]:
+    """Give each input of the plan's nodes with the task that reads it."""
     for name, one in plan.planned.items():
         task = str(TaskName(plan.stem, name))
         edges = [edge_of(item) for item in one.node.inputs.values()]
         edges += [edge_of(Product(need, "")) for need in one.needs]
         for edge in dict.fromkeys(edges):
-            readers.setdefault(edge, []).append(task)
-    content = plan.surveyor.surveyed_content
-    seen = {path: (plan.surveys.digest(path), content(path)) for path in plan.surveys}
-    plan.project.state.set_graph(plan.stem, readers, seen)
+            yield edge, task
 
 
 def _manifest_record(plan: ManifestPlan) -> ManifestRecord:

@@ -44,6 +44,8 @@ class OtherBuild:
             isinstance(one, dict) for one in (*code.values(), *filter(None, nodes.values()))
         ):
             raise EncodeError("this is no result of a build", {"file": name})
+        if not nodes and found.get("errors"):
+            raise EncodeError("mistakes in manifests kept that run from building", {"file": name})
         return cls(nodes, code)
 
     def differences(

@@ -50,6 +50,15 @@ class Reason:
 NEVER_BUILT = Reason(NEW)  # one for all: a first build has no other
 
 
+def reason_through(first: Reason, task: str) -> Reason:
+    """Return the reason of a node that reads what a task makes, which has that reason."""
+    # The first cause and the last step: a chain of all steps would not be read.
+    cause = first.detail
+    for addition in ADDITIONS:
+        cause = cause.partition(addition)[0]
+    return Reason(first.word, f"{cause}{THROUGH}{task}" if cause else task)
+
+
 class ReasonFinder:
     """Finds the reasons of nodes that are out of date, and of those downstream of them."""
 
@@ -65,13 +74,7 @@ class ReasonFinder:
                 found[task] = self.reason(task)
             else:
                 through = next(one for one in needs[task] if one in found)
-                first = found[through]
-                # The first cause and the last step: a chain of all steps would not be read.
-                cause = first.detail
-                for addition in ADDITIONS:
-                    cause = cause.partition(addition)[0]
-                detail = f"{cause}{THROUGH}{through}" if cause else through
-                found[task] = Reason(first.word, detail)
+                found[task] = reason_through(found[through], through)
         return dict(sorted(found.items()))
 
     def reason(self, task: str, fingerprint: str | None = None) -> Reason:

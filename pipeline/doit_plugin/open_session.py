@@ -29,9 +29,10 @@ def survey_in_parallel(root: str) -> Any:
 
     def in_parallel(function: Any, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
         # Imported late: most runs have few new sources, and survey them in this process.
+        from pipeline.process.capacity import cores
         from pipeline.process.pool import Pool
 
-        pool = Pool(os.cpu_count() or 1, root)
+        pool = Pool(cores(), root)
         try:
             return list(pool.map(function, calls))
         except BaseException:  # also Ctrl-C: waiting for the workers could take minutes

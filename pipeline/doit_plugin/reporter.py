@@ -55,7 +55,7 @@ class Reporter:
             task for task in tasks.values() if not task.has_subtask and not _is_current(task)
         ]
         is_terminal = self._is_terminal()
-        if not waiting or (self.is_verbose and not is_terminal):
+        if not waiting:
             return
         from pipeline.process.capacity import cores
         from pipeline.report.running import Running
@@ -66,14 +66,15 @@ class Reporter:
         if is_terminal:
             from pipeline.report.progress_bar import Bar
 
+            self.lists_nodes = False
             self.progress = Bar(self.stream, len(waiting), self.running)
         else:
             from pipeline.report.progress_log import ProgressLog
 
             # A line for each of few nodes is no flood, and tells at once what was done.
-            is_large = len(waiting) > LISTED_NODES
-            self.progress = ProgressLog(self._write_now, len(waiting), self.running, is_large)
-        self.lists_nodes = not is_terminal and len(waiting) <= LISTED_NODES
+            self.lists_nodes = self.is_verbose or len(waiting) <= LISTED_NODES
+            shows_parts = not self.lists_nodes
+            self.progress = ProgressLog(self._write_now, len(waiting), self.running, shows_parts)
         if self.session is not None:
             self.running.expected_seconds = partial(self.session.seconds_left, workers or 1)
             self.running.least_seconds = self.session.least_seconds
@@ -110,6 +111,8 @@ class Reporter:
 
     def add_success(self, task: Any) -> None:
         """Report that a task succeeded."""
+        if task.has_subtask:  # with -a a group is done like its members, which were counted
+            return
         outcome = (task.values or {}).get("outcome", "")
         if outcome not in QUIET:
             self._end(outcome, task.name)

@@ -124,7 +124,11 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
-        has_failed = [session.fail_on_warnings(), session.fail_on_budgets()]
+        has_failed = [
+            session.fail_on_warnings(),
+            session.fail_on_budgets(),
+            self._fail_on_lost_share(),
+        ]
         if any(has_failed) and self.final_result == SUCCESS:
             self.final_result = FAILURE
 
@@ -180,10 +184,21 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.build.work import tools_for
 
         cache = tools_for(build.config).cache
-        for task in sorted(share.own):
+        sent = {one.task for one in build.log.nodes.values() if one.outcome == BUILT}
+        for task in sorted(share.own - sent):
             last = build.nodes.last_build(task)
             if last is not None and task not in build.dirty:
                 shared.offer_if_missing(last.fingerprint, cache)
+
+    def _fail_on_lost_share(self) -> bool:
+        """Fail a shard whose results did not arrive, because no other job builds them."""
+        shared = self.session.shared
+        if self.session.share is None or shared is None or not shared.not_sent:
+            return False
+        problem = f"results of this shard that the shared cache did not get: {shared.not_sent:,}"
+        self.session.errors.append(EncodeError(problem))
+        self.reporter.runtime_error(problem)
+        return True
 
     def _report_lost_cluster(self, error: BaseException) -> bool:
         """Report a lost cluster as a failure of the run: what was finished is kept."""
@@ -402,7 +417,9 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.build.work import do_job
 
         assert self._executor is not None
-        if job.fingerprint not in self._stored and not job.config.encode_again:
+        if job.fingerprint in self._stored:
+            job = job._replace(is_made=True)
+        elif not job.config.encode_again:
             waiting = self._submitted.get(job.fingerprint)
             if waiting is not None:
                 waiting.append((node, job))

@@ -72,7 +72,11 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
         check.add(SYNTAX, f"byte 0x{byte:02x} is no UTF-8; save the file as UTF-8 (at line {line})")
     except ValueError as error:
         # Said of a text in quotes: the parser takes the line's end for a part of it.
-        check.add(SYNTAX, str(error).replace("Illegal character '\\n'", UNCLOSED))
+        said = str(error).replace("Illegal character '\\n'", UNCLOSED)
+        last = len(data.rstrip().splitlines())
+        check.add(
+            SYNTAX, said.replace("at end of document", f"at line {last}, the end of the file")
+        )
     except RecursionError:  # Python's parser calls itself for each level
         check.add(SYNTAX, "it is nested too deeply")
     return {}

@@ -92,6 +92,7 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+        self.finding.assets = []  # all are planned; those of a large project take much memory
 
     def _refuse_missing_root(self) -> None:
         """Refuse a `source_root` that is written down and not there: names would be others."""

@@ -14,7 +14,7 @@ from functools import cache
 
 WAITING_RATIO = 8  # a call that takes so many times its CPU time has waited for another process
 
-CGROUP = "/sys/fs/cgroup"
+CGROUP, OWN_CGROUP = "/sys/fs/cgroup", "/proc/self/cgroup"
 STATUS, RESET, MEMINFO = "/proc/self/status", "/proc/self/clear_refs", "/proc/meminfo"
 RESET_HIGH_WATER_MARK = b"5"  # proc(5), clear_refs
 STATUS_BYTES = 1 << 13
@@ -23,14 +23,28 @@ STATUS_BYTES = 1 << 13
 USABLE_SHARE = 0.8
 
 
-def cores(cgroup: str = CGROUP) -> int:
+def cores(cgroup: str = CGROUP, own: str = OWN_CGROUP) -> int:
     """Count the processors that this process may use, by its affinity and its container's quota."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
         count = os.cpu_count() or 1
-    quota = _cpu_quota(cgroup)
-    return count if quota is None else max(1, min(count, round(quota)))
+    for folder in _cgroup_folders(cgroup, own):
+        quota = _cpu_quota(folder)
+        count = count if quota is None else max(1, min(count, round(quota)))
+    return count
+
+
+def _cgroup_folders(cgroup: str, own: str) -> list[str]:
+    """Return the folders of the groups whose limits hold for this process, the outermost first.
+
+    In a container that is the root that it sees. A service or a scope of systemd sees the root of
+    the machine, and its own group below it.
+    """
+    lines = _text(own).splitlines()
+    path = next((one.removeprefix("0::") for one in lines if one.startswith("0::")), "")
+    names = [name for name in path.split("/") if name not in ("", "..")]
+    return [cgroup, *("/".join([cgroup, *names[: n + 1]]) for n in range(len(names)))]
 
 
 def _cpu_quota(cgroup: str) -> float | None:
@@ -46,9 +60,12 @@ def _cpu_quota(cgroup: str) -> float | None:
     return quota / period if period else None
 
 
-def available_bytes(cgroup: str = CGROUP, meminfo: str = MEMINFO) -> int | None:
+def available_bytes(
+    cgroup: str = CGROUP, meminfo: str = MEMINFO, own: str = OWN_CGROUP
+) -> int | None:
     """Return the memory that is free for this process; None where the system does not say."""
-    found = [_free_in_system(meminfo), _free_in_container(cgroup)]
+    folders = _cgroup_folders(cgroup, own)
+    found = [_free_in_system(meminfo), *map(_free_in_container, folders)]
     return min((one for one in found if one is not None), default=None)
 
 
@@ -62,23 +79,37 @@ def _free_in_system(meminfo: str) -> int | None:
 
 
 def _free_in_container(cgroup: str) -> int | None:
-    pairs = (
-        (f"{cgroup}/memory.max", f"{cgroup}/memory.current"),
-        (f"{cgroup}/memory/memory.limit_in_bytes", f"{cgroup}/memory/memory.usage_in_bytes"),
+    # Limit, use, and statistics with the names of what the kernel takes back when it needs it:
+    # the pages of files that were read count as used, which soon are all that there is.
+    places = (
+        ("memory.max", "memory.current", "memory.stat", ("inactive_file", "active_file")),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            ("total_inactive_file", "total_active_file"),
+        ),
     )
-    for limit, used in pairs:
-        words = [*_words(limit), *_words(used)]
+    for limit, used, statistics, names in places:
+        words = [*_words(f"{cgroup}/{limit}"), *_words(f"{cgroup}/{used}")]
         if len(words) == 2 and all(word.isdecimal() for word in words):
-            return max(0, int(words[0]) - int(words[1]))
+            stat = _words(f"{cgroup}/{statistics}")
+            found = dict(zip(stat[::2], stat[1::2], strict=False))
+            files = sum(int(found.get(name, 0)) for name in names)
+            return max(0, int(words[0]) - max(0, int(words[1]) - files))
     return None
 
 
 def _words(path: str) -> list[str]:
+    return _text(path).split()
+
+
+def _text(path: str) -> str:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().split()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
     except OSError:
-        return []
+        return ""
 
 
 _taken: list[int] = []  # the last peak
@@ -132,4 +163,9 @@ def work_seconds(wall: float, cpu: float) -> float:
     A call that mostly waits does so for a decoder process, and counts by the clock. Others count
     by the CPU: a machine that is busy already gains nothing from more processes.
     """
-    return wall if wall > WAITING_RATIO * cpu else cpu
+    return wall if has_waited(wall, cpu) else cpu
+
+
+def has_waited(wall: float, cpu: float) -> bool:
+    """Tell whether a call mostly waited, and not because others use the machine."""
+    return wall > WAITING_RATIO * cpu

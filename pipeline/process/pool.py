@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,8 @@ BATCH_SECONDS, MAX_BATCH = 0.02, 128
 # A call that is expected to take longer is alone with its worker: another worker could make what
 # waits behind it.
 SLOW_SECONDS = 0.1
+KILLED = 9  # the signal with which Linux ends a process when memory runs out
+OUT_OF_MEMORY = "Most likely the system had too little memory for it, although it ran alone."
 CALLS_IN_DRIVER = 8  # how many quick calls the driver makes before it polls for answers again
 
 
@@ -63,7 +66,9 @@ def _without_main() -> Iterator[None]:
 class Call:
     """A call to make; after a worker died with it and others, it is suspect and made alone.
 
-    `seconds` is how long it is expected to take, 0 where that is not known.
+    `seconds` is how long it is expected to take, 0 where that is not known. `is_last` tells that
+    the system killed its worker, most likely for want of memory: it is made once more, while
+    nothing else is.
     """
 
     key: Any
@@ -71,11 +76,12 @@ class Call:
     seconds: float = 0.0
     is_slow: bool = False
     is_suspect: bool = False
+    is_last: bool = False
 
     @property
     def is_alone(self) -> bool:
         """Whether no other call is given to the same worker."""
-        return self.is_slow or self.is_suspect
+        return self.is_slow or self.is_suspect or self.is_last
 
 
 class Worker:
@@ -93,9 +99,17 @@ class Worker:
         theirs.close()
         self.calls: deque[Call] = deque()
         self.alone = 0  # how many of them are alone; counted here, as it is asked for each call
+        self._since = 0.0  # when the oldest call began
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the oldest call takes long, which nobody may have known before."""
+        return bool(self.calls) and monotonic() - self._since >= SLOW_SECONDS
 
     def send(self, calls: list[Call]) -> None:
         """Send calls, in one message."""
+        if not self.calls:
+            self._since = monotonic()
         self.calls += calls
         self.alone += sum(call.is_alone for call in calls)
         with suppress(BrokenPipeError):  # a dead worker is noticed when its answers are read
@@ -104,13 +118,14 @@ class Worker:
     def take_calls(self, count: int) -> list[Call]:
         """Return the oldest calls, which are no longer waited for."""
         calls = [self.calls.popleft() for _ in range(count)]
+        self._since = monotonic()
         self.alone -= sum(call.is_alone for call in calls)
         return calls
 
 
 def _load(worker: Worker) -> tuple[int, int]:
     """Return how much a worker has to do, to compare it with others."""
-    return worker.alone, len(worker.calls)
+    return worker.alone or int(worker.is_late), len(worker.calls)
 
 
 def _batch_size(call_seconds: float) -> int:
@@ -129,6 +144,8 @@ class Pool:
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[Worker] = []
         self._waiting: deque[Call] = deque()
+        self._killed: deque[Call] = deque()  # those to be made while nothing else is
+        self._last: Worker | None = None  # the worker that makes one of these
         self._answers: deque[tuple[Any, Any]] = deque()
         self._batch = 1
         self._unanswered = 0
@@ -186,6 +203,11 @@ class Pool:
 
     def _send_waiting(self) -> None:
         """Send waiting calls to workers, as evenly as possible."""
+        if self._last is not None and self._last.calls:
+            return
+        if self._killed and not self._waiting and not any(one.calls for one in self._workers):
+            self._send_killed()
+            return
         # Rounded up, so that no call is left over.
         share = -(-len(self._waiting) // max(len(self._workers), 1))
         while self._waiting:
@@ -194,12 +216,20 @@ class Pool:
                 worker = Worker(self._context, self.root)
                 self._workers.append(worker)
             assert worker is not None
-            # A suspect call is alone with its worker, so that a death has one possible cause.
-            if self._is_full(worker) or worker.alone:
+            # A suspect call is alone with its worker, so that a death has one possible cause. What
+            # waited behind a call that takes long would wait for it while other workers are idle.
+            if self._is_full(worker) or worker.alone or worker.is_late:
                 return
             if self._waiting[0].is_alone and worker.calls:
                 return
             worker.send(self._take(share))
+
+    def _send_killed(self) -> None:
+        """Make a call once more whose worker the system killed, while nothing else is made."""
+        if not self._workers:
+            self._workers.append(Worker(self._context, self.root))
+        self._last = self._workers[0]
+        self._last.send([self._killed.popleft()])
 
     def _wants_another(self, idlest: Worker | None) -> bool:
         """Tell whether to start another worker.
@@ -293,10 +323,16 @@ class Pool:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         # With a single call there is no doubt which one it was.
         if len(worker.calls) == 1:
-            error = EncodeError("the worker process died", {"how": how})
             call = worker.calls.popleft()
-            self._unanswered -= 1
             self._slow -= call.is_slow
+            call.is_slow = False
+            if code == -KILLED and not call.is_last and any(one.calls for one in self._workers):
+                call.is_last = True
+                self._killed.append(call)
+                return
+            hint = OUT_OF_MEMORY if code == -KILLED else ""
+            self._unanswered -= 1
+            error = EncodeError("the worker process died", {"how": how}, hint)
             self._answers.append((call.key, error))
         # To the front and in order: what was submitted first is still answered early.
         for call in reversed(worker.calls):

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from time import monotonic, sleep
@@ -25,6 +26,7 @@ from pipeline.process.isolate import install_runner
 from pipeline.process.standard_library import restore_imports
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+KILL_FIRST, KILL_SCORE = "/proc/self/oom_score_adj", "500"  # proc(5), up to 1000
 ANSWER_SECONDS = 0.02  # how long an answer may wait for others to be sent with
 QUIET = "TF_ENV_SETTING_ALERTS_ENABLED"  # usd-core prints the variables that it finds set
 PURE_VARIABLE = "CARTWRIGHT_PURE"
@@ -72,6 +74,15 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
+def _offer_to_be_killed() -> None:
+    """Let the system end this process before others when memory runs out.
+
+    Its call is made again, or fails alone; the driver, or a program of the user's, would be lost.
+    """
+    with suppress(OSError), open(KILL_FIRST, "w", encoding="ascii") as file:
+        file.write(KILL_SCORE)
+
+
 def plain_error(error: EncodeError) -> EncodeError:
     """Return an error that can be pickled: of a class that every process has."""
     return EncodeError(error.problem, error.facts, error.hint)
@@ -99,6 +110,7 @@ def run_worker(connection: Connection, root: str, path: list[str], package: str)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A driver that is killed closes nothing, so the worker watches it.
     threading.Thread(target=_exit_with_parent, daemon=True).start()
+    _offer_to_be_killed()
     prepare_process(root)
     calls: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, calls), daemon=True).start()

@@ -150,13 +150,15 @@ class LastBuild:
 
     def save(self, session: Session, parts: Callable[[], Iterable[bytes]]) -> None:
         """Save a run, and keep those before it that other commands want."""
-        if session.build is not None:
+        # After a build that was killed all outputs are looked at, which may find nothing to do.
+        has_work = session.build is not None and session.build.log.has_work
+        if has_work:
             self._move(WORK if self._key()[1] == MISTAKEN else LAST, PREVIOUS)
         elif self._key()[1] == WORKED:
             self._move(LAST, WORK)
         write_parts(self.path(LAST), parts, self._project.scratch)
         # A strict run with nothing to do has failed nodes, so its lines are not those of the next.
-        kind = WORKED if session.build else IDLE if session.is_idle else STRICT
+        kind = WORKED if has_work else IDLE if session.is_idle else STRICT
         self._write(KEY, f"{state_key(session)} {kind}".encode())
 
 

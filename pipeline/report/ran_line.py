@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterable, Mapping
 from json.encoder import encode_basestring_ascii as quote
 from typing import TYPE_CHECKING
 
-from encoders.kit.plan import Product
 from pipeline.build.event import BUILT, RESTORED, NodeEvent
 from pipeline.change.key_parts import DIGITS, KeyParts
 from pipeline.change.reason import Reason
 from pipeline.report.node_json import NodeLines, file_text, outcome_text, texts
+from pipeline.state.node_record import encoder_and_inputs
 from pipeline.state.serial import freeze
-from pipeline.task_name import TaskName, stem_of
+from pipeline.task_name import SEPARATOR, stem_of
 
 if TYPE_CHECKING:
-    from encoders.kit.plan import Node
-    from pipeline.state.node_record import BuiltFields
+    from pipeline.state.node_record import BuiltFields, PackedInputs
     from pipeline.state.node_table import NodeTable
 
 RAN = (BUILT, RESTORED)
@@ -73,8 +72,9 @@ class RanLines:
             ((name, path),) = sources.items()
             sha = digests.get(name)
             if path and sha:
-                read = file_text(path, self._lines.size(path), sha)
-                return read, made, f'{head}{quote(path)}:"{sha[:DIGITS]}"'
+                quoted, size = quote(path), self._lines.size(path)
+                read = f'{{"path":{quoted},"bytes":{size},"sha256":"{sha}"}}'
+                return read, made, f'{head}{quoted}:"{sha[:DIGITS]}"'
         read, key_rows = self._inputs(task, digests, sources)
         return read, made, head + key_rows
 
@@ -97,29 +97,33 @@ class RanLines:
         self, task: str, digests: Mapping[str, str | None], sources: Mapping[str, str | None]
     ) -> tuple[str, str]:
         """Return a node's inputs as the rows of its files and the rows of its key."""
-        planned = self._nodes.planned(task)
-        assert planned is not None
-        node, stem = planned.node, stem_of(task)
+        row, stem = self._nodes.row(task), stem_of(task)
+        assert row is not None
+        _, planned = encoder_and_inputs(row.packed_plan)
         files: dict[str, str] = {}
         rows: list[str] = []
         for name, sha in sorted(digests.items()):
-            path, label = sources.get(name), ""
+            path = sources.get(name)
+            size = self._lines.size(path) if path is not None and sha is not None else 0
+            label = path or ""
             if path is None:
-                label, path = self._product(node, name, stem)
-            rows.append(f"{quote(label or path or '')}:" + (f'"{sha[:DIGITS]}"' if sha else "null"))
+                label, path, size = self._product(planned, name, stem)
+            rows.append(f'{quote(label)}:"{sha[:DIGITS]}"' if sha else f"{quote(label)}:null")
             if path is not None and sha is not None:
-                files[path] = file_text(path, self._lines.size(path), sha)
+                files[path] = file_text(path, size, sha)
         return ",".join([files[path] for path in sorted(files)]), ",".join(rows)
 
-    def _product(self, node: Node, name: str, stem: str) -> tuple[str, str | None]:
-        """Return how a key names what another node made, and its file."""
-        base = name if name in node.inputs else name.rpartition("/")[0]
-        one = node.inputs[base]
-        assert isinstance(one, Product)
-        maker, role = str(TaskName(stem, one.node)), one.role + name[len(base) :]
+    def _product(self, planned: PackedInputs, name: str, stem: str) -> tuple[str, str | None, int]:
+        """Return how a key names what another node made, its file and its size."""
+        base = name if name in planned else name.rpartition("/")[0]
+        one = planned[base]
+        assert isinstance(one, tuple)
+        node, first_role = one
+        maker, role = f"{stem}{SEPARATOR}{node}", first_role + name[len(base) :]
         last = self._nodes.last_build(maker)
         output = last.output(role) if last else None
-        return f"{maker} {role}", output.path if output else None
+        path, size = (output.path, output.size) if output else (None, 0)
+        return f"{maker} {role}", path, size
 
     def _key_head(self, task: str, fixed: bytes) -> str:
         found = self._key_heads[fixed] = self._keys.head(task)

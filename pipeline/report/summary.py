@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -15,7 +14,7 @@ from pipeline.build.event import (
     RESTORED,
     UNCHANGED,
 )
-from pipeline.report.warning_text import GAP
+from pipeline.report.failure_group import GROUPED_FROM, FailureKey, failure_key
 from pipeline.size import count_of, format_bytes
 from pipeline.task_name import stem_of
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 IGNORED, REMOVED = "ignored", "removed"
 REMOVED_SHOWN = 10
 NOT_BUILT_SHOWN, NEEDS_SHOWN = 10, 5
-GROUPED_FROM = 4  # nodes that fail alike; fewer are told one by one
 ASSET_REPORTS_SHOWN = 5  # more reports of single assets than this would bury the rest
 ORDER = (BUILT, RESTORED, UNCHANGED, FAILED, NOT_BUILT, IGNORED, REMOVED)
 
@@ -58,16 +56,12 @@ def failure_texts(build: Build | None, events: Sequence[NodeEvent]) -> list[str]
     ]
 
 
-def _failure_key(build: Build | None, event: NodeEvent) -> tuple[object, ...]:
-    """Return what nodes that fail alike have in common: all but the names of their own files."""
+def _failure_key(build: Build | None, event: NodeEvent) -> FailureKey:
     assert event.error is not None
     planned = build.nodes.planned(event.task) if build else None
     inputs = planned.node.inputs if planned else {}
     paths = [path for one in inputs.values() if (path := getattr(one, "path", ""))]
-    names = [*inputs, *paths, *(path.rpartition("/")[2] for path in paths)]
-    own = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)")
-    facts = ((label, own.sub(GAP, fact)) for label, fact in event.error.facts.items())
-    return own.sub(GAP, event.error.problem), event.error.hint, tuple(facts)
+    return failure_key(event.error.problem, event.error.hint, event.error.facts, [*inputs, *paths])
 
 
 def _group_text(build: Build | None, events: Sequence[NodeEvent]) -> str:

@@ -19,6 +19,10 @@ from pipeline.state.serial import freeze, thaw
 BROKEN = ""
 
 
+# Inputs by name: the path of a source, or the name of another node and a role.
+PackedInputs: TypeAlias = Mapping[str, str | tuple[str, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedNode:
     """A node, the asset it came from, and the nodes that must not have failed before it runs."""
@@ -52,6 +56,12 @@ def needed_names(packed_plan: bytes) -> set[str]:
     """Return the nodes that come before a planned one, without unpacking all of its plan."""
     _, needs, _, packed_inputs, _, _ = thaw(packed_plan)
     return {*needs, *(item[0] for item in packed_inputs.values() if type(item) is tuple)}
+
+
+def encoder_and_inputs(packed_plan: bytes) -> tuple[str, PackedInputs]:
+    """Return a planned node's encoder and inputs by name, without unpacking all of its plan."""
+    _, _, encoder, packed_inputs, _, _ = thaw(packed_plan)
+    return encoder, packed_inputs
 
 
 def _pack_input(item: Source | Product) -> str | tuple[str, str]:

@@ -42,7 +42,10 @@ class LastBuild:
         """Return the output of a role."""
         if self._by_role is None:
             if len(self.outputs) <= FEW_OUTPUTS:
-                return next((one for one in self.outputs if one.role == role), None)
+                for one in self.outputs:  # a loop, because a generator takes longer than it
+                    if one.role == role:
+                        return one
+                return None
             self._by_role = {one.role: one for one in self.outputs}
         return self._by_role.get(role)
 
@@ -152,9 +155,12 @@ class NodeTable:
             updated = NodeRow(row.task, row.stem, row.packed_plan, packed, clean=True)
             (restored if packed == row.packed_build else new).append(updated)
             self._last[row.task] = last
-            # What other nodes need is kept in `_last`. The rest of a built node is hardly asked
-            # for again, and would take most of the memory of a large build.
-            self._rows.pop(row.task, None)
+            # What other nodes need is kept in `_last`. The rest of a built node is asked for once,
+            # by the result of the run, and would take most of the memory of a large build.
+            if len(self._rows) < MOST_KEPT:
+                self._rows[row.task] = updated
+            else:
+                self._rows.pop(row.task, None)
             self._planned.pop(row.task, None)
         if new:
             self.state.update_rows(new)

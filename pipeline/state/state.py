@@ -279,13 +279,13 @@ class State(Database):
     # edge could be hidden by a damaged index, and a changed source with it.
 
     def set_graph(
-        self, stem: str, readers: Mapping[str, list[str]], seen: Mapping[str, Seen]
+        self, stem: str, edges: Iterable[tuple[str, str]], seen: Iterable[tuple[str, Seen]]
     ) -> None:
         """Keep which tasks read each input, and what the plan saw of each source."""
         buckets: list[Bucket] = [({}, {}) for _ in range(BUCKETS)]
-        for edge, tasks in readers.items():
-            buckets[_bucket_of(edge)][0][edge] = tasks
-        for path, digests in seen.items():
+        for edge, task in edges:
+            buckets[_bucket_of(edge)][0].setdefault(edge, []).append(task)
+        for path, digests in seen:
             buckets[_bucket_of(path)][1][path] = digests
         self._store_buckets(stem, enumerate(buckets))
         self._forget_cached()

@@ -41,8 +41,11 @@ NATIVE = {"finetune": 100, "relative_note": 16}  # 22,046 Hz, the nearest that a
 EMPTY = (0, 0, 0, 0, 0)
 
 
-def encode(data: bytes, tracker: str = "boss", patterns: bool = True) -> dict[str, bytes]:
+def encode(
+    data: bytes, tracker: str = "boss", patterns: bool = True, sound_ids: str = "name"
+) -> dict[str, bytes]:
     params = {"source": "boss.xm", "id": tracker, "kind": "tracker", "patterns": patterns}
+    params["sound_ids"] = sound_ids
     with pure():
         return encode_tracker({"tracker": data}, params)
 
@@ -330,6 +333,22 @@ def test_two_samples_of_one_id_are_refused_with_both_names() -> None:
     assert caught.value.facts["id"] == "kick"
     made_by = caught.value.facts["made by"]
     assert made_by == 'node0 (instrument 1 "Kick"); node1 (instrument 1 "kick")'
+
+
+def test_songs_whose_names_clash_are_built_with_numbers_for_names() -> None:
+    text, kick = XmInstrumentData("Love Trap :-)"), XmInstrumentData("Kick", [XmSampleData(WAVE)])
+    song = play(text, kick, XmInstrumentData("kick!", [XmSampleData(OTHER)]))
+    other = write_it(
+        [it_pattern([{0: (60, 1, None, None)}])],
+        [ItInstrumentData("Lead")],
+        [ItSampleData(WAVE[:0], "by me"), ItSampleData(WAVE[:70], "Kick")],
+    )
+    made = [encode(one, f"song{n}", sound_ids="number") for n, one in enumerate((song, other))]
+    pack = link(*made, sounds={"love_trap_-": OTHER[:7]})
+    ids = [sound["id"] for sound in pack["sounds"]]
+    assert ids == ["love_trap_-", "song0_inst1", "song0_inst2", "song1_inst1"]
+    # Names play no part: an instrument without samples is silent, whatever it is called.
+    assert pack["trackers"][0]["sample_ids"] == ["", "song0_inst1", "song0_inst2"]
 
 
 def test_a_module_without_samples_plays_sounds_of_the_game_by_name() -> None:

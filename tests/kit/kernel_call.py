@@ -156,7 +156,7 @@ def dither_picture(random: np.random.Generator) -> Call:
         "colors": random.integers(0, 256, (height, width, channels)).astype(np.uint8),
         "mask": random.integers(0, 3, (height, width)).astype(np.uint8),
         "palette": random.integers(0, 256, (int(random.integers(1, 9)), channels), np.uint8),
-        "shape": (width, channels),
+        "shape": (width, channels, int(random.integers(0, 257))),
         "indices": np.zeros((height, width), np.uint8),
     }
     return Call("dither", dither.dither, arguments, ("indices",))

@@ -89,13 +89,27 @@ def test_levels_are_near_and_their_mean_is_nearer(bits):
     assert np.abs((shown - picture).mean(axis=(0, 1))).max() < 1
 
 
-def test_a_weakened_picture_lies_between_its_nearest_colours_and_itself():
+@pytest.mark.usefixtures("route")
+def test_half_of_the_errors_is_passed_on_by_hand():
+    # 100: black, half of 43.75 goes on; 121.875 is 122: black, half of 53.375 goes on; 126.6875 is
+    # 127: black, half of 55.5625 goes on; 127.78 is 128: white.
+    row = dither.diffuse_to_palette(grey(100, 1, 4), BLACK_AND_WHITE, strength=0.5)
+    assert row.tolist() == [[0, 0, 0, 1]]
+
+
+@pytest.mark.usefixtures("route")
+def test_without_strength_every_texel_has_its_nearest_entry():
     picture = photo(16)[..., :3]
-    nearest = (picture // 64 * 64 + 32).astype(np.uint8)
-    assert np.array_equal(dither.weaken(picture, nearest, 1), picture)
-    assert np.array_equal(dither.weaken(picture, nearest, 0), nearest)
-    half = dither.weaken(picture, nearest, 0.5).astype(int)
-    assert np.abs(half - (picture.astype(int) + nearest) / 2).max() <= 0.5
+    off = picture[:, :, None].astype(int) - BLACK_AND_WHITE
+    nearest = (off * off).sum(axis=3).argmin(axis=2)
+    chosen = dither.diffuse_to_palette(picture, BLACK_AND_WHITE, strength=0)
+    assert np.array_equal(chosen, nearest)
+
+
+@pytest.mark.usefixtures("route")
+def test_less_strength_leaves_areas_near_an_entry_calm():
+    assert dither.diffuse_to_palette(grey(20), BLACK_AND_WHITE).any()
+    assert not dither.diffuse_to_palette(grey(20), BLACK_AND_WHITE, strength=0.75).any()
 
 
 def test_expanded_levels_repeat_their_bits():
@@ -128,13 +142,14 @@ def test_misfits_are_refused(colors, palette, mask):
     arrays.arrays(np.uint8, st.tuples(st.integers(1, 6), st.integers(1, 6), st.just(3))),
     arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.just(3))),
     st.integers(0, 2**36 - 1),
+    st.integers(0, 256),
 )
 @settings(max_examples=50, deadline=None)
-def test_native_and_reference_choose_the_same_entries(colors, palette, bits):
+def test_native_and_reference_choose_the_same_entries(colors, palette, bits, share):
     mask = np.array([bits >> k & 1 for k in range(36)], bool).reshape(6, 6)
     mask = mask[: colors.shape[0], : colors.shape[1]]
-    ours = dither.diffuse_to_palette(colors, palette, mask)
-    assert np.array_equal(ours, pure(colors, palette, mask))
+    ours = dither.diffuse_to_palette(colors, palette, mask, share / 256)
+    assert np.array_equal(ours, pure(colors, palette, mask, share / 256))
 
 
 @needs_native
@@ -148,15 +163,17 @@ def test_native_and_reference_agree_on_a_whole_picture():
 @pytest.mark.parametrize(
     ("sizes", "shape"),
     [
-        ((48, 16, 6, 15), (4, 3)),
-        ((47, 16, 6, 16), (4, 3)),
-        ((48, 15, 6, 16), (4, 3)),
-        ((48, 16, 5, 16), (4, 3)),
-        ((48, 16, 0, 16), (4, 3)),
-        ((48, 16, 771, 16), (4, 3)),
-        ((48, 16, 6, 16), (0, 3)),
-        ((48, 16, 6, 16), (4, 5)),
-        ((48, 16, 6, 16), (4, -3)),
+        ((48, 16, 6, 15), (4, 3, 256)),
+        ((47, 16, 6, 16), (4, 3, 256)),
+        ((48, 15, 6, 16), (4, 3, 256)),
+        ((48, 16, 5, 16), (4, 3, 256)),
+        ((48, 16, 0, 16), (4, 3, 256)),
+        ((48, 16, 771, 16), (4, 3, 256)),
+        ((48, 16, 6, 16), (0, 3, 256)),
+        ((48, 16, 6, 16), (4, 5, 256)),
+        ((48, 16, 6, 16), (4, -3, 256)),
+        ((48, 16, 6, 16), (4, 3, -1)),
+        ((48, 16, 6, 16), (4, 3, 257)),
     ],
 )
 def test_native_kernel_refuses_buffers_that_do_not_fit(sizes, shape):

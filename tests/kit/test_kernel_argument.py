@@ -238,9 +238,12 @@ def test_what_is_no_whole_number_is_refused(name, argument, value):
     assert_refused(a_call(name), argument, value, TypeError)
 
 
+NO_SIZES = (-1, -(2**31), 2**31, 2**62, 2**63, -(2**80))
+
+
 @pytest.mark.parametrize(
     ("at", "value"),
-    [(at, value) for at in (0, 1) for value in (0, -1, -(2**31), 2**31, 2**62, 2**63, -(2**80))],
+    [(at, value) for at in (0, 1) for value in (0, *NO_SIZES)] + [(2, n) for n in (257, *NO_SIZES)],
 )
 def test_a_shape_of_a_picture_out_of_range_is_refused(at, value):
     call = a_call("dither")
@@ -250,7 +253,7 @@ def test_a_shape_of_a_picture_out_of_range_is_refused(at, value):
     assert message.startswith(f"shape[{at}]: {value}, expected")
 
 
-@pytest.mark.parametrize("shape", [(4, 2), (3, 3), (5, 3)])
+@pytest.mark.parametrize("shape", [(4, 2, 256), (3, 3, 256), (5, 3, 256)])
 def test_a_shape_that_is_not_the_picture_s_is_refused(shape):
     call = a_call("dither")
     call.arguments |= {
@@ -268,7 +271,7 @@ def test_a_palette_of_no_known_size_is_refused(rows, channels):
     call.arguments |= {
         "colors": np.zeros((2, 4, channels), np.uint8),
         "mask": np.ones((2, 4), np.uint8),
-        "shape": (4, channels),
+        "shape": (4, channels, 256),
         "indices": np.zeros((2, 4), np.uint8),
     }
     assert_refused(call, "palette", np.zeros((rows, channels), np.uint8), ValueError)

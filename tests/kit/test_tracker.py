@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,47 @@ def test_xm_samples_that_wrap_around_come_back(width: type) -> None:
     values = np.array([info.min, info.max, 0, info.max, info.min, -1], width)
     found = open_tracker(an_xm(XmSampleData(values)), "a.xm").instruments[0].samples[0]
     assert (found.sound.samples[:, 0] * (info.max + 1) == values).all()
+
+
+def test_a_stereo_xm_sample_has_its_left_channel_first() -> None:
+    both = XmSampleData(np.concatenate([WAVE, WAVE[::-1]]), (1, 8, 20), flags=0x20)
+    data = bytearray(an_xm(both))
+    # Differences of the right channel begin at 0 again; behind it is an instrument of 29 bytes.
+    data[-29 - 80 : -29 - 78] = int(WAVE[-1]).to_bytes(2, "little", signed=True)
+    sample = open_tracker(bytes(data), "a.xm").instruments[0].samples[0]
+    left_and_right = np.stack([WAVE, WAVE[::-1]], axis=1)
+    assert (sample.sound.samples * 32768 == left_and_right).all()
+    assert (sample.loop_start, sample.loop_length) == (4, 10)
+
+
+def test_headers_of_other_sizes_than_the_usual_are_stepped_over() -> None:
+    data = an_xm()
+    at = 60 + 276
+    longer = data[:at] + struct.pack("<I", 13) + data[at + 4 : at + 9] + b"more" + data[at + 9 :]
+    assert open_tracker(longer, "a.xm").patterns == open_tracker(data, "a.xm").patterns
+    # The last instrument has no samples, and other trackers write more or less of its header.
+    for size in (29, 33, 263):
+        text = data[:-29] + struct.pack("<I", size) + data[-25:] + bytes(size - 29)
+        assert open_tracker(text, "a.xm").instruments[1].name == "by nobody"
+
+
+def test_patterns_without_data_are_empty() -> None:
+    data = bytearray(an_xm())
+    at = 60 + 276
+    size = int.from_bytes(data[at + 7 : at + 9], "little")
+    data[at + 7 : at + 9] = b"\0\0"
+    module = open_tracker(bytes(data[: at + 9] + data[at + 9 + size :]), "a.xm")
+    assert module.patterns[0] == XmPattern(2, bytes(20))
+    data = bytearray(an_it())
+    data[0xC0 + 2 + 8 : 0xC0 + 2 + 12] = bytes(4)
+    assert open_tracker(bytes(data), "a.it").patterns[0].rows == ({},) * 64
+
+
+def test_more_channels_than_the_console_has_are_refused() -> None:
+    with pytest.raises(EncodeError, match="out of range") as caught:
+        open_tracker(write_xm([xm_pattern([[EMPTY] * 33])], [], channels=33), "a.xm")
+    assert caught.value.facts["part"] == "channels"
+    assert caught.value.facts["allowed"] == "1 to 32"
 
 
 def test_the_rate_of_an_xm_sample_follows_its_notes_and_is_limited() -> None:

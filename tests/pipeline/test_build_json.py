@@ -14,7 +14,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from pipeline.build import work
 from pipeline.build.event import BuildLog, NodeEvent
+from pipeline.cache import local
 from pipeline.doit_plugin.named_file import write_named_file
 from pipeline.report import last_build, run_json
 from tests.pipeline.game import MANIFEST, ROOT, Game
@@ -191,6 +193,28 @@ def test_of_nodes_with_one_key_the_first_is_built_whatever_was_ready_first(toy):
     assert [found[0][task] for task in same] == ["built", *["restored"] * 11]
 
 
+def test_of_nodes_with_one_key_the_second_is_restored_in_another_process_too(toy, monkeypatch):
+    monkeypatch.setattr(local, "FEW", 0)  # results go into bundles, which each process knows
+    plain = work.do_job
+
+    def in_another_process(job):
+        if job.task != "toy:z":
+            return plain(job)
+        ours, work._tools = work._tools, None
+        try:
+            return plain(job)
+        finally:
+            work.close_tools()
+            work._tools = ours
+
+    monkeypatch.setattr(work, "do_job", in_another_process)
+    toy.write("assets/z.txt", "last")
+    toy.write("manifests/toy_b.toml", MANIFEST)
+    assert toy.doit().code == 0
+    told = outcomes(load(toy))
+    assert (told["toy:z"], told["toy_b:z"]) == ("built", "restored")
+
+
 def test_equal_results_are_told_in_the_order_of_tasks():
     def event(task: str, outcome: str, worker: str, **more: Any) -> NodeEvent:
         return NodeEvent(task, outcome, worker=worker, fingerprint="f", **more)
@@ -222,6 +246,22 @@ def test_failures_are_data_and_their_readers_are_not_built(toy):
     assert nodes["toy:pack"]["error"]["facts"] == {"needs": "toy:a"}
     assert nodes["toy:a"]["outputs"] == nodes["toy:pack"]["outputs"] == []
     assert [file["path"] for file in nodes["toy:a"]["inputs"]] == ["assets/a.txt"]
+
+
+def test_nodes_that_could_not_be_built_say_why_they_were_to_be(toy):
+    toy.doit()
+    toy.write("assets/a.txt", "ref b.inc\nboom")
+    toy.write("assets/broken.txt", b"\xff")
+    assert toy.doit().code == 1
+    nodes = by_task(load(toy))
+    why = {
+        task: (one["outcome"], *reason.values())
+        for task, one in nodes.items()
+        for reason in one["reason"]
+    }
+    assert why["toy:a"] == ("failed", "source changed", "assets/a.txt")
+    assert why["toy:broken"] == ("failed", "new", "")
+    assert why["toy:pack"] == ("not built", "source changed", "assets/a.txt, through toy:a")
 
 
 def test_what_fails_a_run_beside_its_nodes_is_in_the_result(toy):

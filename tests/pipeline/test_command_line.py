@@ -130,6 +130,15 @@ def test_a_slip_in_the_name_of_what_to_build_is_answered_with_the_nearest(built,
     assert (ran.code, ran.out, ran.err) == (3, "", expected)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"), [(("--json", ""), " after --json"), (("", "toy:a"), "")]
+)
+def test_an_empty_word_is_refused_in_one_sentence(game, words, said):
+    """A variable that is not set leaves one: `doit --json "$RESULT"`."""
+    ran = game.process(*words)
+    assert (ran.code, ran.err) == (3, f"ERROR: a word of the command line is empty{said}\n")
+
+
 def test_a_command_behind_options_is_told_where_it_belongs(game):
     ran = game.doit("-v2", "explain")
     said = "explain is a command and comes first; its options go after it"

@@ -99,6 +99,14 @@ def test_a_syntax_error_has_the_line_that_python_names(game: Game) -> None:
     assert "(line" not in err
 
 
+def test_a_syntax_error_at_the_end_has_the_last_line(game: Game, monkeypatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    game.write("manifests/toy.toml", 'target = "toy"\n\nx = [1,\n\n')
+    ran = game.doit()
+    assert "(at line 3, the end of the file)" in ran.err
+    assert "::error file=manifests/toy.toml,line=3" in ran.out + ran.err
+
+
 def test_github_gets_an_error_of_syntax_beside_its_line(game: Game, monkeypatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     game.write("manifests/toy.toml", 'target = "toy"\n[[asset]\n')

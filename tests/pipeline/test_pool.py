@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -66,6 +67,57 @@ def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool, batch):
         answers[key] = answer
     assert isinstance(answers.pop(2), EncodeError)
     assert answers == {0: 0, 1: 2, 3: 6, 4: 8, 5: 10}
+
+
+def die_of_hunger(path, times):
+    """Be killed so many times, as by a system without memory, and write down who was."""
+    with open(path, "a+") as file:
+        file.seek(0)
+        is_fed = len(file.readlines()) == times
+        if not is_fed:
+            file.write(f"{os.getpid()}\n")
+    if not is_fed:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "fed"
+
+
+def outlive(path):
+    """Return when the driver has taken note that the first of those processes died."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with suppress(OSError, ValueError), open(path) as file:
+            try:
+                os.kill(int(file.readline()), 0)
+            except ProcessLookupError:
+                return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+@pytest.mark.parametrize(("times", "answer"), [(1, "fed"), (2, "the worker process died")])
+def test_a_call_whose_worker_was_killed_beside_others_is_made_once_more_alone(
+    pool, tmp_path, times, answer
+):
+    path = str(tmp_path / "killed")
+    pool.submit("hungry", die_of_hunger, path, times)
+    pool.submit("other", outlive, path)
+    assert pool.next_answer() == ("other", True)
+    key, found = pool.next_answer()
+    assert (key, getattr(found, "problem", found)) == ("hungry", answer)
+    assert not pool.is_busy
+    assert list(pool.map(double, [(1,), (2,)])) == [2, 4]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
+def test_workers_are_killed_before_the_driver_when_memory_runs_out(pool):
+    pool.submit("x", own_text, "/proc/self/oom_score_adj")
+    assert int(pool.next_answer()[1]) > int(own_text("/proc/self/oom_score_adj"))
+
+
+def own_text(path):
+    with open(path) as file:
+        return file.read()
 
 
 def test_quick_calls_travel_together(pool, monkeypatch):

@@ -186,6 +186,31 @@ def test_the_bar_is_told_how_many_workers_there_are(monkeypatch, options, worker
     assert told[1] == "started"
 
 
+def test_a_log_that_lists_each_node_names_a_slow_one_while_it_runs():
+    out = io.StringIO()
+    reporter = Reporter(out, {"verbosity": 2, "workers": 1})
+    tasks = {f"toy:{number}": Task(f"toy:{number}", ["true"]) for number in range(300)}
+    reporter.initialize(tasks, [])
+    reporter.progress.close()
+    reporter.running._clock = Clock()
+    reporter.running.begin("toy:slow")
+    reporter.running._clock.now += 6
+    reporter.progress.tick()
+    assert out.getvalue() == "running   toy:slow for 6 s\n"
+    reporter._end("built", "toy:slow")
+    assert out.getvalue().endswith("built     toy:slow\n")
+
+
+@pytest.mark.parametrize("option", ["-a", "-c"])
+def test_no_more_is_done_than_there_is_to_do(game, monkeypatch, option):
+    game.write("assets/a.txt", "a")
+    totals, ended = [], []
+    monkeypatch.setattr(ProgressLog, "start", lambda self: totals.append(self._total))
+    monkeypatch.setattr(ProgressLog, "end", lambda _, name: ended.append(name))
+    assert game.doit(option).code == 0
+    assert (totals, sorted(ended)) == ([2], ["toy:a", "toy:pack"])
+
+
 def test_a_task_of_the_project_that_could_not_run_counts_as_not_built(mixed):
     own = '\n\ndef task_ship():\n    return {"actions": ["true"], "task_dep": ["toy:pack"]}\n'
     mixed.write("dodo.py", mixed.read("dodo.py").decode() + own)

@@ -194,7 +194,7 @@ def pool(tmp_path, monkeypatch):
     """A pool whose workers take calls and never answer."""
 
     def without_process(self, *_):
-        self.calls, self.alone = deque(), 0
+        self.calls, self.alone, self._since = deque(), 0, 0.0
         self.connection = SimpleNamespace(send=lambda _: None)
 
     monkeypatch.setattr(Worker, "__init__", without_process)
@@ -221,6 +221,22 @@ def test_quick_calls_go_to_the_worker_that_has_no_slow_one(pool):
     busy, other = (worker.calls for worker in pool._workers)
     assert [call.key for call in busy] == ["slow"]
     assert len(other) >= 20
+
+
+def test_nothing_waits_behind_a_call_that_proves_slow_while_another_worker_is_idle(
+    pool, monkeypatch
+):
+    now = 0.0
+    monkeypatch.setattr("pipeline.process.pool.monotonic", lambda: now)
+    for name in ("slow", "quick"):
+        pool.submit(name, abs, 0)  # nothing is known of either
+    slow, quick = pool._workers
+    now = 1.0
+    for name in ("first", "second"):
+        quick.take_calls(len(quick.calls))  # it has answered
+        pool.submit(name, abs, 0)
+        assert [call.key for call in slow.calls] == ["slow"]
+        assert [call.key for call in quick.calls] == [name]
 
 
 # Memory.

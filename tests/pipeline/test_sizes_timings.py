@@ -7,8 +7,11 @@ import re
 
 import pytest
 
+from pipeline.project import Project
+from pipeline.report.last_build import LastBuild
 from pipeline.report.sizes import Change, compare, parse_limit
 from pipeline.report.timings import critical_path, timing_lines
+from pipeline.state.state import BUILDING
 from tests.pipeline.game import Game
 
 
@@ -37,6 +40,33 @@ def test_timings_of_a_file_are_those_of_its_run(built):
     built.remove("build")
     built.doit("--json", "night.json")
     assert built.doit("timings", "night.json").out == built.doit("timings").out
+
+
+def test_timings_of_a_run_outlive_a_killed_build_and_a_run_that_only_removes(built):
+    first = built.doit("timings")
+    # What a build that is killed before its first node ends leaves behind.
+    project = Project(str(built.root), print)
+    LastBuild(project).begin()
+    with project.state.transaction():
+        project.state.set_facts(BUILDING, {"toy": "killed"})
+    project.close()
+    assert built.doit().code == 0
+    assert built.doit("timings").out == first.out
+    built.remove("assets/c.bst")
+    assert "removed" in built.doit().out
+    assert "nodes ran for" in built.doit("timings").out
+
+
+def test_a_damaged_result_of_an_earlier_run_is_as_good_as_none(built):
+    built.write("assets/a.txt", "a")
+    built.doit()
+    for name in ("last-build.json", "report/previous.json"):
+        built.write(f".cartwright/{name}", built.read(f".cartwright/{name}")[:300])
+    for command in ("sizes", "timings"):
+        ran = built.doit(command)
+        assert (ran.code, "run `doit` first" in ran.err) == (3, True)
+    built.doit()
+    assert built.doit("sizes").code == 0
 
 
 def test_without_a_build_there_is_nothing_to_tell_of(game):
@@ -124,9 +154,13 @@ def test_a_limit_is_a_share_or_a_size(text, before, now, is_passed):
 
 def test_wrong_limits_and_files_are_refused_in_one_sentence(built):
     built.write("other.json", json.dumps({"schema": "else"}))
+    result = json.loads(built.read(".cartwright/last-build.json"))
+    result["nodes"][0]["outputs"] = [{"path": 5}]
+    built.write("altered.json", json.dumps(result))
     for words, said in (
         (("--limit", "much"), "found --limit much; allowed: such as +5% or +200kB"),
         (("--against", "none.json"), "none.json: No such file or directory"),
+        (("--against", "altered.json"), "altered.json: it is no result of a build, or was altered"),
         (("--against", "other.json"), '"schema" has to be "cartwright.build/1"'),
         (("--limit", "+5%"), "there is no build before the last one"),
     ):
@@ -141,3 +175,14 @@ def test_sizes_say_what_they_do_not_compare_because_it_failed(built):
     assert out.endswith(
         "not compared, because they failed in one of the builds, 2: toy:a, toy:pack\n"
     )
+
+
+def test_a_run_that_mistakes_kept_from_building_is_nothing_to_compare_with(built):
+    manifest = built.read("manifests/toy.toml")
+    built.write("manifests/toy.toml", "target = 5")
+    assert built.doit("--json", "night.json").code == 3
+    built.write("manifests/toy.toml", manifest)
+    for command in (("sizes", "--limit", "+5%"), ("explain",)):
+        ran = built.doit(*command, "--against", "night.json")
+        assert ran.code == 3
+        assert "night.json: mistakes in manifests kept that run from building" in ran.err

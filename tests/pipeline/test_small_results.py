@@ -46,6 +46,20 @@ def jobs(monkeypatch):
     return found
 
 
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def stop_batches(monkeypatch, after, error):
+    """Let the disk take so many files of each batch before the error."""
+    write = local.write_batch
+
+    def stop(root, files, scratch):
+        write(root, dict(list(files.items())[:after]), scratch)
+        raise error
+
+    monkeypatch.setattr(local, "write_batch", stop)
+
+
 def records(game):
     """What the state knows of each node's last build, and of all output files."""
     state = State(str(game.path(".cartwright/state.db")), is_owner=False)
@@ -346,16 +360,7 @@ def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept
     crowd, monkeypatch
 ):
     crowd.remove("build")
-    put = Cache.put_in_place
-    written = []
-
-    def full(cache, sha, data, path, scratch):
-        written.append(path)
-        if len(written) == 8:
-            raise OSError(28, "No space left on device", path)
-        put(cache, sha, data, path, scratch)
-
-    monkeypatch.setattr(Cache, "put_in_place", full)
+    stop_batches(monkeypatch, 8, NO_SPACE)
     ran = crowd.doit()
     assert ran.code == 0  # there was room again for the jobs
     assert len(ran.restored) == COUNT + 1
@@ -363,7 +368,7 @@ def test_a_disk_that_takes_no_file_is_reported_by_the_nodes_and_the_rest_is_kept
 
 def test_a_disk_that_takes_no_file_at_all_is_tried_once_before_the_run(crowd, monkeypatch):
     def full(cache, sha, data, path, scratch):
-        raise OSError(28, "No space left on device", path)
+        raise NO_SPACE
 
     batches = []
     write = small_results.SmallResults._write
@@ -373,6 +378,7 @@ def test_a_disk_that_takes_no_file_at_all_is_tried_once_before_the_run(crowd, mo
         lambda self, batch: batches.append(batch) or write(self, batch),
     )
     monkeypatch.setattr(small_results, "BATCH", 5)
+    stop_batches(monkeypatch, 0, NO_SPACE)
     monkeypatch.setattr(Cache, "put_in_place", full)
     crowd.remove("build")
     ran = crowd.doit()
@@ -398,8 +404,17 @@ def test_a_batch_ends_when_it_has_enough_bytes(crowd, monkeypatch):
 
 def test_a_slow_disk_is_left_to_workers_that_wait_side_by_side(crowd, jobs, monkeypatch):
     before = crowd.outputs()
+    clock = [0.0]
+    put = Cache.put_all_in_place
+
+    def put_slowly(*arguments):
+        clock[0] += 5.0
+        return put(*arguments)
+
     monkeypatch.setattr(small_results, "BATCH", 5)
-    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Cache, "put_all_in_place", put_slowly)
     crowd.remove("build")
     ran = crowd.doit()
     assert len(ran.restored) == COUNT + 1
@@ -428,6 +443,26 @@ def test_a_cache_that_is_slow_to_read_is_left_to_workers_before_many_have_waited
     assert crowd.outputs() == before
 
 
+@pytest.mark.parametrize("cpu_share", [1.0, 0.25])
+def test_work_on_a_busy_machine_is_not_taken_for_a_slow_disk(crowd, jobs, monkeypatch, cpu_share):
+    """Large projects lost the quick way with their first batch, which reads what all have."""
+    clock = [0.0]
+    load = Cache.load_receipt
+
+    def load_while_others_run(cache, fingerprint):
+        clock[0] += 1.0
+        return load(cache, fingerprint)
+
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(small_results, "thread_time", lambda: clock[0] * cpu_share)
+    monkeypatch.setattr(Cache, "load_receipt", load_while_others_run)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
+
+
 def test_a_receipt_that_the_disk_does_not_give_is_left_to_the_run(crowd, jobs, monkeypatch):
     before = crowd.outputs()
     crowd.remove("build")
@@ -452,17 +487,8 @@ def test_files_of_a_stopped_batch_are_known_to_the_next_run(crowd, monkeypatch):
     """They were written and not recorded, and their assets are gone."""
     crowd.remove("build")
     crowd.remove(".cartwright")
-    put = Cache.put_in_place
-    written = []
-
-    def stop(cache, sha, data, path, scratch):
-        if len(written) == 8:
-            raise KeyboardInterrupt
-        written.append(path)
-        put(cache, sha, data, path, scratch)
-
     with monkeypatch.context() as patch:
-        patch.setattr(Cache, "put_in_place", stop)
+        stop_batches(patch, 8, KeyboardInterrupt())
         assert crowd.doit().code == 130
     assert len(crowd.outputs()) == 8
     for n in range(COUNT):

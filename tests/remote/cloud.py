@@ -1,8 +1,8 @@
 """Object stores of three clouds on the loopback: versitygw and MinIO, moto's server, and Azurite.
 
 moto's server stands in for Google's. Its requests are those of the XML API, which is S3's with a
-token instead of a signature, and which no emulator of Google's cloud has whole. The others check
-the signature of each request.
+token instead of a signature. fake-gcs-server 1.56 has only parts of that API: it refuses to store
+an object with it. The others check the signature of each request.
 """
 
 from __future__ import annotations

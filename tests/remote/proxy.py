@@ -28,6 +28,7 @@ class Proxy:
         self._open: list[socket.socket] = []
         self.connections = 0
         self.seconds_a_byte = 0.0
+        self.seconds_a_part = 0.0  # of a request: up to 64 kB that are handed on at once
         self.over = threading.Event()
         self._harm = harm(self)
         threading.Thread(target=self._accept, daemon=True).start()
@@ -43,12 +44,16 @@ class Proxy:
                 self.connections += 1
                 theirs = socket.create_connection(("127.0.0.1", self._upstream))
                 self._open += [ours, theirs]
-                for pump in ((ours, theirs, bytes, 0.0), (theirs, ours, *self._to_answers)):
+                for pump in ((ours, theirs, self._carry, 0.0), (theirs, ours, *self._to_answers)):
                     threading.Thread(target=self._pump, args=pump, daemon=True).start()
 
     @property
     def _to_answers(self) -> tuple[Harm, float]:
         return self._harm, self.seconds_a_byte
+
+    def _carry(self, data: bytes) -> bytes:
+        self.over.wait(self.seconds_a_part)
+        return data
 
     def _pump(
         self, source: socket.socket, sink: socket.socket, change: Harm, seconds_a_byte: float
@@ -105,6 +110,12 @@ def mute(proxy: Proxy) -> Harm:
 def slow(proxy: Proxy) -> Harm:
     """Let every byte wait a while, so that something always comes and nothing ever ends."""
     proxy.seconds_a_byte = 0.02
+    return bytes
+
+
+def uphill(proxy: Proxy) -> Harm:
+    """Carry large requests slowly, and answers at once."""
+    proxy.seconds_a_part = 0.1
     return bytes
 
 

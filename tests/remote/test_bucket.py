@@ -89,7 +89,7 @@ def client_of(shared: SharedCache) -> BucketClient:
 
 
 def keep(cache: Cache, number: int, size: int = 100) -> bytes:
-    data = f"{number} ".encode() * (size // 4)
+    data = (f"{number} ".encode() * size)[:size]
     one = Output("text", len(data), hashlib.sha256(data).hexdigest())
     inline = {"text": data} if size <= 1 << 14 else {}
     cache.store_result(key_of(number), Receipt((one,), (), (), inline), {"text": data})
@@ -227,6 +227,35 @@ def test_a_bucket_is_asked_whether_it_has_an_object(bucket: str) -> None:
     assert shared.put_blob(here, b"here")
     assert shared.has_blobs([here, other]) == {here}
     shared.close()
+
+
+def test_what_takes_long_to_send_is_given_the_time_that_its_size_takes(
+    s3: BucketServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"x" * 400_000
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PATIENCE", "0.3")
+    with between(s3.port, harm.uphill) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        shared = open_bucket()
+        assert shared.put_blob(hashlib.sha256(data).hexdigest(), data), shared.problem
+        shared.close()
+
+
+def test_an_object_of_any_size_is_sent_with_one_request(
+    s3: BucketServer, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"x" * 6_000_000
+    answers: list[bytes] = []
+
+    def counting(_: Proxy) -> Harm:
+        return lambda answer: answers.append(answer) or answer
+
+    with between(s3.port, counting) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        shared = open_bucket()
+        assert shared.put_blob(hashlib.sha256(data).hexdigest(), data)
+        shared.close()
+    assert b"".join(answers).count(b"HTTP/1.1 200") == 1
 
 
 def test_an_unsigned_result_does_not_hide_a_signed_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from pipeline.cache.shared import breaker, client
 from tests.pipeline.game import Game, Ran
 from tests.remote import proxy as harm
 from tests.remote.conftest import PROGRAMS, share
+from tests.remote.fake import Fake
 from tests.remote.proxy import Harm, Proxy, between
 from tests.remote.server import PASSWORD, USER, Server, free_port
 
@@ -257,6 +259,35 @@ def test_credentials_open_a_guarded_server_and_show_nowhere(
     assert kept
     for path in kept:
         assert PASSWORD.encode() not in path.read_bytes(), path
+
+
+def test_a_shard_whose_results_do_not_arrive_fails(
+    guarded: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "game")
+    share(monkeypatch, guarded.address, write=True)
+    ran = game.doit("--shard", "1/2", "--json", "result.json")
+    assert ran.code == 1
+    problem = f"results of this shard that the shared cache did not get: {len(ran.built)}"
+    assert problem in ran.err
+    (error,) = json.loads(game.read("result.json"))["errors"]
+    assert error["problem"] == problem
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_USER", USER)
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_PASSWORD", PASSWORD)
+    assert game.doit("--shard", "1/2").code == 0
+
+
+def test_a_shard_sends_each_result_once_and_asks_about_none_of_them(
+    remote: Fake, tmp_path: Path
+) -> None:
+    sent: list[str] = []
+    asked: list[str] = []
+    kept = {"PUT": sent, "HEAD": asked, "GET": []}
+    remote.rule = lambda method, path: kept[method].append(path)
+    assert new_game(tmp_path / "game").doit("--shard", "1/1").code == 0
+    assert len(sent) > 7
+    assert len(sent) == len(set(sent))
+    assert not [path for path in asked if path.startswith("/ac/")]
 
 
 def test_a_server_that_takes_nothing_from_us_is_still_read(

@@ -14,7 +14,7 @@ from tests.remote.cloud import CLOUDS, Cloud, is_installed, prefix_of, running_c
 from tests.remote.test_bucket import OUTPUTS, keep, key_of, open_bucket, send
 from tests.remote.test_build import clone, new_game, remote_warnings
 
-# In a receipt, in a pack, an object of its own, and one that is sent in several requests.
+# In a receipt, in a pack, an object of its own, and one that libraries like to send in parts.
 SIZES = (10, 20_000, 200_000, 6_000_000)
 
 

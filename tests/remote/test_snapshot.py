@@ -80,6 +80,22 @@ def test_only_what_differs_is_written(published: Game, tmp_path: Path) -> None:
     assert ": 0 written" in other.doit("snapshot", "fetch").out
 
 
+def test_only_the_targets_that_are_named_are_fetched_and_others_stay(
+    published: Game, tmp_path: Path
+) -> None:
+    published.write("manifests/spare.toml", published.read("manifests/toy.toml"))
+    assert published.doit().code == 0
+    assert published.doit("snapshot", "publish").code == 0
+    whole = published.outputs()
+    spare = {path: data for path, data in whole.items() if path.startswith("build/spare/")}
+    other = empty_game(tmp_path / "second")
+    assert other.doit("snapshot", "fetch", "main", "spare").code == 0
+    assert other.outputs() == spare
+    rest = sorted({path.split("/")[1] for path in whole} - {"spare"})
+    assert other.doit("snapshot", "fetch", "main", *rest).code == 0
+    assert other.outputs() == whole
+
+
 def test_doit_goes_on_from_a_snapshot_without_encoding(
     published: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,15 @@ def running() -> Iterator[Any]:
             browser.close()
 
 
+def expect(shown: Any) -> Any:
+    """Return assertions about what a tab shows, which wait until they hold."""
+    from playwright.sync_api import expect as assertions
+
+    # Playwright's own 5 s are few for a page with 3D on a busy machine.
+    assertions.set_options(timeout=60_000)
+    return assertions(shown)
+
+
 class Watched:
     """A tab that notes what goes wrong and what is asked of whom."""
 

@@ -167,7 +167,8 @@ def failure(task: str, problem: str, path: str) -> PageEntry:
         "error": {"problem": problem, "facts": {"file": path}, "hint": "Resize it."},
         "reason": [],
     }
-    node |= {"inputs": [], "outputs": [], "peak_bytes": 0, "seconds": 0.01}
+    inputs = [{"path": path, "bytes": 500, "sha256": "0" * 64}]
+    node |= {"inputs": inputs, "outputs": [], "peak_bytes": 0, "seconds": 0.01}
     one = PageNode(task, task.partition(":")[0], node, None, 0.01, "new", {}, [])
     return PageEntry(path, path, [one], 500)
 

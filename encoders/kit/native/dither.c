@@ -1,17 +1,18 @@
-/* The kernel dither: error diffusion to a palette, row by row, to and fro. */
+/* The kernel dither: diffusion of a share of the errors to a palette, row by row, to and fro. */
 #include "kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 4, ENTRIES = 256 };
+/* Errors are counted in sixteenths, of which a share in 256ths is taken. */
+enum { CHANNELS = 4, ENTRIES = 256, WHOLE = 256, UNIT = 16 * WHOLE };
 
 /* A picture with `channels` bytes a colour; its palette by channel, zeros where it has fewer. */
 typedef struct {
     const uint8_t *colors, *mask;
     uint8_t *indices;
     Py_ssize_t width, height;
-    int channels, entries;
+    int channels, entries, share;
     int16_t palette[CHANNELS][ENTRIES];
 } picture;
 
@@ -38,10 +39,10 @@ static void diffuse(const picture *p, Py_ssize_t texel, int32_t *here, int32_t *
     int16_t value[CHANNELS] = {0, 0, 0, 0};
     int channels = p->channels;
     for (int c = 0; c < channels; c++) {
-        int32_t sixteenths = 16 * p->colors[texel * channels + c] + here[c] + 8;
+        int32_t fine = UNIT * p->colors[texel * channels + c] + p->share * here[c] + UNIT / 2;
         /* Clamping bounds the errors: without it they grow where no entry is near. */
-        sixteenths = sixteenths < 0 ? 0 : sixteenths;
-        value[c] = (int16_t)(sixteenths > 255 * 16 ? 255 : sixteenths / 16);
+        fine = fine < 0 ? 0 : fine;
+        value[c] = (int16_t)(fine > 255 * UNIT ? 255 : fine / UNIT);
     }
     int chosen = nearest(p, value), forth = step * channels;
     p->indices[texel] = (uint8_t)chosen;
@@ -109,19 +110,22 @@ static const kernel_array WANTED[ARRAYS] = {
 };
 
 /* Fill in the picture from the buffers, or set ValueError where sizes are out of range. */
-static int open_picture(picture *p, const Py_buffer *buffers, PyObject *width, PyObject *channels)
+static int open_picture(picture *p, const Py_buffer *buffers, PyObject *const *numbers)
 {
     const Py_ssize_t *shape = buffers[COLORS].shape;
-    Py_ssize_t given;
+    Py_ssize_t given, share;
+    PyObject *width = numbers[0], *channels = numbers[1];
     if (!kernel_number(channels, "shape[1]", 1, CHANNELS, &given) ||
         !kernel_number(channels, "shape[1]", shape[2], shape[2], &given) ||
         !kernel_number(width, "shape[0]", 1, PY_SSIZE_T_MAX / 64, &given) ||
         !kernel_number(width, "shape[0]", shape[1], shape[1], &given) ||
+        !kernel_number(numbers[2], "shape[2]", 0, WHOLE, &share) ||
         !kernel_rows(&buffers[PALETTE], "palette", 1, ENTRIES))
         return 0;
     p->height = shape[0];
     p->width = shape[1];
     p->channels = (int)shape[2];
+    p->share = (int)share;
     p->entries = (int)buffers[PALETTE].shape[0];
     p->colors = buffers[COLORS].buf;
     p->mask = buffers[MASK].buf;
@@ -131,15 +135,16 @@ static int open_picture(picture *p, const Py_buffer *buffers, PyObject *width, P
 
 PyObject *kernel_dither(PyObject *module, PyObject *arguments)
 {
-    PyObject *objects[ARRAYS], *width, *channels;
+    PyObject *objects[ARRAYS], *numbers[3];
     Py_buffer buffers[ARRAYS];
     picture p;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "OOO(OO)O:dither", &objects[COLORS], &objects[MASK],
-                          &objects[PALETTE], &width, &channels, &objects[INDICES]) ||
+    if (!PyArg_ParseTuple(arguments, "OOO(OOO)O:dither", &objects[COLORS], &objects[MASK],
+                          &objects[PALETTE], &numbers[0], &numbers[1], &numbers[2],
+                          &objects[INDICES]) ||
         !kernel_open(WANTED, ARRAYS, objects, buffers))
         return NULL;
-    int is_done = open_picture(&p, buffers, width, channels) &&
+    int is_done = open_picture(&p, buffers, numbers) &&
                   dither_picture(&p, buffers[PALETTE].buf);
     kernel_release(buffers, ARRAYS);
     if (!is_done)

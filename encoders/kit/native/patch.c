@@ -112,8 +112,9 @@ static int seeds_around(const Pool *pool, const int32_t *vertices, int count, in
 {
     int64_t ranked[ATTEMPTS];
     int found = 0;
-    for (int i = 0; i < count; i++)
-        for (int32_t n = pool->head[vertices[i]]; n < window_end(pool, vertices[i]); n++) {
+    for (int i = 0; i < count; i++) {
+        int32_t end = window_end(pool, vertices[i]);
+        for (int32_t n = pool->head[vertices[i]]; n < end; n++) {
             int32_t triangle = pool->around[n];
             const int32_t *corner = pool->corners + 3 * triangle;
             if (pool->taken[triangle])
@@ -123,6 +124,7 @@ static int seeds_around(const Pool *pool, const int32_t *vertices, int count, in
             /* Rank and triangle in one number, which sorts as the reference sorts pairs. */
             found = insert_seed(ranked, found, rank << 32 | triangle);
         }
+    }
     for (int i = 0; i < found; i++)
         seeds[i] = (int32_t)(ranked[i] & 0x7FFFFFFF);
     return found;
@@ -183,12 +185,13 @@ static void gain_add(Gain *gain, int32_t vertex)
 
 static void gain_remove(Gain *gain, int32_t vertex)
 {
-    int kept = 0;
-    for (int i = 0; i < gain->count; i++)
-        if (gain->vertex[i] != vertex) {
-            gain->vertex[kept] = gain->vertex[i];
-            gain->completed[kept++] = gain->completed[i];
-        }
+    int kept = 0, count = gain->count;
+    for (int i = 0; i < count; i++) {
+        /* Written over by the next one, if it goes. */
+        gain->vertex[kept] = gain->vertex[i];
+        gain->completed[kept] = gain->completed[i];
+        kept += gain->vertex[i] != vertex;
+    }
     gain->count = kept;
 }
 
@@ -197,17 +200,17 @@ static void join(Pool *pool, Growth *growth, int32_t vertex, int max_triangles)
     growth->vertices[growth->vertex_count++] = vertex;
     pool->mark[vertex] = pool->marks;
     gain_remove(&pool->gain, vertex);
-    for (int32_t n = pool->head[vertex]; n < window_end(pool, vertex); n++) {
-        int32_t triangle = pool->around[n], last = 0;
-        int outside = 0;
-        if (pool->taken[triangle] || triangle == growth->seed)
-            continue;
+    /* Kept here, because the compiler must expect every write below to change them. */
+    const int32_t *around = pool->around, *corners = pool->corners, *mark = pool->mark;
+    int32_t end = window_end(pool, vertex), marks = pool->marks, seed = growth->seed;
+    for (int32_t n = pool->head[vertex]; n < end; n++) {
+        int32_t triangle = around[n], last = 0;
+        int outside = 3 * (pool->taken[triangle] | (triangle == seed));
         for (int k = 0; k < 3; k++) {
-            int32_t corner = pool->corners[3 * triangle + k];
-            if (pool->mark[corner] != pool->marks) {
-                outside++;
-                last = corner;
-            }
+            /* Without a branch: neither is likelier. */
+            int32_t corner = corners[3 * triangle + k], is_out = mark[corner] != marks;
+            outside += is_out;
+            last = is_out ? corner : last;
         }
         if (outside == 1)
             gain_add(&pool->gain, last);

@@ -76,6 +76,7 @@ class SharedCache:
         self.timeline = Timeline()
         self.nodes = 0
         self.unsigned = 0
+        self.not_sent = 0  # results that did not arrive; known at the end of a run
         self.no_uploads = "" if address.writes else "it is read only"
         self._pending, self._still_pending = pending, 0
         self._fetched: set[str] = set()  # the server has these: they are not uploaded again
@@ -385,12 +386,12 @@ class SharedCache:
 
     def finish(self) -> list[str]:
         """Wait for uploads, but not for long; return a warning if there was any trouble."""
-        not_sent = self._uploads.finish(self.address.wait_seconds)
-        warning = self._warning(not_sent)
+        self.not_sent = self._uploads.finish(self.address.wait_seconds)
+        warning = self._warning()
         self.close()
         return [warning] if warning else []
 
-    def _warning(self, not_sent: int) -> str:
+    def _warning(self) -> str:
         breaker, parts = self.breaker, []
         if breaker.reason:
             parts.append(f"left out from there on: {breaker.reason}")
@@ -402,9 +403,9 @@ class SharedCache:
             parts.append("1 result without a valid signature was not used")
         elif self.unsigned:
             parts.append(f"{self.unsigned:,} results without a valid signature were not used")
-        if not_sent:
+        if self.not_sent:
             why = f" ({self.no_uploads})" if self.no_uploads else ""
-            parts.append(f"results not uploaded: {not_sent}{why}")
+            parts.append(f"results not uploaded: {self.not_sent}{why}")
         if not parts:
             return ""
         return grouped("shared-cache", f"shared cache {self.address}: {'; '.join(parts)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from pipeline.doit_plugin.fleet_option import (
     open_shared_cache,
     refuse_contradictions,
 )
+from pipeline.doit_plugin.loader import NODE
 from pipeline.doit_plugin.machine_option import (
     memory_limit,
     parse_memory,
@@ -211,6 +212,17 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             raise unknown_name(error.not_found, "is no command, task or output", known) from None
         if single:
             self._drop_needs()
+        self._select_nodes_one_by_one()
+
+    def _select_nodes_one_by_one(self) -> None:
+        """Select the nodes of a group, in its order, before the group itself.
+
+        doit makes what a selected task waits for all at once, and keeps more of each node until
+        the run has taken it than everything else does.
+        """
+        tasks = self.control.tasks
+        chosen = (one for name in self.control.selected_tasks for one in _with_nodes(tasks, name))
+        self.control.selected_tasks = list(dict.fromkeys(chosen))
 
     def _misplaced_option(self, error: CmdParseError) -> InvalidCommand:
         """Say of an option behind a name where it belongs."""
@@ -233,6 +245,15 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 [self.control.tasks[n] for n in task.task_dep] if task.has_subtask else [task]
             ):
                 one.task_dep = []
+
+
+def _with_nodes(tasks: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Give the nodes of a group and its groups, then the task itself."""
+    if tasks[name].has_subtask:
+        for one in tasks[name].task_dep:
+            if tasks[one].meta is NODE or tasks[one].has_subtask:
+                yield from _with_nodes(tasks, one)
+    yield name
 
 
 def _command_behind_options(name: str) -> InvalidCommand:

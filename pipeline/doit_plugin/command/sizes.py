@@ -10,7 +10,7 @@ from doit.exceptions import InvalidCommand
 
 from pipeline.doit_plugin.command_line import PlainCommand
 from pipeline.doit_plugin.open_session import open_session
-from pipeline.doit_plugin.read_result import read_last, read_previous, read_result
+from pipeline.doit_plugin.read_result import read_compared, read_last, read_previous
 from pipeline.report.sizes import (
     Limit,
     change_lines,
@@ -64,7 +64,7 @@ class Sizes(PlainCommand):
         try:
             now = read_last(session.project)
             other = opt_values["against"]
-            before = read_result(other) if other else read_previous(session.project)
+            before = read_compared(other) if other else read_previous(session.project)
         finally:
             session.project.close()
         print("\n".join(size_lines(now)))

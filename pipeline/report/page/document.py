@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline.disk.file import read_file
+from pipeline.report.failure_group import FailureKey, failure_key
 from pipeline.report.page.media import PageMedia, media_bytes
 from pipeline.report.page.page_data import FAILED, PageData, PageNode, grouped_warnings
 from pipeline.report.page.viewer import viewer_page
@@ -35,6 +36,7 @@ def page_index(data: PageData, project_name: str) -> dict[str, Any]:
     """Return what the page needs to list and filter everything."""
     result = data.result
     number = {node.task: n for n, node in enumerate(data.nodes)}
+    alike = _alike(data)
     return {
         "project": project_name,
         "started": result["started"],
@@ -42,7 +44,7 @@ def page_index(data: PageData, project_name: str) -> dict[str, Any]:
         "exitCode": result["exit_code"],
         "version": result["cartwright"],
         "manifests": [{**one, "contents": _contents(data, one["stem"])} for one in data.manifests],
-        "nodes": [_index_node(node) for node in data.nodes],
+        "nodes": [_index_node(node, alike.get(node.task)) for node in data.nodes],
         "entries": [
             {
                 "name": entry.name,
@@ -72,7 +74,20 @@ def _contents(data: PageData, stem: str) -> list[dict[str, Any]] | None:
     return [part for parts in packs for part in parts] or None
 
 
-def _index_node(node: PageNode) -> dict[str, Any]:
+def _alike(data: PageData) -> dict[str, str]:
+    """Return for each node that failed the first one that failed alike, as in the terminal."""
+    first: dict[FailureKey, str] = {}
+    found = {}
+    for node in data.nodes:
+        error = node.result["error"]
+        if error is not None:
+            own = [file["path"] for file in node.result["inputs"]]
+            key = failure_key(error["problem"], error["hint"], error["facts"], own)
+            found[node.task] = first.setdefault(key, node.task)
+    return found
+
+
+def _index_node(node: PageNode, alike: str | None) -> dict[str, Any]:
     found = {
         "task": node.task,
         "stem": node.stem,
@@ -83,6 +98,7 @@ def _index_node(node: PageNode) -> dict[str, Any]:
         "problem": node.problem,
         "warnings": len(node.result["warnings"]),
         "error": node.result["error"] if node.result["outcome"] == FAILED else None,
+        "alike": alike,
     }
     return {key: value for key, value in found.items() if value not in (None, 0, "")}
 

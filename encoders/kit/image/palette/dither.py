@@ -1,9 +1,10 @@
-"""Dithering by Floyd-Steinberg error diffusion.
+"""Dithering by Floyd-Steinberg error diffusion, of all errors or of a share of them.
 
 Error diffusion runs alternately from left to right and from right to left, to a fixed palette or
-to channels of few bits. Errors are integer sixteenths and are never rounded while they are passed
-on, so that the native kernel and the reference give the same bytes. Texels outside the mask
-neither receive nor pass on errors.
+to channels of few bits. Where only a share is passed on, an error fades within some texels: areas
+near an entry stay calm, while the means of small areas are nearly as true. Errors are integers and
+never rounded while they are passed on, so that the native kernel and the reference give the same
+bytes. Texels outside the mask neither receive nor pass on errors.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from encoders.kit.native.kernel import choose
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+# Errors are counted in sixteenths, and strengths in whole 256ths, so that all machines agree.
+SIXTEENTHS, WHOLE = 16, 256
 
 
-def diffuse_to_palette(colors: Bytes, palette: Bytes, mask: Mask | None = None) -> Bytes:
+def diffuse_to_palette(
+    colors: Bytes, palette: Bytes, mask: Mask | None = None, strength: float = 1.0
+) -> Bytes:
     """Return a palette index for each texel of a picture (height, width, channels).
 
     `palette` (entries, channels) is in the units of the picture. Texels where the mask is false
-    get index 0.
+    get index 0. Each texel takes the share `strength` of the errors around it.
     """
     shape = colors.shape[:2]
     takes_part = np.ones(shape, bool) if mask is None else np.ascontiguousarray(mask, bool)
@@ -32,7 +37,8 @@ def diffuse_to_palette(colors: Bytes, palette: Bytes, mask: Mask | None = None) 
     indices = np.zeros(shape, np.uint8)
     kernel = choose("dither", dither)
     colors, palette = np.ascontiguousarray(colors), np.ascontiguousarray(palette)
-    kernel(colors, takes_part, palette, (shape[1], palette.shape[1]), indices)
+    share = round(strength * WHOLE)
+    kernel(colors, takes_part, palette, (shape[1], palette.shape[1], share), indices)
     return indices
 
 
@@ -49,23 +55,13 @@ def check_shapes(colors: Bytes, palette: Bytes, mask: Mask) -> None:
         )
 
 
-def weaken(colors: Bytes, nearest: Bytes, strength: float) -> Bytes:
-    """Move a picture towards its nearest colours, so that dithering mixes less.
-
-    Dithering the result brings back the share `strength` of what rounding to `nearest` loses: all
-    of it with 1, and with 0 nothing is dithered.
-    """
-    # In whole 256ths, so that all machines agree.
-    share = round(strength * 256)
-    lost = colors.astype(np.int32) - nearest
-    return (nearest + ((lost * share + 128) >> 8)).astype(np.uint8)
-
-
-def diffuse_to_levels(colors: Bytes, bits: Sequence[int], mask: Mask | None = None) -> Bytes:
+def diffuse_to_levels(
+    colors: Bytes, bits: Sequence[int], mask: Mask | None = None, strength: float = 1.0
+) -> Bytes:
     """Return levels of `bits` (1 to 8) for each channel, by error diffusion."""
     planes = [
         # Each channel by itself: its levels are a palette of one channel.
-        diffuse_to_palette(colors[..., c : c + 1], expand_levels(count), mask)
+        diffuse_to_palette(colors[..., c : c + 1], expand_levels(count), mask, strength)
         for c, count in enumerate(bits)
     ]
     return np.stack(planes, axis=2)
@@ -82,11 +78,12 @@ def expand_levels(bits: int) -> Bytes:
 
 
 def dither(
-    colors: Bytes, mask: Mask, palette: Bytes, shape: tuple[int, int], indices: Bytes
+    colors: Bytes, mask: Mask, palette: Bytes, shape: tuple[int, int, int], indices: Bytes
 ) -> None:
     """Fill `indices` by error diffusion: the reference of the native kernel."""
-    width, channels = shape
-    rows = colors.reshape(-1, width, channels).astype(np.int32) * 16
+    width, channels, share = shape
+    unit = SIXTEENTHS * WHOLE
+    rows = colors.reshape(-1, width, channels).astype(np.int32) * unit
     entries = palette.reshape(-1, channels).astype(np.int32)
     # Errors passed to this row and to the next, with a margin of one texel on either side.
     here, below = np.zeros((2, width + 2, channels), np.int32)
@@ -97,7 +94,7 @@ def dither(
                 indices[y, x] = 0
                 continue
             # Clamping bounds the errors: without it they grow where no entry is near.
-            value = np.clip((row[x] + here[x + 1] + 8) >> 4, 0, 255)
+            value = np.clip((row[x] + share * here[x + 1] + unit // 2) // unit, 0, 255)
             off = entries - value
             # The first of equally near entries, as in the kernel.
             chosen = int(np.argmin(np.add.reduce(off * off, axis=1)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from encoders.kit.image.palette.dither import diffuse_to_palette, weaken
+from encoders.kit.image.palette.dither import diffuse_to_palette
 from encoders.kit.image.palette.quantise import Bytes, Indexed, quantise_choices
 from encoders.kit.image.pixel import expand_bits
 
@@ -40,8 +40,7 @@ def dither_indexed(rgba: Bytes, indexed: Indexed, solid: Mask, strength: float) 
     # Dithering must never choose the hole for a texel that is shown.
     first = int(indexed.has_hole)
     palette = expand_bits(indexed.palette, 5)
-    target = weaken(rgba[..., :3], palette[indexed.indices], strength)
-    chosen = diffuse_to_palette(target, palette[first:], solid) + np.uint8(first)
+    chosen = diffuse_to_palette(rgba[..., :3], palette[first:], solid, strength) + np.uint8(first)
     return np.where(solid, chosen, np.uint8(0))
 
 

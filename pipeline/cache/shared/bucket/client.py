@@ -139,8 +139,10 @@ class BucketClient:
             loop.close(is_busy=bool(waiting))
 
     def _put(self, path: str, data: bytes) -> None:
+        # One request whatever the size: parts would cost money each, and an upload that ends before
+        # its last part leaves the others in the bucket, unseen and charged for.
         async def put(_: Wait) -> None:
-            await self._store.put_async(path, data)
+            await self._store.put_async(path, data, use_multipart=False)
 
         self._ask(put, len(data))
         with self._lock:
@@ -156,13 +158,13 @@ class BucketClient:
             size += len(chunk)
             if size > limit:
                 raise WrongAnswerError("an answer is longer than it should be")
-            chunks.append(bytes(chunk))
+            chunks.append(chunk)
             wait.allowed_seconds = self._until_late(wait)
         if size != last - first:
             raise WrongAnswerError("an answer is cut short")
         with self._lock:
             self.bytes_down += size
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join(chunks)  # of buffers of the library: their bytes are copied once
 
     def _until_late(self, wait: Wait) -> float:
         """Return when a transfer that has just made progress is given up, unless it makes more."""

@@ -77,7 +77,8 @@ def open_store(address: Address, patience_seconds: float) -> Any:
         # Only where the user has written an address without TLS.
         "allow_http": endpoint.startswith("http://"),
         "connect_timeout": timedelta(seconds=CONNECT_SHARE * patience_seconds),
-        "read_timeout": timedelta(seconds=patience_seconds),
+        # Not the library's to judge: to it, the time in which we send is a wait for an answer.
+        "read_timeout": LONGEST_REQUEST,
         "timeout": LONGEST_REQUEST,
         "user_agent": "cartwright",
     }

@@ -2,7 +2,22 @@
 // Maps and treemaps as SVG. Every area can be reached with the keyboard, and what it is called
 // stands in a line below the drawing, for touch screens and screen readers.
 
-const TONES = ["#4c8fcb", "#d98a3d", "#5aa469", "#b0719c", "#8a7fc7", "#c46a5a", "#5fa3a3", "#a08a4a"];
+const TONES = [
+  "#4c8fcb", "#d98a3d", "#5aa469", "#b0719c", "#c9b458", "#8a7fc7",
+  "#5fa3a3", "#c46a5a", "#9bbf6a", "#a08a4a", "#d58bb0", "#8a93a0",
+];
+const LETTER = 0.57; // the width of a letter, in heights of the text
+
+// How many units of a drawing are a pixel on this screen, so that texts can be read on a phone too.
+function unitsOfPixel(width, boxWidth) {
+  return width / Math.min(boxWidth, document.documentElement.clientWidth - 56);
+}
+
+// As much of a name as fits into a length.
+function shorten(name, length, size) {
+  const letters = Math.floor(length / (size * LETTER));
+  return name.length > letters ? `${name.slice(0, Math.max(letters - 1, 0))}…` : name;
+}
 
 function readout() {
   return make("p", { class: "readout", "aria-live": "polite" });
@@ -69,9 +84,7 @@ function legendOf(colors) {
 
 const MOST_PIECES = 150;
 
-function treemap(pieces, label, open) {
-  const width = 400;
-  const height = 220;
+function treemap(pieces, label, open, [width, height] = [400, 220]) {
   const sorted = pieces.filter((one) => one.size > 0).sort((a, b) => b.size - a.size);
   const shown = sorted.slice(0, MOST_PIECES);
   const rest = sorted.slice(MOST_PIECES);
@@ -79,9 +92,11 @@ function treemap(pieces, label, open) {
     shown.push({ name: `${rest.length} smaller files`, group: "", size: rest.reduce((sum, one) => sum + one.size, 0) });
     shown.sort((a, b) => b.size - a.size);
   }
-  const groups = [...new Set(shown.map((one) => one.group))].sort();
+  // In the order of their largest pieces: where colours are too few, small pieces share them.
+  const groups = [...new Set(shown.map((one) => one.group))];
   const toneOf = (group) => TONES[groups.indexOf(group) % TONES.length];
   const line = readout();
+  const textSize = 10.5 * unitsOfPixel(width, width);
   const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": label });
   squarify(shown, 0, 0, width, height, (one, x, y, w, h) => {
     const text = `${one.name}, ${formatBytes(one.size)}`;
@@ -92,10 +107,9 @@ function treemap(pieces, label, open) {
     });
     drawing.append(tell(area, line, text));
     const name = one.name.split("/").pop();
-    if (w > 40 && h > 14) {
-      const letters = Math.floor((w - 6) / 5.2);
-      const shownName = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
-      drawing.append(make("text", { x: x + 3, y: y + 11, "font-size": 9, fill: "#10151b" }, shownName));
+    if (w > 4 * textSize && h > 1.5 * textSize) {
+      const shownName = shorten(name, w - 6, textSize);
+      drawing.append(make("text", { x: x + 3, y: y + 1.2 * textSize, "font-size": textSize, fill: "#10151b" }, shownName));
     }
   });
   // Pieces of one folder have one colour, which says nothing where all are of one.
@@ -109,24 +123,24 @@ function sizedPieces(parts, numberOf) {
 }
 
 function sizeMap(chart) {
-  return treemap(sizedPieces(chart.parts, () => undefined), chart.title, () => {});
+  return treemap(sizedPieces(chart.parts, () => undefined), chart.title, () => {}, [900, 360]);
 }
 
 // The name of an area, turned where it only fits along the area's height; none where it does not.
-function areaLabel(area) {
+function areaLabel(area, size) {
   const name = area.name.split(",")[0].split("/").pop();
-  const isTurned = area.height > area.width && name.length * 8.5 + 6 > area.width;
+  const isTurned = area.height > area.width && name.length * size * LETTER + 6 > area.width;
   const [length, thickness] = isTurned ? [area.height, area.width] : [area.width, area.height];
-  const letters = Math.floor((length - 6) / 8.5);
   // What is called like its kind stands in the legend.
   const fewest = name === area.kind ? name.length : Math.min(name.length, 6);
-  if (thickness <= 20 || letters < fewest) return null;
-  const shown = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+  if (thickness <= 1.3 * size || length - 6 < fewest * size * LETTER) return null;
   const place = isTurned
-    ? { transform: `translate(${area.x + 17} ${area.y + area.height - 4}) rotate(-90)` }
-    : { x: area.x + 4, y: area.y + 17 };
-  return make("text", { ...place, "font-size": 15, fill: "#10151b" }, shown);
+    ? { transform: `translate(${area.x + 1.1 * size} ${area.y + area.height - 4}) rotate(-90)` }
+    : { x: area.x + 4, y: area.y + 1.1 * size };
+  return make("text", { ...place, "font-size": size, fill: "#10151b" }, shorten(name, length - 6, size));
 }
+
+const MAP_WIDTH = 640; // pixels of a map on a wide screen
 
 function areaMap(chart) {
   const line = readout();
@@ -142,7 +156,7 @@ function areaMap(chart) {
       stroke: "#10151b", "stroke-width": one.height > 4 ? 1 : 0, tabindex: 0, role: "img", "aria-label": text,
     });
     drawing.append(tell(area, line, text));
-    const label = areaLabel(one);
+    const label = areaLabel(one, 10 * unitsOfPixel(chart.width, MAP_WIDTH));
     if (label) drawing.append(label);
   }
   const colors = { framebuffer: "#8a93a0", reserved: "#b08968", texture: "#4c8fcb", palette: "#d98a3d" };
@@ -156,10 +170,12 @@ function tileMap(chart) {
   const ys = chart.tiles.flatMap((one) => [one.low[1], one.high[1]]);
   const [left, top] = [Math.min(...xs), Math.min(...ys)];
   const [width, height] = [Math.max(...xs) - left || 1, Math.max(...ys) - top || 1];
-  const scale = 640 / width;
+  const scale = MAP_WIDTH / width;
+  const textSize = 13 * Math.min(unitsOfPixel(MAP_WIDTH, MAP_WIDTH), 1.4);
+  const rowHeight = 1.15 * textSize;
   const most = Math.max(...chart.tiles.map((one) => one.levels[0]?.triangles ?? 0), 1);
   const line = readout();
-  const drawing = make("svg", { viewBox: `0 0 640 ${height * scale}`, role: "group", "aria-label": chart.title });
+  const drawing = make("svg", { viewBox: `0 0 ${MAP_WIDTH} ${height * scale}`, role: "group", "aria-label": chart.title });
   for (const tile of chart.tiles) {
     const counts = tile.levels.map((one) => `${one.name} ${one.triangles.toLocaleString("en")}`);
     const bytes = tile.levels.reduce((sum, one) => sum + one.bytes, 0);
@@ -173,10 +189,10 @@ function tileMap(chart) {
       stroke: "#10151b", tabindex: 0, role: "img", "aria-label": text,
     });
     drawing.append(tell(area, line, text));
-    if (w > 60) {
-      tile.levels.slice(0, Math.floor((h - 8) / 16)).forEach((one, row) => {
-        const label = w > 120 ? `${one.name} ${one.triangles.toLocaleString("en")}` : one.triangles.toLocaleString("en");
-        drawing.append(make("text", { x: x + 6, y: y + 18 + 16 * row, "font-size": 14, fill: "#10151b" }, label));
+    if (w > 4.5 * textSize) {
+      tile.levels.slice(0, Math.floor((h - 8) / rowHeight)).forEach((one, row) => {
+        const label = w > 8.5 * textSize ? `${one.name} ${one.triangles.toLocaleString("en")}` : one.triangles.toLocaleString("en");
+        drawing.append(make("text", { x: x + 6, y: y + 4 + rowHeight * (row + 0.85), "font-size": textSize, fill: "#10151b" }, label));
       });
     }
   }

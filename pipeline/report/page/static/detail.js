@@ -1,17 +1,20 @@
 "use strict";
 // The dialog about one node or one source: pictures side by side, facts, 3D view, sound, graph.
 
-// What the dialog is about, what it is called, and all that it shows as one text.
-const detail = { shown: null, title: "", content: "" };
+// What was asked for last, what the dialog is filled with, its title, and all that it shows as one text.
+const NOTHING_SHOWN = { shown: null, filled: null, title: "", content: "" };
+const detail = { ...NOTHING_SHOWN };
 
 function setUpDetail(page) {
   const dialog = document.getElementById("detail");
   document.getElementById("detail-close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   dialog.addEventListener("close", () => {
+    // The event comes late: by now something else may be open, or about to be.
+    if (dialog.open || detail.shown !== detail.filled) return;
     // A 3D view and a sound end with the dialog.
     document.getElementById("detail-body").replaceChildren();
-    Object.assign(detail, { shown: null, title: "", content: "" });
+    Object.assign(detail, NOTHING_SHOWN);
   });
   addEventListener("message", (event) => {
     const view = dialog.querySelector("iframe");
@@ -26,6 +29,7 @@ function fillDetail(title, facts, makeParts) {
   const heading = document.getElementById("detail-title");
   const content = JSON.stringify(facts);
   const isUpdate = dialog.open && detail.title === title;
+  detail.filled = detail.shown;
   if (isUpdate && detail.content === content) return;
   const place = isUpdate ? dialog.scrollTop : 0;
   Object.assign(detail, { title, content });
@@ -58,12 +62,13 @@ function replaceParts(parts, isUpdate) {
   }
 }
 
-async function openNode(number) {
+async function openNode(number, isUpdate = false) {
   const { index, store } = detail.page;
   const node = index.nodes[number];
-  detail.shown = { node: node.task };
+  const shown = isUpdate ? detail.shown : { node: node.task };
+  detail.shown = shown;
   const more = await store.detail(number, node.task);
-  if (detail.shown?.node !== node.task) return;
+  if (detail.shown !== shown) return; // it was closed meanwhile, or something else was opened
   const entry = index.entries.find((one) => one.nodes.includes(number));
   const source = entry && [entry.path, entry.bytes, entry.picture, entry.problem];
   fillDetail(node.task, [source, node, more], () => [
@@ -80,11 +85,11 @@ async function openNode(number) {
   ]);
 }
 
-function openEntry(name) {
+function openEntry(name, isUpdate = false) {
   const { index } = detail.page;
   const entry = index.entries.find((one) => one.name === name);
   if (!entry) return;
-  detail.shown = { entry: name };
+  if (!isUpdate) detail.shown = { entry: name };
   const tiles = make("div", { class: "tiles" }, ...entry.nodes.map((number) => detail.page.nodeTile(number)));
   const nodes = entry.nodes.map((number) => index.nodes[number]);
   fillDetail(entry.path ?? entry.name, [entry, nodes], () => [
@@ -98,10 +103,10 @@ function openEntry(name) {
 
 async function refreshDetail() {
   const { index } = detail.page;
-  if (detail.shown?.entry) openEntry(detail.shown.entry);
+  if (detail.shown?.entry) openEntry(detail.shown.entry, true);
   if (detail.shown?.node) {
     const number = index.nodes.findIndex((one) => one.task === detail.shown.node);
-    if (number >= 0) await openNode(number);
+    if (number >= 0) await openNode(number, true);
     else document.getElementById("detail").close();
   }
 }

@@ -75,8 +75,9 @@ function entryElement(entry, numbers) {
   const shown = numbers.filter((number) => isShown(page.index.nodes[number]));
   const order = [...shown].sort((a, b) => rank(page.index.nodes[b]) - rank(page.index.nodes[a]));
   const rest = order.length - SHOWN_NODES;
+  const tiles = Math.min(order.length, SHOWN_NODES) + (source ? 1 : 0);
   return make(
-    "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name },
+    "li", { class: failed.length ? "entry failed" : "entry", "data-name": entry.name, style: `--tiles: ${tiles}` },
     make("h3", {}, name),
     make("div", { class: "path" }, entry.path ?? entry.name),
     make(
@@ -152,13 +153,6 @@ function renderEntries() {
   byId("more").hidden = found.length <= page.limit;
 }
 
-// What failures that are alike have in common: all but the places that bear their own name.
-function failureKey({ task, stem, error }) {
-  const own = task.split(/[:/]/).pop();
-  const facts = Object.entries(error.facts).map(([name, value]) => [name, value.split(" ").filter((word) => !word.includes(own))]);
-  return JSON.stringify([stem, error.problem, error.hint, facts]);
-}
-
 // Many failures that are alike are one box, as in the terminal: the first with its facts, and the
 // names of the others.
 function renderFailures() {
@@ -166,17 +160,16 @@ function renderFailures() {
   const failed = nodes.map((one, number) => ({ ...one, number })).filter((one) => one.error);
   byId("failures").hidden = !failed.length;
   byId("failures-title").textContent = `Failures (${failed.length.toLocaleString("en")})`;
-  const keys = failed.map(failureKey);
-  const alike = new Map(keys.map((key) => [key, []]));
-  failed.forEach((one, place) => alike.get(keys[place]).push(one));
+  const alike = new Map(failed.map((one) => [one.alike, []]));
+  for (const one of failed) alike.get(one.alike).push(one);
   const open = openKeys("failure-list");
-  const boxes = failed.map((one, place) => {
-    const equals = alike.get(keys[place]);
+  const boxes = failed.map((one) => {
+    const equals = alike.get(one.alike);
     if (equals.length < GROUPED_FROM) return failureBox(one.task, one.error);
     if (equals[0] !== one) return null;
     const box = failureBox(one.task, one.error);
     const others = equals.slice(1).map(failedTask);
-    box.append(unfolding(keys[place], `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others)));
+    box.append(unfolding(one.alike, `and so ${others.length.toLocaleString("en")} more`, open, make("ul", {}, ...others)));
     return box;
   }).filter(Boolean);
   const rest = boxes.splice(SHOWN_FAILURES);
@@ -310,11 +303,12 @@ async function update() {
   await refreshDetail();
 }
 
+// The first entry whose top is seen, or else the one that fills the screen: above the top of what
+// the reader looks at, anything may grow or shrink.
 function topmostEntry() {
-  for (const [name, { element }] of page.elements) {
-    if (element.getBoundingClientRect().bottom > 0) return { name, element };
-  }
-  return null;
+  const places = [...page.elements].map(([name, { element }]) => ({ name, element, place: element.getBoundingClientRect() }));
+  const isSeen = ({ place }) => place.top >= 0 && place.top < innerHeight;
+  return places.find(isSeen) ?? places.find(({ place }) => place.bottom > 0) ?? null;
 }
 
 function follow() {

@@ -5,11 +5,16 @@
 const STYLE = document.createElement("style");
 STYLE.textContent = "canvas:focus-visible { outline: 3px solid #4c8fcb; outline-offset: -3px; }";
 document.head.append(STYLE);
+document.title = "3D view";
+// The page around is for all of trimesh's uses; here a reader may enlarge what they read.
+document.querySelector("meta[name=viewport]").content = "width=device-width";
 
 const MODEL = "@model@";
 const THEME = "@theme@";
 const CORNERS = [[0.62, 0.55, 0.9], [-0.62, 0.55, 0.9], [0.62, 0.55, -0.9], [-0.62, 0.55, -0.9], [0.62, -0.55, 0.9]];
 const GOOD_ENOUGH = 0.6;
+const ANGLE = 40; // degrees from top to bottom
+const MARGIN = 1.05;
 
 function show(gltf) {
   const scene = new THREE.Scene();
@@ -18,10 +23,12 @@ function show(gltf) {
   scene.add(gltf.scene, new THREE.AmbientLight(0xffffff, 0.45));
   const light = new THREE.DirectionalLight(0xffffff, 0.6);
   scene.add(light);
-  const sphere = new THREE.Box3().setFromObject(gltf.scene).getBoundingSphere(new THREE.Sphere());
-  const radius = sphere.radius || 1;
-  const camera = new THREE.PerspectiveCamera(40, 1, radius / 100, radius * 100);
-  camera.position.copy(sphere.center).addScaledVector(bestCorner(gltf.scene), radius * 2.75);
+  const box = new THREE.Box3().setFromObject(gltf.scene);
+  const middle = box.getCenter(new THREE.Vector3());
+  const radius = box.getSize(new THREE.Vector3()).length() / 2 || 1;
+  const camera = new THREE.PerspectiveCamera(ANGLE, innerWidth / innerHeight, radius / 100, radius * 100);
+  const way = bestCorner(gltf.scene);
+  camera.position.copy(middle).addScaledVector(way, distanceToSee(box, middle, way, camera.aspect) || radius);
   const renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
   renderer.outputEncoding = THREE.sRGBEncoding;
   const canvas = renderer.domElement;
@@ -33,7 +40,7 @@ function show(gltf) {
   addEventListener("focus", focus);
   if (document.hasFocus()) focus();
   const controls = new THREE.TrackballControls(camera, canvas);
-  controls.target.copy(sphere.center);
+  controls.target.copy(middle);
   controls.rotateSpeed = 2.5;
   const mixer = playClip(gltf);
   const resize = () => {
@@ -78,6 +85,19 @@ function bestCorner(model) {
   });
   const enough = GOOD_ENOUGH * Math.max(...shown);
   return ways[shown.findIndex((area) => area >= enough)] ?? ways[0];
+}
+
+// How far from its middle, in a direction, all corners of a box are in view.
+function distanceToSee(box, middle, way, aspect) {
+  const right = new THREE.Vector3(0, 1, 0).cross(way).normalize();
+  const up = way.clone().cross(right);
+  const slope = Math.tan((ANGLE / 2) * (Math.PI / 180)) / MARGIN;
+  const corners = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) => new THREE.Vector3(
+    bits & 1 ? box.max.x : box.min.x, bits & 2 ? box.max.y : box.min.y, bits & 4 ? box.max.z : box.min.z,
+  ).sub(middle));
+  return Math.max(...corners.map((one) => (
+    one.dot(way) + Math.max(Math.abs(one.dot(up)), Math.abs(one.dot(right)) / aspect) / slope
+  )));
 }
 
 function turn(key, camera, target) {
