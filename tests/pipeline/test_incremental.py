@@ -318,8 +318,9 @@ def test_a_vanished_manifest_takes_its_outputs_along(village):
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_refused_name_of_a_vanished_manifest_does_not_save_its_outputs(village, others):
     if others:
-        text = 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
-        village.write("manifests/other.toml", text)
+        village.write(
+            "manifests/other.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n'
+        )
     village.doit()
     village.remove("manifests/toy.toml")
     assert village.doit("nosuch").code == 3
