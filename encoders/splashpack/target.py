@@ -27,7 +27,7 @@ from encoders.kit.plan import (
     Target,
 )
 from encoders.kit.source.registry import model_suffixes
-from encoders.splashpack.plan import ONLY_V20, SCENE_IMPORT, plan_scene, sound_id
+from encoders.splashpack.plan import ONLY_V20, SCENE_IMPORT, plan_scene, sound_id, warn_of_rows
 
 SOUND_LIMIT = 32  # what the runtime keeps; it ignores the rest in silence
 PATH = Text(
@@ -204,6 +204,7 @@ def _check_sounds(ids: Sequence[str]) -> None:
 TARGET = Target(
     kinds={"scene": SCENE},
     plan=plan,
+    warn=warn_of_rows,
     link=link,
     # The texels and palettes that a scene uploads.
     budget=Budget("VRAM", roles=("words", "palette"), per=ASSET),

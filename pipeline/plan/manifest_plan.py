@@ -92,7 +92,19 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+        self._warn_of_useless_keys()
         self.finding.assets = []  # all are planned; those of a large project take much memory
+
+    def _warn_of_useless_keys(self) -> None:
+        """Add the target's warnings about keys of the manifest that have no effect."""
+        if self.target.warn is None:
+            return
+        settings = self.manifest.settings
+        for key, said in self.target.warn(self.finding.assets, self.surveys, settings):
+            line = self.check.line_of(key)
+            where = f" (line {line})" if line else ""
+            text = f"{self.check.file}: {key} {said}{where}"
+            self.finding.warnings.append(grouped("no-effect", text))
 
     def _refuse_missing_root(self) -> None:
         """Refuse a `source_root` that is written down and not there: names would be others."""

@@ -241,3 +241,13 @@ def test_a_key_that_reads_like_a_line_is_not_taken_for_one(game, monkeypatch):
     game.write("manifests/toy.toml", '["at line 9"]\n["at line 9"]\n')
     ran = game.doit()
     assert "line=2" in ran.out + ran.err
+
+
+def test_an_exclude_that_excludes_nothing_is_told_with_its_line(game):
+    game.write("assets/a.txt", "a")
+    entry = '[[asset]]\nsource = ["assets/*.txt"]\nexclude = ["assets/a*", "assets/nope*.glb"]\n'
+    game.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    out = game.doit().out
+    said = 'asset[1].exclude "assets/nope*.glb" excludes nothing that `source` matches (line 4)'
+    assert f"{said} [no-effect]" in out
+    assert '"assets/a*" excludes' not in out
