@@ -31,7 +31,8 @@ class Finding(NamedTuple):
 def run(arguments: Sequence[str]) -> int:
     """Print what was found; exit 1 where something keeps builds from working."""
     if arguments and arguments[0] in ("--help", "-h"):
-        print("Usage: cartwright doctor\n\nLook for what makes builds slow, wrong or impossible here.")
+        print("Usage: cartwright doctor\n")
+        print("Look for what makes builds slow, wrong or impossible on this machine.")
         return 0
     if arguments:
         sys.stderr.write(f"ERROR: doctor: {arguments[0]}: it takes no options and no names\n")

@@ -55,8 +55,8 @@ def own_code_errors_as_doit_errors(*, is_verbose: bool) -> Iterator[None]:
             raise
         where = _own_line(error)
         said = error.msg if isinstance(error, SyntaxError) else f"{error}"
-        kind = type(error).__name__
-        raise InvalidDodoFile(f"{where}: {kind}: {said}; {typed('-v')} shows the traceback") from None
+        told = f"{where}: {type(error).__name__}: {said}"
+        raise InvalidDodoFile(f"{told}; {typed('-v')} shows the traceback") from None
 
 
 def _own_line(error: Exception) -> str:

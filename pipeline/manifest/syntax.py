@@ -1,4 +1,4 @@
-"""Mistakes in the syntax of a manifest in plain words: Python's parser names a place, and no cure."""
+"""Mistakes in a manifest's syntax in plain words: Python's parser names a place, and no cure."""
 
 from __future__ import annotations
 

@@ -95,7 +95,8 @@ def not_built_lines(unmet: Mapping[str, Sequence[str]], lists_all: bool) -> list
         groups.setdefault(task if lists_all else tuple(needs), []).append(task)
     shown = list(islice(groups.values(), len(groups) if lists_all else NOT_BUILT_SHOWN))
     lines = [
-        f"{_few_names(tasks, lists_all)}  not built\n  needs  {_few_names(unmet[tasks[0]], lists_all)}"
+        f"{_few_names(tasks, lists_all)}  not built\n"
+        f"  needs  {_few_names(unmet[tasks[0]], lists_all)}"
         for tasks in shown
     ]
     more = len(unmet) - sum(map(len, shown))
@@ -135,11 +136,11 @@ def shown_reports(build: Build) -> dict[str, tuple[str, ...]]:
     """Return the reports worth showing: of linked nodes, scenes, and assets where they are few."""
     reports = {task: event.report for task, event in build.log.nodes.items() if event.report}
     planned = {task: build.nodes.planned(task) for task in reports}
-    of_assets = [task for task, one in planned.items() if one and one.asset]
+    of_assets = {task: one.asset for task, one in planned.items() if one and one.asset}
     if len(of_assets) <= ASSET_REPORTS_SHOWN:
         return reports
     scenes = {stem: _entry_names(build, stem) for stem in {*map(stem_of, of_assets)}}
-    hidden = {task for task in of_assets if planned[task].asset not in scenes[stem_of(task)]}
+    hidden = {task for task, asset in of_assets.items() if asset not in scenes[stem_of(task)]}
     return {task: lines for task, lines in reports.items() if task not in hidden}
 
 

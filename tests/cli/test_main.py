@@ -135,8 +135,8 @@ def test_a_reader_of_the_help_that_has_seen_enough_is_no_error(tmp_path):
     program = "import sys; from pipeline.cli.main import run; sys.exit(run(['--help']))"
     line = f'"{sys.executable}" -c "{program}" | true; exit ${{PIPESTATUS[0]}}'
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    given = {"cwd": tmp_path, "env": environment, "timeout": 100, "check": False}
-    ran = subprocess.run(["bash", "-c", line], **given, capture_output=True)
+    given = {"cwd": tmp_path, "env": environment, "timeout": 100}
+    ran = subprocess.run(["bash", "-c", line], check=False, **given, capture_output=True)
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 

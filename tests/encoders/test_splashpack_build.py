@@ -192,7 +192,7 @@ def test_a_row_that_matches_no_texture_is_told_with_its_line(game):
     rows = '[[texture]]\nmatch = "bri*"\n[[texture]]\nmatch = "*.jpg"\n'
     game.write("manifests/splashpack.toml", MANIFEST + rows)
     line = (MANIFEST + rows).splitlines().index('match = "*.jpg"') + 1
-    said = f'texture[2].match "*.jpg" matches no texture; there are, for example, brick, grass'
+    said = 'texture[2].match "*.jpg" matches no texture; there are, for example, brick, grass'
     for _ in range(2):  # also when nothing is to do
         out = game.doit().out
         assert said in out

@@ -124,8 +124,9 @@ def test_reports_of_scenes_are_shown_beside_those_of_many_assets(game):
     planned = code.replace('asset.kind == "text"', 'asset.kind in ("text", "scene")')
     kinds = planned.replace(
         '"list": Kind((".lst",)),',
-        '"list": Kind((".lst",)),\n"scene": Kind((".txt",), {"case": Option(Choice(("upper",)), "upper", ""),'
-        ' "times": Option(Number(1, 9), 1, ""), "beside": Option(Text(), "", "")}, table="scene"),',
+        '"list": Kind((".lst",)),\n"scene": Kind((".txt",), {'
+        '"case": Option(Choice(("upper",)), "upper", ""), "times": Option(Number(1, 9), 1, ""),'
+        ' "beside": Option(Text(), "", "")}, table="scene"),',
     )
     game.write("encoders/toy.py", kinds)
     manifest = game.read("manifests/toy.toml").decode()
