@@ -284,6 +284,13 @@ def test_the_time_left_follows_the_pace_of_the_run_where_nodes_take_longer_than_
     assert running.time_left(5) == ", 5 s left"
 
 
+def test_no_time_is_told_as_left_while_tasks_wait_of_which_nothing_is_known():
+    running = Running(2, lambda: 0.0)
+    running.expected_seconds = lambda _: 0.2
+    assert running.time_left(3) == ""
+    assert running.time_left(2) == ", 0 s left"
+
+
 def test_a_task_that_waits_behind_others_does_not_run_yet():
     now = 0.0
     running = Running(1, lambda: now)

@@ -98,7 +98,8 @@ def describe_content(data: bytes) -> str:
         return found.name
     if not data:
         return "an empty file"
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    # Of plain letters, every other byte is 0 in UTF-16.
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:TEXT_BYTES]:
         return UTF16
     head = data.removeprefix(b"\xef\xbb\xbf")[:TEXT_BYTES].lstrip()
     if head.lower().startswith((b"<!doctype html", b"<html")):
