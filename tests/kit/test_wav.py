@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encoders.kit.audio import resample as resampler
 from encoders.kit.audio.resample import resample
 from encoders.kit.audio.sound import (
     Sound,
@@ -293,6 +294,16 @@ def test_any_rates_agree_with_the_definition(frames, source, target, channels) -
     window = np.i0(10.06 * np.sqrt(np.where(inside, 1 - (distance * narrow / 64) ** 2, 0)))
     kernel = 0.95 * narrow * np.sinc(0.95 * narrow * distance) * window / np.i0(10.06) * inside
     np.testing.assert_allclose(found[index], kernel @ samples, atol=2e-5)
+
+
+def test_sounds_of_one_rate_share_their_weights(monkeypatch):
+    computed = []
+    monkeypatch.setattr(resampler, "_sinc", lambda x: computed.append(1) or np.ones_like(x))
+    resample(tone(8371, 440)[:600], 8371, 22050)
+    once = len(computed)
+    resample(tone(8371, 220)[:500], 8371, 22050)
+    resampler._kernels.cache_clear()  # what was kept here is no sinc
+    assert len(computed) == once > 1
 
 
 def test_survey_loads_no_numpy() -> None:

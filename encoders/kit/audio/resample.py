@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, pi
 from typing import TypeAlias
 
@@ -32,6 +33,9 @@ _WEIGHT_SCALE = 2.0**25
 # Outputs computed by one matrix of weights, and windows of inputs multiplied at a time.
 _RUN = 64
 _ROWS = 4096
+# Runs whose weights are kept: those of a module's samples, which share one odd rate. 16 MB where
+# the rate is raised.
+_KEPT_RUNS = 512
 
 
 def resample(samples: Samples, source_rate: int, target_rate: int) -> Samples:
@@ -88,7 +92,17 @@ def _resample_channel(channel: Samples, ratio: _Ratio, frames: int) -> Samples:
 def _weights(ratio: _Ratio, start: int, stop: int) -> Samples:
     """Return the matrix from a window of source samples to the outputs `start` to `stop`."""
     outputs = np.arange(start, stop)
-    whole, phase = np.divmod(outputs * ratio.down, ratio.up)
+    whole = outputs * ratio.down // ratio.up
+    matrix = np.zeros((int(whole[-1] - whole[0]) + 2 * ratio.half, stop - start))
+    rows = (whole - whole[0])[:, None] + np.arange(2 * ratio.half)
+    matrix[rows, (outputs - start)[:, None]] = _kernels(ratio, start)[: stop - start]
+    return matrix
+
+
+@lru_cache(_KEPT_RUNS)
+def _kernels(ratio: _Ratio, start: int) -> npt.NDArray[np.int32]:
+    """Return the weights of the source samples around each output of a run, (run, 2 * half)."""
+    phase = np.arange(start, start + _RUN) * ratio.down % ratio.up
     taps = np.arange(1 - ratio.half, ratio.half + 1)
     # Distances in source samples; one division each keeps them correctly rounded.
     distance = (phase[:, None] - taps * ratio.up) / float(ratio.up)
@@ -98,10 +112,9 @@ def _weights(ratio: _Ratio, start: int, stop: int) -> Samples:
     whole_kernel = np.rint(kernel * _WEIGHT_SCALE)
     # Add what is missing to the centre weight, so that a constant input stays constant.
     whole_kernel[:, ratio.half - 1] += _WEIGHT_SCALE - whole_kernel.sum(axis=1)
-    matrix = np.zeros((int(whole[-1] - whole[0]) + 2 * ratio.half, stop - start))
-    rows = (whole - whole[0])[:, None] + np.arange(2 * ratio.half)
-    matrix[rows, (outputs - start)[:, None]] = whole_kernel
-    return matrix
+    kept = whole_kernel.astype(np.int32)
+    kept.setflags(write=False)
+    return kept
 
 
 def _sinc(x: Samples) -> Samples:
