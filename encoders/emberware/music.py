@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 import numpy.typing as npt
@@ -105,13 +106,25 @@ def _part(kind: str, number: int, name: str) -> str:
 
 
 def _xm_notes(module: XmModule) -> Played:
+    """Count the notes that each instrument plays; a cell may name it before its first note."""
     found: dict[int, Counter[int]] = {}
-    for pattern in module.patterns:
-        cells = pattern.cells
-        for note, instrument in zip(cells[::CELL_BYTES], cells[1::CELL_BYTES], strict=True):
-            if instrument:
-                found.setdefault(instrument, Counter())[note] += 1
+    # The last instrument of each channel, which plays notes that name none.
+    current = [0] * module.header.channels
+    for number in _song_order(module):
+        cells = module.patterns[number].cells
+        pairs = zip(cells[::CELL_BYTES], cells[1::CELL_BYTES], strict=True)
+        for (note, instrument), channel in zip(pairs, cycle(range(len(current))), strict=False):
+            current[channel] = instrument or current[channel]
+            if 1 <= note <= NOTES and current[channel]:
+                found.setdefault(current[channel], Counter())[note] += 1
     return found
+
+
+def _song_order(module: XmModule) -> Iterable[int]:
+    """Return each pattern once, as the song comes to them, and then those that it leaves out."""
+    count = len(module.patterns)
+    played = (number for number in module.header.orders if number < count)
+    return dict.fromkeys([*played, *range(count)])
 
 
 def _xm_sample(
@@ -121,8 +134,7 @@ def _xm_sample(
     samples = instrument.samples
     uses: Counter[int] = Counter()
     for note, count in notes.items():
-        if 1 <= note <= NOTES:
-            uses[instrument.sample_of[note - 1]] += count
+        uses[instrument.sample_of[note - 1]] += count
     has_data = [one.sound is not None for one in samples]
     return _most_used(uses, has_data, part, warnings)
 

@@ -370,6 +370,26 @@ def test_a_line_of_text_in_an_instrument_is_silent() -> None:
     assert pack["trackers"][0]["sample_ids"] == ["kick", ""]
 
 
+@pytest.mark.parametrize("note", [0, 97])
+def test_an_instrument_beside_no_note_or_the_end_of_one_is_not_played(note: int) -> None:
+    kick = XmInstrumentData("kick", [XmSampleData(WAVE)])
+    song = play(kick, XmInstrumentData("made by me"), notes=[(49, 1), (note, 2), (49, 1)])
+    assert link(encode(song))["trackers"][0]["sample_ids"] == ["kick", ""]
+
+
+def test_a_note_without_an_instrument_plays_the_last_one_of_its_channel() -> None:
+    kick, text = XmInstrumentData("kick", [XmSampleData(WAVE)]), XmInstrumentData("bass")
+    first = xm_pattern([[(49, 1, 0, 0, 0), (0, 2, 0, 0, 0)]])
+    kept = xm_pattern([[(49, 0, 0, 0, 0), EMPTY]])
+    song = write_xm([first, kept], [kick, text], 2, b"\0\1")
+    assert link(encode(song))["trackers"][0]["sample_ids"] == ["kick", ""]
+    heard = xm_pattern([[EMPTY, (49, 0, 0, 0, 0)]])
+    song = write_xm([heard, first], [kick, text], 2, b"\1\0")
+    with pytest.raises(EncodeError, match="does not have") as caught:
+        link(encode(song))
+    assert caught.value.facts["missing"] == "bass"
+
+
 def test_an_instrument_of_several_samples_plays_the_one_that_most_notes_use() -> None:
     halves = bytes(48) + b"\1" * 48
     piano = XmInstrumentData(
