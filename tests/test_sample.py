@@ -19,6 +19,7 @@ from PIL import Image
 
 from encoders.untold.format.layout import VERTEX_SIZE
 from encoders.untold.format.reader import unpack_untold
+from tests.encoders.emberware_reader import read_rom
 from tests.pipeline.game import ROOT, Game, Ran
 
 Mesh = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
@@ -144,6 +145,17 @@ def test_the_contact_sheet_is_drawn_from_what_was_built(
     with Image.open(sheet) as picture:
         assert picture.width > 1000
         assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 1000
+
+
+def test_the_rom_with_a_normal_map_has_tangents_and_bc5_blocks(built: tuple[Game, Ran]) -> None:
+    game, _ = built
+    rom = game.path("build/emberware_nczx/wheelwrights-green.nczx").read_bytes()
+    pack = read_rom(rom, "F")["data_pack"]
+    textures = {one["id"]: one for one in pack["textures"]}
+    assert (textures["chest_normal"]["format"], len(textures["chest_normal"]["data"])) == (2, 16384)
+    meshes = {one["id"]: one["format"] for one in pack["meshes"]}
+    # Bits: 1 UV, 4 normals, 8 skin, 16 tangents.
+    assert meshes == {"chest": 1 | 4 | 16, "hero": 1 | 4 | 8}
 
 
 def test_the_contact_sheet_shows_every_manifest() -> None:

@@ -69,9 +69,10 @@ def make_picture(build: Path) -> Image.Image:
     below = [
         Image.fromarray(splashpack.draw_scene(build / "splashpack", splashpack.VIEWS[0])),
         Image.fromarray(sheet),
-        Image.fromarray(vram[:256, 320:896]),  # right of the framebuffers
+        Image.fromarray(vram[:256, 320:704]),  # right of the framebuffers
         Image.fromarray(untold.draw_map(build / "untold", (300, 200))),
         Image.fromarray(np.hstack(heroes)),
+        Image.fromarray(emberware_nczx.draw_chest(build / "emberware_nczx")),
     ]
     small = [one.resize((round(one.width * STRIP / one.height), STRIP)) for one in below]
     width = sum(one.width for one in small) + 4 * (len(small) - 1)

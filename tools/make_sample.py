@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from PIL import Image
-from sample import hero, interface, land, music, prop, sheet, sound, village
+from sample import hero, interface, land, music, prop, relief, sheet, sound, village
 from sample.colour import Picture
 from sample.gltf import Document, turn_about_y
 from sample.wavefront import write_mtl, write_obj
@@ -35,7 +35,7 @@ PEOPLE = {
 
 def make_files() -> dict[str, bytes]:
     """Return every file by its path below the folder of sources."""
-    files = make_textures() | make_scenes() | make_props()
+    files = make_textures() | make_scenes() | make_props() | make_relief()
     files |= {f"ui/{name}.png": png(one) for name, one in interface.paint_all().items()}
     files |= {f"sounds/{name}.wav": sound.write_wav(name) for name in sound.SOUNDS}
     files["music/green.xm"] = music.write_tune()
@@ -96,6 +96,16 @@ def make_props() -> dict[str, bytes]:
         model = build()
         files[f"props/{model.name}.obj"] = write_obj(model, "prop.mtl")
     return files
+
+
+def make_relief() -> dict[str, bytes]:
+    """Return a chest with a normal map, for consoles that light by one."""
+    document = Document([prop.PROP], "../textures/")
+    document.add_normal_map(prop.PROP, "chest_normal.png")
+    node = document.node(name="chest", mesh=document.mesh(prop.build_chest()))
+    document.root["scenes"][0]["nodes"].append(node)
+    normals = relief.raise_sheet(sheet.paint_prop(), sheet.PROP)
+    return {"relief/chest.glb": document.glb(), "relief/chest_normal.png": png(normals)}
 
 
 def png(picture: Picture) -> bytes:

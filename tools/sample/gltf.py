@@ -42,6 +42,13 @@ class Document:
         }
         self.materials = {name: index for index, name in enumerate(names)}
 
+    def add_normal_map(self, name: str, uri: str) -> None:
+        """Give a material a normal map."""
+        self.root["images"].append({"name": uri.rpartition(".")[0], "uri": uri})
+        self.root["textures"].append({"source": len(self.root["images"]) - 1})
+        texture = {"index": len(self.root["textures"]) - 1}
+        self.root["materials"][self.materials[name]]["normalTexture"] = texture
+
     def accessor(self, values: npt.NDArray[Any], kind: int = FLOAT, limits: bool = False) -> int:
         """Append an array to the buffer and describe it."""
         rows = values.reshape(len(values), -1)
