@@ -38,9 +38,9 @@ from encoders.untold.target import MODEL_OPTIONS
 from encoders.untold.view import decode_untold
 from pipeline.process.scratch import install_scratch
 from tests.encoders.test_untold_format import DOCUMENT
-from tests.encoders.untold_model import HALF, Puppet, build_model
+from tests.encoders.untold_model import HALF, Puppet, build_model, matrix_of
 from tests.encoders.untold_rig_reader import chunks_of, read_rig, shown
-from tests.kit.fbx_maker import Fbx
+from tests.kit.fbx_maker import QUAD, Fbx
 from tests.kit.glb_builder import quad
 from tests.kit.mutation import mutated
 from tests.kit.refusal import attempt
@@ -844,6 +844,49 @@ def test_a_stage_of_usd_gives_a_rig_and_its_clip(scratch):
     assert moved_paths <= paths
 
 
+def skinned_by_usd(data: bytes, time: float) -> np.ndarray:
+    """Where usd-core puts the vertices of the rig, in metres with y upwards."""
+    from pxr import Gf, Usd, UsdGeom, UsdSkel, Vt
+
+    stage = Usd.Stage.CreateInMemory()
+    stage.GetRootLayer().ImportFromString(data.decode())
+    paths = ("/root", "/root/skel", "/root/quad")
+    root, skeleton, mesh = (stage.GetPrimAtPath(one) for one in paths)
+    cache = UsdSkel.Cache()
+    cache.Populate(UsdSkel.Root(root), Usd.PrimDefaultPredicate)
+    matrices = cache.GetSkelQuery(UsdSkel.Skeleton(skeleton)).ComputeSkinningTransforms(time)
+    query = cache.GetSkinningQuery(mesh)
+    points = Vt.Vec3fArray(UsdGeom.Mesh(mesh).GetPointsAttr().Get())
+    assert query.ComputeSkinnedPoints(matrices, points, time)
+    world = UsdGeom.Xformable(skeleton).ComputeLocalToWorldTransform(time)
+    placed = np.array([world.Transform(Gf.Vec3d(one)) for one in points])
+    placed *= UsdGeom.GetStageMetersPerUnit(stage)
+    if UsdGeom.GetStageUpAxis(stage) == "Z":
+        placed = np.column_stack([placed[:, 0], placed[:, 2], -placed[:, 1]])
+    return placed
+
+
+@pytest.mark.parametrize(("metres", "axis"), [(1, "Y"), (0.01, "Z")])
+def test_a_scaled_armature_of_usd_moves_as_the_library_moves_it(scratch, metres, axis):
+    turned = """def SkelRoot "root"
+{
+    float3 xformOp:rotateXYZ = (-90, 20, 0)
+    float3 xformOp:scale = (50, 50, 50)
+    uniform token[] xformOpOrder = ["xformOp:rotateXYZ", "xformOp:scale"]"""
+    # The library plays a clip only where this is said.
+    bound = b'def Skeleton "skel" ( prepend apiSchemas = ["SkelBindingAPI"] )'
+    data = usd_rig(unit=metres, axis=axis).replace(b'def Skeleton "skel"', bound)
+    data = data.replace(b'def SkelRoot "root"\n{', turned.encode())
+    glb, _ = compose({"sign.usda": data}, "sign.usda")
+    built = build_model({"sign.glb": glb})
+    rig = read_rig(built.files["hero.untold"])
+    clip = read_rig(built.files["hero_walk.untoldanim"])["clips"][0]
+    for part in (0, 0.25, 0.9):
+        expected = skinned_by_usd(data, 24 + 24 * part)
+        found = shown(rig, clip, part)[0]
+        assert_same_points(found, expected, 1e-5 * float(np.abs(expected).max()))
+
+
 def test_a_skinned_fbx_file_gives_a_rig():
     fbx = Fbx()
     fbx.mesh()
@@ -858,6 +901,38 @@ def test_a_skinned_fbx_file_gives_a_rig():
     # The file binds both bones at the origin, and the upper one rests one above it.
     corners = np.array([(0, 0, 0), (1, 0, 0), (1, 3, 0), (0, 3, 0.0)])
     assert_same_points(shown(rig)[0], corners)
+
+
+@pytest.mark.parametrize(("unit", "z_up", "scale"), [(1, True, 100), (100, False, 0.5)])
+def test_a_scaled_armature_of_fbx_shows_vertices_where_the_formats_formula_puts_them(
+    unit, z_up, scale
+):
+    armature = matrix_of({"rotation": (-HALF, 0, 0, HALF), "scale": (scale,) * 3})
+    armature[:3, 3] = 1, 2, 3
+    lower, straight = (matrix_of({"translation": (0, height, 0)}) for height in (1, 2))
+    bent = matrix_of({"translation": (0, 2, 0), "rotation": TURN_Z})
+    at_rest = {400: armature @ lower, 401: armature @ lower @ bent}
+    bound = {400: at_rest[400], 401: armature @ lower @ straight}
+    to_bone = {bone: np.linalg.inv(one) @ armature for bone, one in bound.items()}
+    fbx = Fbx(unit, z_up)
+    fbx.mesh()
+    fbx.node(199, "Armature", "Null", 0, (1, 2, 3), (-90, 0, 0), (scale,) * 3)
+    fbx.node(200, "sign", parent=199)
+    fbx.connect(100, 200)
+    fbx.bone(400, "base", 199, (0, 1, 0))
+    fbx.bone(401, "tip", 400, (0, 2, 0), (0, 0, 90))
+    weights = {400: [(0, 0.25), (1, 1), (2, 0.5)], 401: [(0, 0.75), (2, 0.5), (3, 1)]}
+    binds = {bone: (to_bone[bone].T.ravel(), bound[bone].T.ravel()) for bone in bound}
+    fbx.skin(100, weights, binds=binds)
+    expected = np.zeros((4, 4))
+    for bone, rows in weights.items():
+        for vertex, weight in rows:
+            expected[vertex] += weight * (at_rest[bone] @ to_bone[bone] @ (*QUAD[vertex], 1))
+    points = expected[:, :3] * unit / 100
+    if z_up:
+        points = np.column_stack([points[:, 0], points[:, 2], -points[:, 1]])
+    rig = read_rig(build_model({"sign.fbx": fbx.data()}).files["hero.untold"])
+    assert_same_points(shown(rig)[0], points)
 
 
 def test_lz4_compresses_the_geometry_of_a_rig_alone():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 HEAD = """; FBX 7.4.0 project file
 FBXHeaderExtension:  {
@@ -88,12 +88,22 @@ class Fbx:
         self.objects.append(f'Geometry: {number}, "Geometry::sign", "Mesh" {{\n{body}}}\n')
 
     def node(
-        self, number: int, name: str, kind: str = "Mesh", parent: int = 0, at=(0, 0, 0)
+        self,
+        number: int,
+        name: str,
+        kind: str = "Mesh",
+        parent: int = 0,
+        at=(0, 0, 0),
+        turn=(0, 0, 0),
+        scale=(1, 1, 1),
     ) -> None:
-        place = ",".join(f"{one:g}" for one in at)
+        places = {"Lcl Translation": at, "Lcl Rotation": turn, "Lcl Scaling": scale}
+        placed = "".join(
+            f'P: "{key}", "{key}", "", "A",{_row(one)}\n' for key, one in places.items()
+        )
         self.objects.append(
-            f'Model: {number}, "Model::{name}", "{kind}" {{\nVersion: 232\nProperties70:  {{\n'
-            f'P: "Lcl Translation", "Lcl Translation", "", "A",{place}\n}}\n}}\n'
+            f'Model: {number}, "Model::{name}", "{kind}" {{\nVersion: 232\n'
+            f"Properties70:  {{\n{placed}}}\n}}\n"
         )
         self.connect(number, parent)
 
@@ -120,8 +130,8 @@ class Fbx:
         )
         self.connect(number + 1, number)
 
-    def bone(self, number: int, name: str, parent: int = 0, at=(0, 0, 0)) -> None:
-        self.node(number, name, "LimbNode", parent, at)
+    def bone(self, number: int, name: str, parent: int = 0, at=(0, 0, 0), turn=(0, 0, 0)) -> None:
+        self.node(number, name, "LimbNode", parent, at, turn)
         self.objects.append(
             f'NodeAttribute: {number + 1000}, "NodeAttribute::{name}", "LimbNode" {{\n'
             'TypeFlags: "Skeleton"\n}\n'
@@ -150,8 +160,12 @@ class Fbx:
         weights: dict[int, Sequence[tuple[int, float]]],
         number: int = 500,
         at: Sequence[float] = (0, 0, 0),
+        binds: Mapping[int, tuple[Sequence[float], Sequence[float]]] | None = None,
     ) -> None:
-        """Bind vertices to bones: for each bone its vertices and their weights."""
+        """Bind vertices to bones: for each bone its vertices and their weights.
+
+        `binds` has the columns of the matrices from the mesh to the bone, and to the world.
+        """
         self.objects.append(
             f'Deformer: {number}, "Deformer::rig{number}", "Skin" {{\nVersion: 101\n'
             "Link_DeformAcuracy: 50\n}\n"
@@ -161,7 +175,8 @@ class Fbx:
         for cluster, (bone, rows) in enumerate(weights.items(), number + 1):
             body = array("Indexes", [vertex for vertex, _ in rows])
             body += array("Weights", [weight for _, weight in rows])
-            body += array("Transform", [*unit[:12], *at, 1]) + array("TransformLink", unit)
+            to_bone, to_world = (binds or {}).get(bone, ([*unit[:12], *at, 1], unit))
+            body += array("Transform", to_bone) + array("TransformLink", to_world)
             self.objects.append(
                 f'Deformer: {cluster}, "SubDeformer::c{cluster}", "Cluster" {{\nVersion: 100\n'
                 f'UserData: "", ""\n{body}}}\n'
