@@ -51,7 +51,7 @@ def encode_indexed(inputs: Inputs, params: Params) -> Outputs:
     )
     data = pack_indices(indices, width, height)
     report = ["format INDEXED8_2X2", *_quality(quads, entries[indices])]
-    report.append(f"flash bytes {len(data) + len(outputs.get('palette', b''))}")
+    report.append(f"flash bytes {len(data) + len(outputs.get('palette', b'')):,}")
     return outputs | {
         "wrapper": wrapper.text().encode(),
         "data": data,
@@ -75,7 +75,7 @@ def encode_palette(inputs: Inputs, params: Params) -> Outputs:
         "wrapper": PaletteWrapper(identifier, sources).text().encode(),
         "data": data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
-        REPORT: f"textures {len(members)}\n{_different(used)}\nflash bytes {len(data)}".encode(),
+        REPORT: f"textures {len(members)}\n{_different(used)}\nflash bytes {len(data):,}".encode(),
     }
 
 

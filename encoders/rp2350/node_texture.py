@@ -46,7 +46,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         _data_role(chosen, str(params["format"])): data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
         WARNINGS: "\n".join(warnings + _warnings(image, chosen, len(data), params)).encode(),
-        REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data)}".encode(),
+        REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data):,}".encode(),
     }
 
 
@@ -82,7 +82,7 @@ def _warnings(image: Rgba8, chosen: str, size_bytes: int, params: Params) -> lis
         found.append(
             grouped(
                 "budget",
-                f"{size_bytes} bytes are more than the {TEXTURE_MEMORY_BYTES} bytes of texture "
+                f"{size_bytes:,} bytes are more than the {TEXTURE_MEMORY_BYTES:,} bytes of texture "
                 "memory",
             )
         )

@@ -91,7 +91,8 @@ def _check_lods(asset: Asset) -> None:
     lods: Any = asset.options["lods"]
     if any(one < other for one, other in pairwise(lods)):
         facts = {"scene": asset.id, "lods": lods}
-        raise EncodeError("a LOD keeps more than the one before", facts, "Let the shares fall.")
+        hint = f"Write the largest share first: {sorted(lods, reverse=True)}."
+        raise EncodeError("a LOD keeps more than the one before", facts, hint)
 
 
 def _grid(asset: Asset, boxes: list[Box]) -> Grid:
@@ -403,6 +404,7 @@ class _Planner:
                 name: list(self.coordinates[name]) for name, _ in self._tiles() if name != SHARED
             },
             "lods": len(self._levels("tile")) - 1 - bool(self.options["hlod"]),
+            "shares": [level.share for level in self._levels("tile") if level.is_simplified],
             "hlod": bool(self.options["hlod"]),
             "compression": self.options["compression"],
             "hashed": self.options["hashed_names"],

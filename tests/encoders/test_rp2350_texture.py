@@ -251,7 +251,7 @@ def test_least_and_greatest_sizes_are_accepted(side):
 
 def test_what_exceeds_texture_memory_is_warned_of():
     outputs = encode_texture({"source": flat_png(1024, 1024)}, PARAMS)
-    assert b"2097152 bytes are more than the 786432" in outputs["warnings"]
+    assert b"2,097,152 bytes are more than the 786,432" in outputs["warnings"]
 
 
 def test_half_transparent_texels_in_bc1_are_warned_of():
