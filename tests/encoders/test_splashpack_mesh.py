@@ -473,5 +473,5 @@ def test_many_triangles_that_repeat_their_texture_are_refused_together(monkeypat
     with pytest.raises(EncodeError, match="repeat their textures too often") as caught:
         square(obj=obj)
     facts = caught.value.facts
-    assert int(facts["pieces"]) > int(facts["allowed"]) == 110
+    assert int(facts["pieces"]) > int(facts["allowed"]) > 100
     assert facts["most of them"] == f'{facts["pieces"]} of material "m"'
