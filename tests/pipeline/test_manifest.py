@@ -358,7 +358,8 @@ def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
     game.write("encoders/toy.py", code.replace('f"{asset.place}.out"', '"same.out"'))
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:x (assets/pack.txt) and toy:other/a (assets/other/a.txt) would both write build/toy/same.out" in ran.err
+    both = "toy:x (assets/pack.txt) and toy:other/a (assets/other/a.txt)"
+    assert f"{both} would both write build/toy/same.out" in ran.err
     assert ran.err.count("Rename one of the sources, give it an `id`, or exclude it.") == 1
 
 
