@@ -87,9 +87,10 @@ def _different(quads: Bytes) -> str:
 def _open(data: bytes, params: Params, warn: Warn) -> Rgba8:
     """Open and scale an image; refuse a size that the hardware cannot address."""
     source = str(params["source"])
-    image = import_image(open_image(data, source, warn), params)
+    opened = open_image(data, source, warn)
+    image = import_image(opened, params)
     height, width = image.shape[:2]
-    check_size(width, height, source, MIN_INDEXED_SIDE)
+    check_size(width, height, source, MIN_INDEXED_SIDE, (opened.shape[1], opened.shape[0]))
     return image
 
 

@@ -27,9 +27,10 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode an image as data and the Rust wrapper that describes it."""
     source = str(params["source"])
     warnings: list[str] = []
-    image = import_image(open_image(inputs["source"], source, warnings.append), params)
+    opened = open_image(inputs["source"], source, warnings.append)
+    image = import_image(opened, params)
     height, width = image.shape[:2]
-    check_size(width, height, source)
+    check_size(width, height, source, given=(opened.shape[1], opened.shape[0]))
     chosen = choose_format(image, str(params["format"]))
     # The driver refuses more levels than halving the shorter side gives.
     levels = square_level_count(width, height) if params["mipmaps"] else 1

@@ -116,6 +116,7 @@ def test_a_name_with_an_equals_sign_can_be_built(game):
         ("", ["target", "missing"]),
         ('target = "toy"\nouput = "x"', ["ouput", 'did you mean "output"?']),
         ('target = "toy"\n[defaults.txt]\n', ["defaults.txt", 'did you mean "text"?']),
+        ('target = "toy"\n[defaults]\ncase = "x"\n', ["put it under [defaults.text]"]),
         ('target = "toy"\n[defaults.text]\ncsae = "x"', ["defaults.text.csae", '"case"']),
         ('target = "toy"\n[[asset]]\n', ["asset[1].source", "missing"]),
         ('target = "toy"\n[[asset]]\nsource = 3', ["asset[1].source", "found 3"]),
