@@ -90,7 +90,7 @@ class SmallResults:
         self._settled: set[str] = set()  # tasks that are up to date with all that they need
         self._hits = self._misses = 0
         self._has_failed = False  # whether a file could not be written
-        self._is_slow = False
+        self._count, self._seconds, self._cpu_seconds = 0, 0.0, 0.0  # of all batches so far
 
     def restore(self, tasks: Sequence[str]) -> Iterator[list[str]]:
         """Restore what of the tasks is plain; give the tasks of each batch when it is recorded."""
@@ -114,6 +114,12 @@ class SmallResults:
         """Tell whether to leave all that follows to the run."""
         is_in_vain = self._misses > MISSES + MISSES_A_HIT * self._hits
         return self._has_failed or self._is_slow or is_in_vain
+
+    @property
+    def _is_slow(self) -> bool:
+        """Tell by all batches so far, as one may have waited for others on the machine."""
+        is_long = self._seconds > SLOW_SECONDS * self._count
+        return is_long and has_waited(self._seconds, self._cpu_seconds)
 
     def _batches(self, tasks: Sequence[str]) -> Iterator[_Batch]:
         """Look tasks up; give those that were found, in batches that memory has room for."""
@@ -185,7 +191,9 @@ class SmallResults:
         written = [one for one in nodes if one.row.task in stamps]
         each = max(len(written), 1)
         seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
-        self._is_slow = seconds > SLOW_SECONDS and has_waited(seconds, cpu)
+        self._count += each
+        self._seconds += seconds * each
+        self._cpu_seconds += cpu * each
         restored = []
         for n, one in enumerate(written):
             cost = seconds, cpu, process_name(), began + n * seconds, last_peak()

@@ -18,7 +18,7 @@ OWN = {
 }
 VERSION = "--version"
 HELP = ("help", "--help", "-h")
-NO_PROJECT = 3  # doit's exit code for a command line or a project that it cannot use
+UNUSABLE = 3  # doit's exit code for a command line or a project that it cannot use
 
 
 def main() -> int:
@@ -63,11 +63,14 @@ def _without_project(is_help: bool) -> int:
         "ERROR: no Cartwright project here or in a folder above (dodo.py and doit.cfg); "
         "`cartwright init` starts one\n"
     )
-    return NO_PROJECT
+    return UNUSABLE
 
 
 def _run_doit(words: Sequence[str], root: str, here: str) -> int:
     """Run doit in the root, with the paths that were typed elsewhere written from there."""
+    if "" in words:  # doit itself would end in a traceback
+        sys.stderr.write("ERROR: one of the words is empty; is a variable not set?\n")
+        return UNUSABLE
     if root != here:
         from pipeline.cli.words import RUN, from_root
 

@@ -77,6 +77,13 @@ def test_where_there_is_no_project_the_message_says_how_to_start_one(tmp_path, m
     assert "cartwright doctor" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [[""], ["toy", ""], ["explain", ""]])
+def test_a_variable_that_was_not_set_is_no_traceback(game, monkeypatch, capsys, words):
+    monkeypatch.chdir(game.root)
+    assert main.run(words) == 3
+    assert "one of the words is empty" in capsys.readouterr().err
+
+
 def test_the_version_names_doit_python_kernels_and_every_extra():
     text = "\n".join(version_lines())
     assert text.startswith("cartwright ")

@@ -211,7 +211,7 @@ def test_an_input_that_the_cache_lost_is_not_called_new(village, monkeypatch):
     village.remove("cache")
     village.write("assets/a.txt", "hello again")
     village.doit()
-    assert reasons["toy:sub/b"] == "output missing: lost from the cache"
+    assert reasons["toy:sub/b"] == "output altered: lost from the cache"
 
 
 @pytest.mark.parametrize("name", ["new.lst", "deep/er/new.lst"])
@@ -225,7 +225,7 @@ def test_a_new_output_folder_costs_the_next_run_nothing(village, monkeypatch, na
 
 def test_a_deleted_output_is_called_missing_and_not_altered(village):
     village.remove("build/toy/a.out")
-    assert "toy:a  output missing: build/toy/a.out\n" in village.doit("explain").out
+    assert "toy:a  output altered: missing: build/toy/a.out\n" in village.doit("explain").out
     village.write("build/toy/a.out", "altered")
     assert "toy:a  output altered: build/toy/a.out\n" in village.doit("explain").out
 

@@ -83,7 +83,7 @@ def test_a_deleted_output_folder_is_restored_without_jobs(crowd, jobs):
     assert len(ran.restored) == COUNT + 1  # the pack, which reads them all, too
     assert crowd.outputs() == before
     nodes = last_build(crowd)["nodes"]
-    assert {one["reason"][0]["kind"] for one in nodes} == {"output missing"}
+    assert {one["reason"][0]["kind"] for one in nodes} == {"output altered"}
     assert {one["worker"] for one in nodes} == {f"process {os.getpid()}"}
     assert "nothing to do" in crowd.doit().out
 
@@ -457,6 +457,26 @@ def test_work_on_a_busy_machine_is_not_taken_for_a_slow_disk(crowd, jobs, monkey
     monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(small_results, "thread_time", lambda: clock[0] * cpu_share)
     monkeypatch.setattr(Cache, "load_receipt", load_while_others_run)
+    crowd.remove("build")
+    ran = crowd.doit()
+    assert len(ran.restored) == COUNT + 1
+    assert jobs == []
+
+
+def test_one_batch_that_waits_is_not_taken_for_a_slow_disk(crowd, jobs, monkeypatch):
+    """On a busy machine any may, and the rest of a large project was restored one by one."""
+    clock, calls = [0.0], []
+    put = Cache.put_all_in_place
+
+    def put_slowly_once(*arguments):
+        calls.append(arguments)
+        clock[0] += 4.0 if len(calls) == 3 else 0.0
+        return put(*arguments)
+
+    monkeypatch.setattr(small_results, "BATCH", 5)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(small_results, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Cache, "put_all_in_place", put_slowly_once)
     crowd.remove("build")
     ran = crowd.doit()
     assert len(ran.restored) == COUNT + 1

@@ -205,7 +205,9 @@ static void join(Pool *pool, Growth *growth, int32_t vertex, int max_triangles)
     int32_t end = window_end(pool, vertex), marks = pool->marks, seed = growth->seed;
     for (int32_t n = pool->head[vertex]; n < end; n++) {
         int32_t triangle = around[n], last = 0;
-        int outside = 3 * (pool->taken[triangle] | (triangle == seed));
+        int outside = 0;
+        if (pool->taken[triangle] || triangle == seed)
+            continue;
         for (int k = 0; k < 3; k++) {
             /* Without a branch: neither is likelier. */
             int32_t corner = corners[3 * triangle + k], is_out = mark[corner] != marks;

@@ -220,7 +220,7 @@ function budgetBox(manifest) {
     : Object.entries(manifest.parts).map(partOf);
   const { limit } = manifest;
   const size = manifest.used ? formatBytes(manifest.used) : "nothing built";
-  const used = `${manifest.isLargest ? "most of " : ""}${manifest.what}: ${size}`;
+  const used = `${manifest.what}${manifest.isLargest ? ", the largest" : ""}: ${size}`;
   return make(
     "div", { class: "budget" },
     make("h3", {}, manifest.stem),
