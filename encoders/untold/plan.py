@@ -91,8 +91,7 @@ def _check_lods(asset: Asset) -> None:
     lods: Any = asset.options["lods"]
     if any(one < other for one, other in pairwise(lods)):
         facts = {"scene": asset.id, "lods": lods}
-        hint = f"Write the largest share first: {sorted(lods, reverse=True)}."
-        raise EncodeError("a LOD keeps more than the one before", facts, hint)
+        raise EncodeError("a LOD keeps more than the one before", facts, "Let the shares fall.")
 
 
 def _grid(asset: Asset, boxes: list[Box]) -> Grid:

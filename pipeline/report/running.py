@@ -73,8 +73,7 @@ class Running:
     def time_left(self, left: int) -> str:
         """Return the time that is left as earlier runs tell, or nothing."""
         seconds = self.seconds_left() if left else None
-        # Less than a second is not worth a number that reads like none.
-        return "" if seconds is None else f", {format_seconds(max(seconds, 1))} left"
+        return "" if seconds is None else f", {format_seconds(seconds)} left"
 
     def seconds_left(self) -> float | None:
         """Return the time that is left as earlier runs and the pace of this one tell, or None."""

@@ -287,12 +287,6 @@ def test_a_run_tells_which_share_of_the_triangles_each_level_keeps(game):
     assert out.count("; asked for 50 %, 20 % and 10 %") == 1
 
 
-def test_shares_that_rise_are_told_in_the_order_to_write(game):
-    game.write("manifests/untold.toml", MANIFEST + "lods = [0.2, 0.5]\n")
-    ran = game.doit()
-    assert "Write the largest share first: [0.5, 0.2]." in ran.out + ran.err
-
-
 def test_inspection_writes_a_tile_as_obj_that_builds_again(game):
     game.doit()
     tile = "build/untold/city/tile_1_0_0.untold"
