@@ -328,6 +328,21 @@ def test_a_refused_name_of_a_vanished_manifest_does_not_save_its_outputs(village
     assert [path for path in village.outputs() if path.startswith("build/toy/")] == []
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_mistake_meanwhile_does_not_save_the_outputs_of_a_vanished_manifest(village, others):
+    text = village.read("manifests/toy.toml")
+    for stem in ["other"] * others + ["two"]:
+        village.write(f"manifests/{stem}.toml", text)
+    village.doit()
+    village.remove("manifests/two.toml")
+    village.write("manifests/toy.toml", text + b"zzz = 1\n")
+    assert village.doit().code == 3
+    village.write("manifests/toy.toml", text)
+    assert "removed   build/two/" in village.doit().out
+    assert [path for path in village.outputs() if path.startswith("build/two/")] == []
+    assert "nothing to do" in village.doit().out
+
+
 def test_unselected_manifests_stay_as_they_are(village):
     village.write("manifests/second.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
     village.doit()
