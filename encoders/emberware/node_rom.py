@@ -18,6 +18,7 @@ from encoders.emberware.format.rom import LAYOUTS, ROM_VERSION, RomLayout, pack_
 from encoders.emberware.format.skeleton import unpack_skeleton
 from encoders.emberware.format.texture import TEXTURE_HEADER, unpack_texture
 from encoders.emberware.format.vertex import ROM_FORMATS
+from encoders.emberware.picture import warn_of_pictures
 from encoders.emberware.profile import EMPTY_WASM, KIND_LISTS, PROFILES, WASM_MAGIC
 from encoders.emberware.rom_budget import check_budget
 from encoders.emberware.rom_music import pack_music
@@ -72,7 +73,7 @@ def encode_rom(inputs: Inputs, params: Params) -> Outputs:
     }
     rom = pack_rom(layout, value)
     report, more = check_budget(value, len(rom), profile, _table(params["limit"]))
-    warnings += more
+    warnings += more + warn_of_pictures(params)
     outputs = {"rom": rom, REPORT: "\n".join(report).encode()}
     return outputs | {WARNINGS: "\n".join(warnings).encode()}
 

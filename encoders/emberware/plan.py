@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from encoders.emberware.picture import pictures_without_texture, shown_pictures
 from encoders.emberware.profile import BONE_LIMIT, KIND_LISTS, KIND_SUFFIXES, PROFILES, Profile
 from encoders.emberware.selection import (
     SurveyedModel,
@@ -153,6 +154,7 @@ class Planner:
         outline = outline_model(asset.source, surveys)
         files = plan_inputs(asset.name, (asset.source, *outline.buffers), surveys, asset.options)
         node = self.single("mesh", "node_mesh:encode_mesh", files.inputs)
+        node = replace(node, params={**node.params, **shown_pictures(outline)})
         if not (self.profile.has_tangents and outline.images(("normal",))):
             return node
         return replace(node, params={**node.params, "normal_map": True})
@@ -195,7 +197,9 @@ class Planner:
                 nodes.append(self._part_node(kind, part))
         if not nodes:
             raise EncodeError("model holds nothing to make", {"file": asset.source})
-        yield from self._splitting(f"{asset.name}.parts", asset.source, surveys, parts, kept)
+        shown = shown_pictures(outline_model(asset.source, surveys)) if "mesh" in kinds else {}
+        params = {"parts": parts, **({"kept_joints": kept} if kept else {}), **shown}
+        yield from self._splitting(f"{asset.name}.parts", asset.source, surveys, params)
         if "animation" in kinds and asset.options["skeleton"] is not None:
             yield from self._skeleton(str(asset.options["skeleton"]), surveys)
         yield from nodes
@@ -212,15 +216,13 @@ class Planner:
         return inputs, files.nodes
 
     def _splitting(
-        self, name: str, source: str, surveys: Surveys, parts: Params, kept: Params
+        self, name: str, source: str, surveys: Surveys, params: Mapping[str, Any]
     ) -> Iterator[Node]:
         inputs, conversions = self._inputs(source, surveys)
         yield from conversions
-        params: dict[str, Any] = {"source": source, "parts": parts}
-        if kept:
-            params["kept_joints"] = kept
+        roles = [*params["parts"], *params.get("kept_joints", ())]
         encoder = "encoders.emberware.node_parts:encode_parts"
-        yield Node(name, encoder, inputs, params, dict.fromkeys([*parts, *kept]))
+        yield Node(name, encoder, inputs, {"source": source, **params}, dict.fromkeys(roles))
 
     def _skeleton(self, source: str, surveys: Surveys) -> Iterator[Node]:
         """Plan the node that takes the skin out of the file that `skeleton` names."""
@@ -325,7 +327,7 @@ def _task_label(label: str) -> str:
 PARTS = {"mesh": _mesh_parts, "skeleton": _skeleton_parts, "animation": _clip_parts}
 
 
-def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterator[Node]:
+def plan_rom(assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings) -> Iterator[Node]:
     """Plan the ROM, which reads the outputs of all assets."""
     game = settings.tables["game"][0]
     profile = str(settings.options["profile"])
@@ -351,6 +353,7 @@ def plan_rom(_assets: Sequence[Asset], nodes: Sequence[Node], settings: Settings
         "files": {key: game[key] for key in FILES},
         "assets": {kind: entries for kind, entries in contents.items() if entries},
         "limit": {"rom_mib": game["rom_limit_mib"]},
+        **pictures_without_texture(assets, nodes),
     }
     file = f"{game['id']}.{PROFILES[profile].suffix}"
     # doit takes an argument with "=" for a variable.

@@ -16,6 +16,9 @@ LARGEST_SHOWN = 10
 MATRIX_BYTES = 48
 VRAM_BYTES = 4 << 20
 WASM_BYTES = 4 << 20
+TOO_LARGE = (
+    'Give textures `format = "bc7"` or a `max_size`, models fewer `triangles`, or leave assets out.'
+)
 # How many a game can have loaded at once; a ROM may hold more.
 LOADED_AT_ONCE = {"skeletons": 64, "keyframes": 256}
 
@@ -30,7 +33,7 @@ def check_budget(
     if rom_bytes > limit_bytes:
         largest = ", ".join(f"{name} {size:,}" for size, name in _largest(sizes)[:3])
         facts = {"bytes": f"{rom_bytes:,}", "allowed": f"{limit_bytes:,}", "largest": largest}
-        raise EncodeError("ROM is too large", facts, "Shrink or leave out the largest assets.")
+        raise EncodeError("ROM is too large", facts, TOO_LARGE)
     return report, find_warnings(value, sizes, rom_bytes, profile)
 
 
@@ -74,14 +77,16 @@ def format_report(
     # The serialiser packs bytes of few values, so the rest can be negative.
     rest = rom_bytes - sum(size for _, _, size in rows)
     rows.append(("names, numbers" if rest >= 0 else "saved by packing", 1, rest))
-    lines = [f"{'kind':<16}{'assets':>8}{'bytes':>14}"]
-    lines += [f"{name:<16}{count:>8,}{size:>14,}" for name, count, size in rows if count]
-    share = 100 * rom_bytes / limit_bytes
-    lines.append(f"{'ROM':<24}{rom_bytes:>14,}  {share:.1f} % of {limit_bytes:,}")
-    lines.append(f"{'left':<24}{limit_bytes - rom_bytes:>14,}")
     largest = _largest(sizes)
+    # The longest name decides, so that all numbers end in one column.
+    width = max([24, *(len(name) + 3 for _, name in largest)])
+    lines = [f"{'kind':<{width - 8}}{'assets':>8}{'bytes':>14}"]
+    lines += [f"{name:<{width - 8}}{count:>8,}{size:>14,}" for name, count, size in rows if count]
+    share = 100 * rom_bytes / limit_bytes
+    lines.append(f"{'ROM':<{width}}{rom_bytes:>14,}  {share:.1f} % of {limit_bytes:,}")
+    lines.append(f"{'left':<{width}}{limit_bytes - rom_bytes:>14,}")
     lines += ["largest assets"] * bool(largest)
-    return lines + [f"  {name:<22}{size:>14,}" for size, name in largest]
+    return lines + [f"  {name:<{width - 2}}{size:>14,}" for size, name in largest]
 
 
 def find_warnings(

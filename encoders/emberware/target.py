@@ -171,7 +171,12 @@ TARGET = Target(
     name_parts=1,
     budget=Budget("ROM", tuple(f".{one.suffix}" for one in PROFILES.values()), made_of_others=True),
     options={
-        "profile": Option(Choice(tuple(PROFILES)), "ewz", "which console"),
+        "profile": Option(
+            Choice(tuple(PROFILES)),
+            "ewz",
+            "which console: nczx is today's, ewz that of December 2025",
+            example="nczx",
+        ),
         "loose_files": Option(
             Flag(), True, "whether each asset is a file by itself too, beside the ROM"
         ),

@@ -146,10 +146,12 @@ def _encode(
     # A picture that was to become powers of two is only made square here.
     was_asked_for = params.get("scale_to") == POWER_OF_TWO and max(width, height) <= side
     # A limit below the format's own is the user's.
-    was_asked_for |= limit < MAX_SIDE and width == height > limit
+    was_asked_for |= limit < MAX_SIDE and width == height > limit == side
     if (width, height) != (side, side) and not was_asked_for:
         name = use.color or use.alpha
         text = f"{name}: resized from {width} x {height} to {side} x {side}"
+        if max(width, height) > limit > side:
+            text += f", the largest power of two within `texture_size = {limit}`"
         warnings[grouped("resize", text)] = None
     # The aspect ratio changes; UVs are relative, so nothing else does.
     square = resize_colour(picture, side, side)

@@ -126,7 +126,7 @@ class Kind:
 
     Two fields are for a project's first manifest alone. `needs` is a key of the manifest and the
     value without which the kind is refused. `suggest` returns the options that a source needs by
-    its survey, None where another kind is the one for it.
+    its survey, None where another kind is the one for it, or no options help.
     """
 
     suffixes: tuple[str, ...]

@@ -51,7 +51,7 @@ def encode_indexed(inputs: Inputs, params: Params) -> Outputs:
     )
     data = pack_indices(indices, width, height)
     report = ["format INDEXED8_2X2", *_quality(quads, entries[indices])]
-    report.append(f"flash bytes {len(data) + len(outputs.get('palette', b''))}")
+    report.append(f"flash bytes {len(data) + len(outputs.get('palette', b'')):,}")
     return outputs | {
         "wrapper": wrapper.text().encode(),
         "data": data,
@@ -75,7 +75,7 @@ def encode_palette(inputs: Inputs, params: Params) -> Outputs:
         "wrapper": PaletteWrapper(identifier, sources).text().encode(),
         "data": data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
-        REPORT: f"textures {len(members)}\n{_different(used)}\nflash bytes {len(data)}".encode(),
+        REPORT: f"textures {len(members)}\n{_different(used)}\nflash bytes {len(data):,}".encode(),
     }
 
 
@@ -87,9 +87,10 @@ def _different(quads: Bytes) -> str:
 def _open(data: bytes, params: Params, warn: Warn) -> Rgba8:
     """Open and scale an image; refuse a size that the hardware cannot address."""
     source = str(params["source"])
-    image = import_image(open_image(data, source, warn), params)
+    opened = open_image(data, source, warn)
+    image = import_image(opened, params)
     height, width = image.shape[:2]
-    check_size(width, height, source, MIN_INDEXED_SIDE)
+    check_size(width, height, source, MIN_INDEXED_SIDE, (opened.shape[1], opened.shape[0]))
     return image
 
 

@@ -159,6 +159,6 @@ def _report(mesh: VertexMesh, patches: Sequence[PatchInfo]) -> str:
             f"patches {len(patches)}",
             f"entries per triangle {entries / len(mesh.triangles):.3f}",
             f"vertices stored per source vertex {stored / len(mesh.position):.3f}",
-            f"flash bytes {sum(patch.size_bytes for patch in patches)}",
+            f"flash bytes {sum(patch.size_bytes for patch in patches):,}",
         ]
     )

@@ -27,9 +27,10 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
     """Encode an image as data and the Rust wrapper that describes it."""
     source = str(params["source"])
     warnings: list[str] = []
-    image = import_image(open_image(inputs["source"], source, warnings.append), params)
+    opened = open_image(inputs["source"], source, warnings.append)
+    image = import_image(opened, params)
     height, width = image.shape[:2]
-    check_size(width, height, source)
+    check_size(width, height, source, given=(opened.shape[1], opened.shape[0]))
     chosen = choose_format(image, str(params["format"]))
     # The driver refuses more levels than halving the shorter side gives.
     levels = square_level_count(width, height) if params["mipmaps"] else 1
@@ -46,7 +47,7 @@ def encode_texture(inputs: Inputs, params: Params) -> Outputs:
         _data_role(chosen, str(params["format"])): data,
         "includes": f"{file_base(identifier)}.rs\n".encode(),
         WARNINGS: "\n".join(warnings + _warnings(image, chosen, len(data), params)).encode(),
-        REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data)}".encode(),
+        REPORT: f"format {chosen}\nlevels {levels}\nflash bytes {len(data):,}".encode(),
     }
 
 
@@ -82,7 +83,7 @@ def _warnings(image: Rgba8, chosen: str, size_bytes: int, params: Params) -> lis
         found.append(
             grouped(
                 "budget",
-                f"{size_bytes} bytes are more than the {TEXTURE_MEMORY_BYTES} bytes of texture "
+                f"{size_bytes:,} bytes are more than the {TEXTURE_MEMORY_BYTES:,} bytes of texture "
                 "memory",
             )
         )

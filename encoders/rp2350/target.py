@@ -57,7 +57,11 @@ PALETTE = {
         needs=("format", (INDEXED,)),
     ),
 }
-PACK = {"pack": Option(Flag(), False, "whether all patches are one data file and one Rust file")}
+PACK = {
+    "pack": Option(
+        Flag(), False, "whether all patches are one data file and one Rust file", example=True
+    )
+}
 # Only those that a manifest sets become params.
 MESH_IMPORT_OPTIONS = {**MESH_IMPORT, **TRIANGLE_LIMIT, **double_sided(False), **PACK}
 TEXTURE_IMPORT_OPTIONS = {**IMAGE_IMPORT, **PALETTE}
@@ -65,11 +69,17 @@ TEXTURE_IMPORT_OPTIONS = {**IMAGE_IMPORT, **PALETTE}
 TRIANGLE_SHARE = 0.25
 
 
-def suggest_size(survey: Survey) -> Params:
-    """Return the options without which a picture of this size is refused."""
+def suggest_size(survey: Survey) -> Params | None:
+    """Return the options without which a picture of this size is refused; None if none helps."""
+    # Only here, because planning must not import numpy.
+    from encoders.kit.image.import_image import imported_size
+
     sides = [int(str(survey[side])) for side in ("width", "height") if survey.get(side)]
     fits = all(MIN_SIDE <= side <= MAX_SIDE and not side & (side - 1) for side in sides)
-    return {} if fits else {"max_size": MAX_SIDE, "scale_to": POWER_OF_TWO}
+    if fits:
+        return {}
+    options: Params = {"max_size": MAX_SIDE, "scale_to": POWER_OF_TWO}
+    return options if min(imported_size(sides[0], sides[-1], options)) >= MIN_SIDE else None
 
 
 TEXTURE = Kind(

@@ -25,8 +25,17 @@ from encoders.rp2350.rust_writer import TextureWrapper
 from encoders.rp2350.side import MAX_SIDE, MIN_SIDE
 
 
-def check_size(width: int, height: int, name: str, least: int = MIN_SIDE) -> None:
-    """Refuse a size that the hardware cannot address; `least` is the smallest side."""
+def check_size(
+    width: int,
+    height: int,
+    name: str,
+    least: int = MIN_SIDE,
+    given: tuple[int, int] | None = None,
+) -> None:
+    """Refuse a size that the hardware cannot address; `least` is the smallest side.
+
+    `given` is the size of a picture before options changed it.
+    """
     sides = (width, height)
     if any(side & (side - 1) for side in sides):
         problem = "texture size is not a power of two"
@@ -40,6 +49,8 @@ def check_size(width: int, height: int, name: str, least: int = MIN_SIDE) -> Non
     below, above = ((f(width, least), f(height, least)) for f in (_side_below, _side_above))
     nearest = " or ".join(dict.fromkeys(f"{w}x{h}" for w, h in (below, above)))
     facts = {"file": name, "size": f"{width}x{height}"}
+    if given is not None and given != sides:
+        facts["size"] += f", scaled from {given[0]}x{given[1]} as the manifest asks"
     facts["allowed"] = f"powers of two from {least} to {MAX_SIDE}, each side by itself"
     raise EncodeError(
         problem, facts, f"Resize the image to {nearest}. {_import_hint(sides, least)}".rstrip()

@@ -111,7 +111,6 @@ TEXTURE = Table(
             None,
             "the palette that the texture shares with others of the same name in its scene; all of "
             "them need the same `bpp`",
-            example="props",
         ),
         # None where a row says nothing, so that it leaves what an earlier row says.
         **{key: replace(option, default=None) for key, option in IMAGE_IMPORT.items()},
@@ -227,7 +226,10 @@ TARGET = Target(
     budget=Budget("VRAM", roles=("words", "palette"), per=ASSET),
     options={
         "version": Option(
-            Choice((1, 20)), 1, "of the format: 20 is for runtimes from April 2026 on"
+            Choice((1, 20)),
+            1,
+            "of the format: 20 is for runtimes from April 2026 on",
+            example=20,
         )
     },
     tables={"vram": VRAM, "texture": TEXTURE, "camera": CAMERA, "sound": SOUND},

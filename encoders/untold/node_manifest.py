@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from encoders.kit.error import EncodeError
-from encoders.kit.plan import WARNINGS, Inputs, Outputs, Params
+from encoders.kit.plan import REPORT, WARNINGS, Inputs, Outputs, Params
 from encoders.kit.warning import grouped
 from encoders.untold.scene.grid import SHARED
 from encoders.untold.scene.streaming_distance import (
@@ -52,7 +52,33 @@ def encode_manifest(inputs: Inputs, params: Params) -> Outputs:
         outputs[f"hashed/{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}"] = data
     if warnings := _warnings(facts, known):
         outputs[WARNINGS] = "\n".join(warnings).encode()
+    if known["shares"]:
+        outputs[REPORT] = _kept_line(facts, known).encode()
     return outputs
+
+
+def _kept_line(facts: dict[str, Facts], known: Any) -> str:
+    """Say which share of the scene's triangles each level keeps, and what was asked for."""
+    full = sum(facts[tile].get("triangles", 0) for tile in known["tiles"])
+    kept = [
+        sum(facts[tile + suffix].get("triangles", 0) for tile in known["tiles"]) / max(full, 1)
+        for suffix in _level_suffixes(known)
+    ]
+    found, asked = (list_shares(shares) for shares in (kept, known["shares"]))
+    word = "level keeps" if len(kept) == 1 else "levels keep"
+    return f"{word} {found} of {full:,} triangles; asked for {asked}"
+
+
+def list_shares(shares: Sequence[float]) -> str:
+    """Write shares as percentages in a sentence: 50 %, 20 % and 10 %."""
+    words = [f"{100 * one:.{0 if one >= 0.01 else 1}f} %" for one in shares]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _level_suffixes(known: Any) -> list[str]:
+    """Return what the names of levels have behind those of their tiles, in the order of shares."""
+    lods = [f"_lod{number}" for number in range(1, known["lods"] + 1)]
+    return [*lods, "_hlod"] if known["hlod"] else lods
 
 
 def _warnings(facts: dict[str, Facts], known: Any) -> list[str]:
@@ -60,8 +86,7 @@ def _warnings(facts: dict[str, Facts], known: Any) -> list[str]:
     found = []
     if known["compression"] == "zstd":
         found.append(grouped("feature", UNREAD_ZSTD))
-    # Levels are named after their tiles.
-    levels = ["_hlod", *(f"_lod{number}" for number in range(1, known["lods"] + 1))]
+    levels = _level_suffixes(known)
     held = [
         tile
         for tile in known["tiles"]

@@ -403,6 +403,7 @@ class _Planner:
                 name: list(self.coordinates[name]) for name, _ in self._tiles() if name != SHARED
             },
             "lods": len(self._levels("tile")) - 1 - bool(self.options["hlod"]),
+            "shares": [level.share for level in self._levels("tile") if level.is_simplified],
             "hlod": bool(self.options["hlod"]),
             "compression": self.options["compression"],
             "hashed": self.options["hashed_names"],

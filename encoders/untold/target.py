@@ -34,10 +34,13 @@ OPTIONS = {
     "lods": Option(
         Several(Number(0.001, 1), 0, 8),
         [0.5, 0.2],
-        "the share of a tile's triangles that each of its LODs keeps",
+        "the share of a tile's triangles that each of its LODs is to keep; one that keeps up to a "
+        "tenth and 500 triangles more is as asked for, and the build says what all of them keep",
     ),
     "hlod": Option(
-        Number(0, 1), 0.1, "the share of a tile's triangles that its HLOD keeps; 0 makes none"
+        Number(0, 1),
+        0.1,
+        "the share of a tile's triangles that its HLOD is to keep, as with `lods`; 0 makes none",
     ),
     "clip": Option(
         Flag(),

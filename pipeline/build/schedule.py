@@ -21,6 +21,8 @@ SMALL_PART = 1 / 64
 # How many others may start before a node that does not fit yet. After that nothing starts until
 # it fits, so that it does not wait for ever.
 MAX_OVERTAKING = 32
+# A larger share of nodes of whose encoders nothing is known makes the time that is left a guess.
+MAX_GUESSED_SHARE = 0.1
 
 
 def path_seconds(
@@ -58,6 +60,7 @@ class Schedule:
         # Of tasks that have not ended: of all, they would take much of a large build's memory.
         self._left = dict(estimates)
         self._paths = path_seconds(needs, {task: one.seconds for task, one in estimates.items()})
+        self._guessed_left = sum(one.is_by_size for one in estimates.values())
         self._total_seconds = self._left_seconds = sum(one.seconds for one in estimates.values())
         self._longest = max(self._paths.values(), default=0.0)
         self._by_path: list[str] | None = None  # shortest first; made when it is asked for
@@ -71,11 +74,12 @@ class Schedule:
         return self._total_seconds - max(self._longest, self._total_seconds / max(workers, 1))
 
     def seconds_left(self, workers: int, running: Mapping[str, float] = {}) -> float | None:
-        """Return how long so many workers will take for what is left; None if nothing is known.
+        """Return how long so many workers will take for what is left; None if too little is known.
 
         `running` are tasks that have begun, with their seconds so far.
         """
-        if not self._total_seconds:
+        is_guess = self._guessed_left > MAX_GUESSED_SHARE * len(self._left)
+        if not self._total_seconds or is_guess:
             return None
         done = {task: min(so_far, self._estimate(task).seconds) for task, so_far in running.items()}
         shared = (self._left_seconds - sum(done.values())) / max(workers, 1)
@@ -156,7 +160,9 @@ class Schedule:
     def release(self, task: str) -> None:
         """Take note that a task has ended."""
         self._used_bytes -= self._running.pop(task, 0)
-        self._left_seconds -= self._left.pop(task, UNKNOWN).seconds
+        ended = self._left.pop(task, UNKNOWN)
+        self._left_seconds -= ended.seconds
+        self._guessed_left -= ended.is_by_size
         self._paths.pop(task, None)
 
     def _estimate(self, task: str) -> Estimate:

@@ -24,6 +24,7 @@ from pipeline.cli.suggestion import Suggestion, kind_reads
 # So many sources of equal needs are listed; for more of them patterns are easier to read.
 MAX_LISTED = 8
 IN_OTHER_FORMAT = "there in another format as well"
+UNFIT = "no options make it fit"
 SCHEMA_FOLDER = ".cartwright/schema"
 
 
@@ -43,13 +44,15 @@ def starter_manifest(
     for table in dict.fromkeys(kind.table for kind in target.kinds.values()):
         kinds = {key: kind for key, kind in target.kinds.items() if kind.table == table}
         if table == ASSET:
-            blocks.append("\n".join(_assets(kinds, found.sources, left_out)))
+            blocks.append("\n".join(_assets(kinds, found, left_out)))
             blocks += _fitted(found.options, found.sources)
             blocks += _named(clashing(found.sources, target.name_parts))
         else:
             blocks.append("\n".join(_gathered(table, kinds, found)))
     for key, settings in target.tables.items():
-        blocks.append("\n".join(_settings(key, settings)))
+        # What a target can't do without is filled in, what concerns sources only with them.
+        has_use = bool(found.sources) or not settings.repeated
+        blocks.append("\n".join(_settings(key, settings, has_use)))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -69,30 +72,38 @@ def _head(name: str, target: Target, found: Suggestion) -> Iterator[str]:
         needing = [kind for kind, one in target.kinds.items() if one.needs == (key, value)]
         yield f"{key} = {_toml(value)}  # there is no {' or '.join(needing)} without it"
     left = {key: one for key, one in target.options.items() if key not in found.settings}
-    yield from _comments(left)
+    yield from _filled(left)
 
 
 def _assets(
-    kinds: Mapping[str, Kind], sources: Sequence[FoundSource], left_out: Sequence[FoundSource]
+    kinds: Mapping[str, Kind], found: Suggestion, left_out: Sequence[FoundSource]
 ) -> Iterator[str]:
     """Yield the entry for all sources; where there are none, the same as comments."""
+    sources = found.sources
     mark = "" if sources else "# "
     used = {key: kind for key, kind in kinds.items() if any(kind_reads(kind, x) for x in sources)}
     yield f"{mark}[[{ASSET}]]"
     yield f"{mark}source = {_toml(patterns(sources) or ['assets/**/*'])}"
-    yield from _excluded(sources, left_out)
+    yield from _excluded(sources, left_out, found.unfit)
     yield from _options(used)
 
 
-def _excluded(sources: Sequence[FoundSource], left_out: Sequence[FoundSource]) -> Iterator[str]:
-    """Say which copies are left out: by name where the patterns of the sources match them."""
+def _excluded(
+    sources: Sequence[FoundSource], copies: Sequence[FoundSource], unfit: Sequence[FoundSource]
+) -> Iterator[str]:
+    """Say which sources are left out: by name where the patterns of the others match them."""
     matched = set(patterns(sources))
+    reasons = {one.pattern: IN_OTHER_FORMAT for one in copies}
+    reasons |= {one.pattern: UNFIT for one in unfit}
+    left_out = [*copies, *unfit]
     excluded = {one.pattern for one in left_out if matched.issuperset(patterns([one]))}
     if excluded:
-        yield f"exclude = {_toml(sorted(excluded))}  # {IN_OTHER_FORMAT}"
-    others = patterns(one for one in left_out if one.pattern not in excluded)
-    if others:
-        yield f"# Left out: {', '.join(others)}  # {IN_OTHER_FORMAT}"
+        why = ", or ".join(dict.fromkeys(reasons[one] for one in sorted(excluded)))
+        yield f"exclude = {_toml(sorted(excluded))}  # {why}"
+    for reason, some in ((IN_OTHER_FORMAT, copies), (UNFIT, unfit)):
+        others = patterns(one for one in some if one.pattern not in excluded)
+        if others:
+            yield f"# Left out: {', '.join(others)}  # {reason}"
 
 
 def _gathered(table: str, kinds: Mapping[str, Kind], found: Suggestion) -> Iterator[str]:
@@ -143,12 +154,12 @@ def _named(ids: Mapping[str, str]) -> Iterator[str]:
         yield f"[[{ASSET}]]\nsource = {_toml(path)}\nid = {_toml(name)}{said}"
 
 
-def _settings(name: str, table: Table) -> Iterator[str]:
-    """Yield a table of settings: filled where its options have examples, else as comments."""
-    is_filled = any(one.example is not None for one in table.options.values())
+def _settings(name: str, table: Table, has_use: bool) -> Iterator[str]:
+    """Yield a table of settings: filled where it has examples and a use, else as comments."""
+    is_filled = has_use and any(one.example is not None for one in table.options.values())
     head = f"[[{name}]]" if table.repeated else f"[{name}]"
     yield head if is_filled else f"# {head}"
-    yield from _filled(table.options)
+    yield from (_filled if is_filled else _comments)(table.options)
 
 
 def _filled(options: Mapping[str, Option]) -> Iterator[str]:

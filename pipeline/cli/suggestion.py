@@ -23,12 +23,16 @@ MAX_CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The sources of a first manifest: one for each table, and options that some of them need."""
+    """The sources of a first manifest: one for each table, and options that some of them need.
+
+    `unfit` are sources that no option would make fit.
+    """
 
     sources: Sequence[FoundSource]
     chosen: Mapping[str, FoundSource]
     options: Mapping[str, Params]
     settings: Mapping[str, Value]
+    unfit: Sequence[FoundSource] = ()
 
 
 def suggest(root: str, target: Target, sources: Sequence[FoundSource]) -> Suggestion:
@@ -39,7 +43,11 @@ def suggest(root: str, target: Target, sources: Sequence[FoundSource]) -> Sugges
     ]
     settings = dict(kind.needs for kind in kinds if kind.needs)
     if first == ASSET:
-        return Suggestion(sources, {}, _needed_options(root, kinds, sources), settings)
+        options = _needed_options(root, kinds, sources)
+        fitting = [one for one in sources if options.get(one.path, {}) is not None]
+        needed = {path: one for path, one in options.items() if one is not None}
+        unfit = [one for one in sources if one not in fitting]
+        return Suggestion(fitting, {}, needed, settings, unfit)
     return Suggestion(sources, _choose_tables(root, target, first, sources), {}, settings)
 
 
@@ -50,14 +58,14 @@ def kind_reads(kind: Kind, source: FoundSource) -> bool:
 
 def _needed_options(
     root: str, kinds: Sequence[Kind], sources: Sequence[FoundSource]
-) -> dict[str, Params]:
-    """Return the options that single sources need, by path."""
-    found: dict[str, Params] = {}
+) -> dict[str, Params | None]:
+    """Return the options that single sources need, by path; None where no options help."""
+    found: dict[str, Params | None] = {}
     for kind in kinds:
         for one in sources if kind.suggest else ():
             survey = _survey(root, one) if kind_reads(kind, one) else None
-            options = kind.suggest(survey) if kind.suggest and survey else None
-            if options:
+            options = kind.suggest(survey) if kind.suggest and survey else {}
+            if options != {}:
                 found[one.path] = options
     return found
 

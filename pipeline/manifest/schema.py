@@ -197,7 +197,11 @@ def read_defaults(found: object, target: Target, check: Check) -> dict[str, Para
         return defaults
     for kind, options in found.items():
         key = f"defaults.{kind}"
-        if kind not in target.kinds:
+        # An option of a kind, written one table too high.
+        owners = [f"[defaults.{name}]" for name, one in target.kinds.items() if kind in one.options]
+        if kind not in target.kinds and owners and not isinstance(options, dict):
+            check.add(key, f"put it under {' or '.join(owners)}")
+        elif kind not in target.kinds:
             check.unknown(key, kind, target.kinds)
         elif not isinstance(options, dict):
             check.add(key, f"found {show(options)}; write it as [{key}]")

@@ -68,14 +68,21 @@ def _roles(nodes: Mapping[str, Node], name: str) -> Iterable[str]:
 Claim = tuple[str, str | Family]
 
 
-def claims_of(stem: str, nodes: Mapping[str, Node]) -> list[Claim]:
-    """Return the files that each task of a manifest would write."""
+def claims_of(
+    stem: str, nodes: Mapping[str, Node], sources: Mapping[str, str] | None = None
+) -> list[Claim]:
+    """Return the files that each task of a manifest would write.
+
+    Where the source of a node is given, by the node's name, the task is told with it.
+    """
     claims: list[Claim] = []
     for node in nodes.values():
+        source = (sources or {}).get(node.name)
+        task = f"{stem}:{node.name} ({source})" if source else f"{stem}:{node.name}"
         for place in node.outputs.values():
             alone = place.alone if isinstance(place, Family) else None
             places = (one for one in (place, alone) if one is not None)
-            claims += [(f"{stem}:{node.name}", one) for one in places]
+            claims += [(task, one) for one in places]
     return claims
 
 

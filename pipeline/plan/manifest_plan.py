@@ -157,7 +157,9 @@ class ManifestPlan:
             self.check.add(self._key_of_error(error), str(error))
             return
         nodes = {name: one.node for name, one in self.planned.items()}
-        clashes = collisions(claims_of(self.stem, nodes))
+        of_assets = {asset.name: asset.source for asset in assets}
+        sources = {name: of_assets.get(one.asset, "") for name, one in self.planned.items()}
+        clashes = collisions(claims_of(self.stem, nodes, sources))
         if clashes:  # one hint for all of them
             clashes[-1] += "\nRename one of the sources, give it an `id`, or exclude it."
         for problem in (*graph_problems(self.stem, nodes), *clashes):

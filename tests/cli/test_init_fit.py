@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from pipeline.cli import doctor, extra
 from pipeline.cli.init import start_project
@@ -16,7 +18,7 @@ from tests.kit.glb_builder import quad
 
 def begin(root: Path, target: str, **files: bytes) -> dict[str, Any]:
     """Put files into assets/, start a project, and return its manifest."""
-    (root / "assets").mkdir()
+    (root / "assets").mkdir(parents=True)
     for name, data in files.items():
         (root / "assets" / name.replace("__", ".")).write_bytes(data)
     list(start_project(str(root), [target], None))
@@ -34,8 +36,39 @@ def test_songs_get_the_profile_that_can_hold_them(tmp_path):
     assert begin(tmp_path, "emberware", theme__xm=b"x")["profile"] == "nczx"
 
 
-def test_without_songs_the_profile_is_left_alone(tmp_path):
-    assert "profile" not in begin(tmp_path, "emberware", sky__png=png((1, 2, 3)))
+def test_a_first_manifest_is_for_the_console_and_the_runtime_of_today(tmp_path):
+    assert begin(tmp_path / "a", "emberware", sky__png=png((1, 2, 3)))["profile"] == "nczx"
+    assert begin(tmp_path / "b", "splashpack", sign__glb=textured_glb())["version"] == 20
+
+
+def test_textures_share_no_palette_unless_somebody_asks_for_it(tmp_path):
+    found = begin(tmp_path, "splashpack", sign__glb=textured_glb())
+    assert found["texture"] == [{"match": "*", "max_size": 256}]
+    assert "# palette = " in (tmp_path / "manifests/splashpack.toml").read_text()
+
+
+def test_without_a_scene_there_are_no_rules_for_its_textures(tmp_path):
+    assert "texture" not in begin(tmp_path, "splashpack", sky__png=png((1, 2, 3)))
+
+
+def test_patches_of_a_mesh_are_two_files_and_pictures_get_no_such_option(tmp_path):
+    assert begin(tmp_path / "a", "rp2350", sign__glb=textured_glb())["asset"][0]["pack"] is True
+    assert "pack" not in begin(tmp_path / "b", "rp2350", a__png=png((1, 2, 3)))["asset"][0]
+
+
+@pytest.mark.parametrize("others", [{}, {"icon__png": png((1, 2, 3), 16)}])
+def test_a_picture_that_no_option_makes_fit_is_left_out_by_name(tmp_path, others):
+    stream = io.BytesIO()
+    Image.new("RGB", (5000, 3)).save(stream, "PNG")
+    found = begin(tmp_path, "rp2350", strip__png=stream.getvalue(), **others)
+    text = (tmp_path / "manifests/rp2350.toml").read_text()
+    if others:
+        (asset,) = found["asset"]
+        assert asset["exclude"] == ["assets/strip.png"]
+        assert 'exclude = ["assets/strip.png"]  # no options make it fit\n' in text
+    else:
+        assert "asset" not in found
+        assert "# Left out: assets/**/*.png  # no options make it fit\n" in text
 
 
 def test_pictures_that_rp2350_would_refuse_are_scaled_and_no_others(tmp_path):

@@ -19,6 +19,7 @@ from encoders.emberware.view import write_wav
 from encoders.kit.error import EncodeError
 from encoders.kit.plan import WARNINGS
 from encoders.kit.source.gltf.document.container import decode_container
+from tests.cli.new_game import textured_glb
 from tests.encoders.emberware_reader import angle_between, read_clip, read_rom, read_skeleton
 from tests.pipeline.game import ROOT, Game
 
@@ -277,6 +278,39 @@ def test_a_model_with_files_beside_it_is_built_again_when_they_change(game: Game
     moved[3] = 0x40
     game.write("assets/quad.bin", bytes(moved))
     assert game.doit().built == ["emberware:quad.mesh", "emberware:quad.parts", "emberware:t.ewz"]
+
+
+NO_TEXTURE = "there is no texture of the picture"
+
+
+def test_a_picture_that_gets_into_no_rom_is_one_warning_with_its_name(game: Game) -> None:
+    game.write("assets/sign.glb", textured_glb())
+    game.write("assets/grass.png", png())
+    manifest(game)
+    out = game.doit().out
+    assert f'{NO_TEXTURE} "paint" of assets/sign.glb in the ROM: a mesh holds none' in out
+    assert "[feature]" in out
+    game.write("assets/board.glb", textured_glb())
+    out = game.doit().out
+    assert "2 pictures of models have no texture in the ROM, such as" in out
+
+
+@pytest.mark.parametrize("name", ["sign.png", "Paint.png"])
+def test_a_texture_called_like_a_model_or_its_picture_is_taken_to_be_it(game, name) -> None:
+    game.write("assets/sign.glb", textured_glb())
+    game.write(f"assets/{name}", png())
+    manifest(game)
+    assert NO_TEXTURE not in game.doit().out
+
+
+def test_a_picture_file_of_a_model_has_to_be_an_asset(game: Game) -> None:
+    game.write("assets/crate.obj", b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl a\nf 1 2 3\n")
+    game.write("assets/m.mtl", b"newmtl a\nmap_Kd tex/wood.png\n")
+    game.write("assets/tex/wood.png", png())
+    manifest(game)
+    assert f"{NO_TEXTURE} assets/tex/wood.png of assets/crate.obj in the ROM" in game.doit().out
+    manifest(game, ALL.replace("assets/*", "assets/**/*"))
+    assert NO_TEXTURE not in game.doit().out
 
 
 def test_two_sources_of_one_id_are_refused(game: Game) -> None:

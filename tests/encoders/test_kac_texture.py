@@ -253,6 +253,14 @@ def test_a_picture_is_scaled_as_asked_without_a_warning():
     assert encode_file({"a.glb": glb})["warnings"]
 
 
+def test_a_size_that_is_no_power_of_two_is_not_taken_without_a_warning():
+    glb = gltf_square(None, png(formula(128))).glb()
+    assert encode_file({"a.glb": glb}, texture_size=64)["warnings"] == []
+    (warning,) = encode_file({"a.glb": glb}, texture_size=100)["warnings"]
+    assert "resized from 128 x 128 to 64 x 64, the largest power of two within" in warning
+    assert "`texture_size = 100` [resize]" in warning
+
+
 def test_colour_of_what_is_cut_out_does_not_bleed():
     picture = np.zeros((2, 2, 4), np.uint8)
     picture[0, 0] = picture[0, 1] = (255, 0, 0, 255)

@@ -1,5 +1,6 @@
 """The generated module in the hands of rustc, clippy and cargo, and the example firmware."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from tests.encoders.rp2350_second_reader import multiset
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "docs/examples/rp2350-firmware"
+BUILD = ("cargo", "build", "--offline", "--example", "print_assets")
 OUT = "build/rp2350"
 pytestmark = pytest.mark.timeout(300)  # compilers take their time
 PATH = os.pathsep.join(
@@ -130,28 +132,49 @@ def test_indexed_textures_and_a_packed_mesh_compile_and_are_in_the_program_once(
 def test_firmware_sees_the_sources_through_cargo_and_builds_again_only_for_changes(game):
     need("cargo")
     crate = game.path("firmware")
-    done = run("cargo", "build", "--offline", folder=crate)
+    done = run(*BUILD, folder=crate)
     assert done.returncode == 0, done.stderr
     check_program(game, wood())
-    assert "Fresh firmware" in run("cargo", "build", "--offline", "-v", folder=crate).stderr
+    assert "Fresh firmware" in run(*BUILD, "-v", folder=crate).stderr
     image = wood()[:, ::-1].copy()
     game.write("assets/textures/wood.png", png(image))
-    done = run("cargo", "build", "--offline", "-v", folder=crate)
+    done = run(*BUILD, "-v", folder=crate)
     assert "Dirty firmware" in done.stderr
     check_program(game, image)
     (folder,) = crate.glob("target/debug/build/firmware-*/out/assets")
     kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
     assert "meshes_ball_patch4.bin" in kept
     game.write("assets/meshes/ball.obj", ball(4, 2))
-    assert run("cargo", "build", "--offline", folder=crate).returncode == 0
+    assert run(*BUILD, folder=crate).returncode == 0
     now = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
     assert "meshes_ball_patch4.bin" not in now
     assert now["textures_wood.rs"] == kept["textures_wood.rs"]
 
 
+def test_the_example_runs_with_other_assets_and_the_page_has_a_program_for_them(game):
+    need("cargo")
+    page = (ROOT / "docs/rp2350-firmware.md").read_text()
+    for name in ("textures/player.png", "textures/wood.png", "meshes/ball.obj"):
+        game.remove(f"assets/{name}")
+    corners = ("0 0 0", "1 0 0", "0 2 0")
+    triangle = "".join(f"v {one}\n" for one in corners) + "f 1 2 3\n"
+    game.write("assets/meshes/crate.obj", triangle)
+    game.write("manifests/rp2350.toml", page.partition("```toml\n")[2].partition("```")[0])
+    game.write("assets/textures/wall.png", png(player()))
+    crate = game.path("firmware")
+    done = run("cargo", "run", "--offline", folder=crate)
+    assert done.returncode == 0, done.stderr
+    assert (Path(done.stdout.strip()) / "mod.rs").is_file()
+    (crate / "src/main.rs").write_text(page.partition("```rust\n")[2].partition("```")[0])
+    done = run("cargo", "run", "--offline", folder=crate)
+    assert done.returncode == 0, done.stderr
+    (drawn,) = json.loads(f"[{done.stdout}]")
+    assert sorted(drawn) == sorted([float(x) for x in one.split()] for one in corners)
+
+
 def check_program(game, image) -> None:
     """Run the example and compare what it prints with the sources."""
-    done = run(str(game.path("firmware/target/debug/firmware")), folder=game.root)
+    done = run(str(game.path("firmware/target/debug/examples/print_assets")), folder=game.root)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     textures = {(line[1], int(line[2])): line for line in lines if line[0] == "texture"}
@@ -204,7 +227,7 @@ def test_failed_assets_fail_the_crate_and_say_why(game):
 def test_clippy_finds_nothing_in_the_example_or_near_its_constants(game):
     need("cargo-clippy")
     crate = game.path("firmware")
-    done = run("cargo", "clippy", "--offline", "--", "-Dwarnings", folder=crate)
+    done = run("cargo", "clippy", "--offline", "--all-targets", "--", "-Dwarnings", folder=crate)
     assert done.returncode == 0, done.stderr
     write_literals(crate / "src")
     done = run("cargo", "clippy", "--offline", "--", "-Dwarnings", folder=crate)

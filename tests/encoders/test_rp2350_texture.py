@@ -249,9 +249,19 @@ def test_least_and_greatest_sizes_are_accepted(side):
     assert not outputs["warnings"]
 
 
+def test_a_refused_size_is_told_with_that_of_the_file():
+    options = {"max_size": 1024, "scale_to": "power_of_two"}
+    with pytest.raises(EncodeError, match="smaller than 8") as caught:
+        encode_texture({"source": flat_png(5000, 3)}, {**PARAMS, **options})
+    assert caught.value.facts["size"] == "1024x1, scaled from 5000x3 as the manifest asks"
+    with pytest.raises(EncodeError) as caught:
+        encode_texture({"source": flat_png(50, 3)}, PARAMS)
+    assert caught.value.facts["size"] == "50x3"
+
+
 def test_what_exceeds_texture_memory_is_warned_of():
     outputs = encode_texture({"source": flat_png(1024, 1024)}, PARAMS)
-    assert b"2097152 bytes are more than the 786432" in outputs["warnings"]
+    assert b"2,097,152 bytes are more than the 786,432" in outputs["warnings"]
 
 
 def test_half_transparent_texels_in_bc1_are_warned_of():

@@ -145,9 +145,11 @@ def test_option_of_levels_leaves_the_tiles_alone(game):
     game.doit()
     game.write("manifests/untold.toml", MANIFEST + "lods = [0.5, 0.3]\n")
     ran = game.doit()
-    # A box is as simple at any share, so nothing that hangs on these levels is built.
+    # A box is as simple at any share, so of what hangs on these levels only the line about what
+    # was asked for is new.
     assert ran.built == [
-        f"untold:city/tile_{x}_0_0_{suffix}" for x in range(3) for suffix in ("lod2", "simplified")
+        "untold:city",
+        *(f"untold:city/tile_{x}_0_0_{one}" for x in range(3) for one in ("lod2", "simplified")),
     ]
 
 
@@ -258,6 +260,31 @@ def test_inspection_shows_a_tile(game):
     other = read(game.read("build/untold/city/tile_0_0_0.untold"))["meshes"][0]
     assert found["VERTEX_DATA"][0]["position"] == other["position"].tolist()
     assert found["INDEX_DATA"][0] == other["triangles"].reshape(-1).tolist()
+
+
+def test_inspection_with_an_export_prints_only_what_it_wrote(game):
+    game.doit()
+    tile = "build/untold/city/tile_0_0_0.untold"
+    ran = game.doit("inspect", tile, "--render", "a.png", "--glb", "a.glb")
+    assert ran.code == 0
+    assert [line.partition(" (")[0] for line in ran.out.splitlines()] == [
+        "wrote a.png",
+        "wrote a.glb",
+    ]
+    both = game.doit("inspect", tile, "--json", "--obj", "a.obj")
+    assert json.loads(both.out)["triangles"] == 12
+    assert both.err.startswith("wrote a.obj (")
+    game.write("bad.untold", game.read(tile)[:-1])
+    bad = game.doit("inspect", "bad.untold", "--render", "b.png")
+    assert (bad.code, bad.out) == (1, "")
+    assert bad.err.startswith("bad.untold  ")
+    assert not game.path("b.png").exists()
+
+
+def test_a_run_tells_which_share_of_the_triangles_each_level_keeps(game):
+    out = game.doit().out
+    assert "levels keep " in out
+    assert out.count("; asked for 50 %, 20 % and 10 %") == 1
 
 
 def test_inspection_writes_a_tile_as_obj_that_builds_again(game):

@@ -13,6 +13,7 @@ from encoders.kit.error import EncodeError
 from encoders.untold.mesh import level_goal
 from encoders.untold.mesh.simplify_tile import simplify_tile
 from encoders.untold.mesh.tile_mesh import Tile, unpack_tile
+from encoders.untold.node_manifest import list_shares
 from encoders.untold.scene.grid import Box, Grid, assign_tiles, auto_size, classify
 from encoders.untold.scene.streaming_distance import (
     Radii,
@@ -455,6 +456,24 @@ def test_tiles_that_are_mostly_borders_are_one_warning_for_the_scene(monkeypatch
     assert warning.startswith("levels of 9 of 9 tiles keep more triangles than asked for")
     assert "make tiles larger" in warning
     assert build({GLB: sheet(75, 20, 1.0).glb()}, tile_size=[80, 10000, 80]).warnings == []
+
+
+def test_the_report_says_what_levels_keep_of_all_triangles_against_what_was_asked():
+    built = build({GLB: sheet(75, 20, 1.0).glb()}, lods=[0.2], hlod=0)
+    tiles = built.manifest["tiles"]
+    full, kept = (
+        sum(len(corners_of(built.read(f"{tile['tile_id']}{suffix}"))) for tile in tiles)
+        for suffix in ("", "_lod1")
+    )
+    share = f"{100 * kept / full:.0f} %"
+    assert share != "20 %"
+    assert built.report == [f"level keeps {share} of {full:,} triangles; asked for 20 %"]
+    assert build({GLB: sheet(75, 20, 1.0).glb()}, lods=[], hlod=0).report == []
+
+
+def test_shares_are_listed_as_a_sentence_has_them():
+    assert list_shares([0.523, 0.2, 0.004]) == "52 %, 20 % and 0.4 %"
+    assert list_shares([1.0]) == "100 %"
 
 
 def test_less_than_a_quarter_of_tiles_held_by_borders_is_no_warning(monkeypatch):

@@ -22,12 +22,13 @@ DEFAULTS = {name: option.default for name, option in OPTIONS.items()}
 
 @dataclass
 class Built:
-    """What a scene came to: files by path below the output folder, warnings, and the nodes."""
+    """What a scene came to: files by path below the output folder, messages, and the nodes."""
 
     files: dict[str, bytes]
     warnings: list[str]
     nodes: list
     made: dict
+    report: list[str]
 
     @property
     def manifest(self) -> dict:
@@ -57,7 +58,7 @@ def build(files: dict[str, bytes | str], sources: list[str] | None = None, **opt
     asset = Asset("city", "city", tuple(chosen), ("scene",), {**DEFAULTS, **options}, "city")
     nodes = list(TARGET.plan(asset, surveys, Settings({}, {}, "assets")))
     made: dict[str, dict[str, bytes]] = {}
-    built = Built({}, [], nodes, made)
+    built = Built({}, [], nodes, made, [])
     for node in nodes:
         _encode(node, data, built)
     return built
@@ -82,6 +83,7 @@ def _encode(node, data: dict[str, bytes], built: Built) -> None:
         again = encoder(dict(sorted(inputs.items())), node.params)
     assert outputs == again
     built.warnings += outputs.pop("warnings", b"").decode().splitlines()
+    built.report += outputs.pop("report", b"").decode().splitlines()
     built.made[node.name] = outputs
     for role, content in outputs.items():
         name, _, member = role.partition("/")

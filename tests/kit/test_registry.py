@@ -111,7 +111,13 @@ def test_format_without_magic_is_told_by_its_suffix_alone(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "problem"), [(b"qoif", "QOI images are not supported"), (b"?", "unknown format")]
+    ("data", "problem"),
+    [
+        (b"qoif", "QOI images are not supported. Export the image as PNG"),
+        (b"?", "unknown format"),
+        (b"<!DOCTYPE html><title>Sign in", "This is a web page. Download the picture itself"),
+        (b"", "Save the picture again, or restore the file: nothing is in it."),
+    ],
 )
 def test_image_that_cannot_be_read_is_refused_by_name(data: bytes, problem: str) -> None:
     with pytest.raises(EncodeError, match=problem) as caught:

@@ -116,6 +116,7 @@ def test_a_name_with_an_equals_sign_can_be_built(game):
         ("", ["target", "missing"]),
         ('target = "toy"\nouput = "x"', ["ouput", 'did you mean "output"?']),
         ('target = "toy"\n[defaults.txt]\n', ["defaults.txt", 'did you mean "text"?']),
+        ('target = "toy"\n[defaults]\ncase = "x"\n', ["put it under [defaults.text]"]),
         ('target = "toy"\n[defaults.text]\ncsae = "x"', ["defaults.text.csae", '"case"']),
         ('target = "toy"\n[[asset]]\n', ["asset[1].source", "missing"]),
         ('target = "toy"\n[[asset]]\nsource = 3', ["asset[1].source", "found 3"]),
@@ -358,7 +359,8 @@ def test_two_nodes_that_would_write_one_file_are_an_error_that_names_both(game):
     game.write("encoders/toy.py", code.replace('f"{asset.place}.out"', '"same.out"'))
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:x and toy:other/a would both write build/toy/same.out" in ran.err
+    both = "toy:x (assets/pack.txt) and toy:other/a (assets/other/a.txt)"
+    assert f"{both} would both write build/toy/same.out" in ran.err
     assert ran.err.count("Rename one of the sources, give it an `id`, or exclude it.") == 1
 
 
@@ -369,7 +371,7 @@ def test_names_that_differ_only_in_case_are_a_collision(game):
         pytest.skip("this file system does not tell them apart")
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:A and toy:a would both write" in ran.err
+    assert "toy:A (assets/A.txt) and toy:a (assets/a.txt) would both write" in ran.err
 
 
 def test_two_manifests_may_share_a_folder_but_not_a_file(game):

@@ -163,7 +163,8 @@ def test_two_assets_with_one_output_have_the_line_of_their_entry(game: Game) -> 
     game.write("assets/a.txt", "a")
     game.write("assets/A.txt", "b")
     err = game.doit().err
-    assert "asset[1]  toy:a and toy:A would both write build/toy/A.out (line 2)\nRename" in err
+    both = "toy:a (assets/a.txt) and toy:A (assets/A.txt)"
+    assert f"asset[1]  {both} would both write build/toy/A.out (line 2)\nRename" in err
 
 
 def test_a_missing_file_is_told_with_the_line_that_names_it(game: Game) -> None:

@@ -47,4 +47,6 @@ def test_names_that_differ_in_case_are_refused_by_name(game: Game) -> None:
         pytest.skip("this file system takes such names for one")
     ran = game.doit()
     assert ran.code == 3
-    assert "toy:B and toy:b would both write build/toy/b.out" in ran.err
+    assert (
+        "toy:B (assets/B.txt) and toy:b (assets/b.txt) would both write build/toy/b.out" in ran.err
+    )

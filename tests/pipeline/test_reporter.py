@@ -348,8 +348,14 @@ def test_warnings_that_differ_in_numbers_alone_are_one_line():
     texts = ["resized from 5 x 6 to 4 x 4 [resize]", "resized from 9 x 6 to 4 x 4 [resize]"]
     warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
     assert group_warnings(warnings) == [
-        "resized from … x … to … x … [resize]: 2 assets: toy:0, toy:1"
+        "toy:0: resized from 5 x 6 to 4 x 4 [resize]; the like in 1 more: toy:1"
     ]
+    many = [Warned(f"toy:{n}", f"{n},264 colours became 256 [color]") for n in range(1, 7)]
+    assert group_warnings(many) == [
+        "toy:1: 1,264 colours became 256 [color]; the like in 5 more, such as toy:2, toy:3, toy:4"
+    ]
+    bones = [Warned("toy:0", f'"{name}" (nodes[{n}]) is skinned') for n, name in enumerate("abc")]
+    assert group_warnings(bones) == ['toy:0: "a" (nodes[0]) is skinned; 2 more like it']
     assert group_warnings(warnings[:1]) == [f"toy:0: {texts[0]}"]
     assert group_warnings([Warned("toy:0", "x")] * 2) == ["x: 2 times in toy:0"]
     assert group_warnings([Warned("", "a 1"), Warned("", "a 2")]) == ["a 1", "a 2"]
@@ -358,7 +364,9 @@ def test_warnings_that_differ_in_numbers_alone_are_one_line():
 def test_warnings_that_differ_in_the_file_alone_are_one_line():
     texts = ["assets/a/x.wav: 2 bytes were ignored", "assets/b-1/y.wav: 30 bytes were ignored"]
     warnings = [Warned(f"toy:{n}", text) for n, text in enumerate(texts)]
-    assert group_warnings(warnings) == ["… bytes were ignored: 2 assets: toy:0, toy:1"]
+    assert group_warnings(warnings) == ["toy:0: 2 bytes were ignored; the like in 1 more: toy:1"]
+    alike = [Warned(one.task, one.text.replace("30", "2")) for one in warnings]
+    assert group_warnings(alike) == ["2 bytes were ignored: 2 assets: toy:0, toy:1"]
 
 
 def test_failures_come_after_warnings_and_before_what_was_not_built(game):

@@ -320,6 +320,16 @@ def test_the_time_left_shrinks_as_nodes_end_and_is_shared_among_workers():
     assert Schedule({}, {"a": ()}).seconds_left(2) is None
 
 
+def test_no_time_left_is_told_where_most_encoders_were_never_timed():
+    guess, known = Estimate(0.01, is_by_size=True), Estimate(4.0, is_known=True)
+    schedule = Schedule({"a": guess, "b": known}, {})
+    assert schedule.seconds_left(1) is None
+    schedule.release("a")
+    assert schedule.seconds_left(1) == 4.0
+    many = {"new": guess, **{f"old{number}": known for number in range(9)}}
+    assert Schedule(many, {}).seconds_left(1) == pytest.approx(36.01)
+
+
 def test_the_time_left_is_no_shorter_than_the_longest_chain():
     estimates = {"a": Estimate(9.0), "b": Estimate(1.0), "c": Estimate(2.0)}
     schedule = Schedule(estimates, {"a": (), "b": (), "c": ("a",)})

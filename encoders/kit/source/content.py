@@ -10,7 +10,12 @@ import posixpath
 from encoders.kit.error import EncodeError
 from encoders.kit.source.format import SourceFormat
 from encoders.kit.source.registry import IMAGE_FORMATS, format_of
-from encoders.kit.source.signature import describe_beginning, find_signature
+from encoders.kit.source.signature import (
+    HTML,
+    describe_beginning,
+    describe_content,
+    find_signature,
+)
 from encoders.kit.warning import grouped
 
 
@@ -35,14 +40,25 @@ def image_format(data: bytes, name: str) -> SourceFormat:
         return found
     named = format_of(name)
     wanted = f"a {named.name}" if named in IMAGE_FORMATS and named else "an image that can be read"
-    known = " or ".join(sorted(one.name for one in IMAGE_FORMATS))
     problem = f"{posixpath.basename(name)} is not {wanted}: {describe_beginning(data)}"
-    facts, hint = {"file": name}, f"Export the image as {known}."
+    facts = {"file": name}
     other = find_signature(data)
     if other is not None and other.kind == "image":
         facts["format"] = other.name
-        hint = f"{other.name} images are not supported. {hint}"
-    raise EncodeError(problem, facts, hint)
+    raise EncodeError(problem, facts, _hint(data))
+
+
+def _hint(data: bytes) -> str:
+    """Say what to do about a file that is no image of a known format."""
+    if not data:
+        return "Save the picture again, or restore the file: nothing is in it."
+    if describe_content(data) == HTML:
+        return "This is a web page. Download the picture itself, not the page that shows it."
+    known = ", ".join(sorted(one.name for one in IMAGE_FORMATS))
+    other = find_signature(data)
+    is_other = other is not None and other.kind == "image"
+    reason = f"{other.name} images are not supported. " if other and is_other else ""
+    return f"{reason}Export the image as PNG; these are read: {known}."
 
 
 def content_warning(data: bytes, name: str) -> str:

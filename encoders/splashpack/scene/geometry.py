@@ -6,7 +6,7 @@ here, because front faces are clockwise on the console and counter-clockwise in 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,7 @@ Ints = npt.NDArray[np.int64]
 
 # More pieces of 52 bytes than the memory of the console has room for.
 MAX_PIECES = 1 << 16
+MATERIALS_SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +101,17 @@ def gather_corners(
         source=np.arange(len(flat)),
     )
     parts = []
+    pieces: dict[str, int] = {}  # of each textured material, by its name
     for number in np.unique(mesh.material).tolist():
         rows = np.flatnonzero(mesh.material == number)
         if textures.texture[number] == UNTEXTURED:
             parts.append(corners.take(rows))
             continue
         parts.append(_textured(model, corners, flat, number, tile_limit, warnings))
-        made = sum(len(part.source) for part in parts)
-        if made > mesh.triangle_count + MAX_PIECES:
-            raise _too_many_pieces(model, materials[number], made)
+        name = materials[number].name
+        pieces[name] = pieces.get(name, 0) + len(parts[-1].source)
+        if sum(len(part.source) for part in parts) > mesh.triangle_count + MAX_PIECES:
+            raise _too_many_pieces(model, pieces, mesh.triangle_count + MAX_PIECES)
     has_backs = has_back(mesh, params.get("double_sided", SOURCE))
     return _with_backs(_in_order(decoded, join_corners(parts)), has_backs)
 
@@ -183,7 +186,8 @@ def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int
     pieces = repeats[:, 0] * repeats[:, 1]
     worst = int(np.argmax(pieces))
     if pieces[worst] <= tile_limit and pieces.sum() > MAX_PIECES + len(pieces):
-        raise _too_many_pieces(model, material, int(pieces.sum()))
+        found = {material.name: int(pieces.sum())}
+        raise _too_many_pieces(model, found, MAX_PIECES + len(pieces))
     if pieces[worst] > tile_limit:
         raise EncodeError(
             "a triangle repeats its texture too often",
@@ -196,8 +200,15 @@ def _refuse_many(model: Model, material: Material, far: Corners, tile_limit: int
         )
 
 
-def _too_many_pieces(model: Model, material: Material, pieces: int) -> EncodeError:
-    facts = {"asset": f'{model.source}, material "{material.name}"', "pieces": pieces}
+def _too_many_pieces(model: Model, pieces: Mapping[str, int], allowed: int) -> EncodeError:
+    """Say which materials of those cut so far have the most pieces, and how many are allowed."""
+    most = sorted(pieces.items(), key=lambda one: (-one[1], one[0]))[:MATERIALS_SHOWN]
+    facts = {
+        "asset": model.source,
+        "pieces": f"{sum(pieces.values()):,}",
+        "allowed": f"{allowed:,}",
+        "most of them": ", ".join(f'{count:,} of material "{name}"' for name, count in most),
+    }
     hint = "Repeat textures less, or put more of the pattern into the image."
     return EncodeError("triangles repeat their textures too often", facts, hint)
 

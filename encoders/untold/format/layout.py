@@ -79,7 +79,7 @@ INDEX_SIZES = {UINT16: 2, UINT32: 4}
 UINT16_VERTICES = 65535
 
 TEXTURE_FORMATS = {
-    0: "unknown",
+    0: "image file",
     1: "rgba8",
     2: "bc7",
     3: "bc5",

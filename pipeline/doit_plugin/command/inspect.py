@@ -48,7 +48,7 @@ opt_json = {
     "long": "json",
     "type": bool,
     "default": False,
-    "help": "print everything, as JSON",
+    "help": "print everything, as JSON, also beside an export",
 }
 opt_exports = tuple(
     {"name": name, "long": name, "type": str, "default": "", "help": f"{text}, if it can be"}
@@ -57,12 +57,15 @@ opt_exports = tuple(
 
 
 class Inspect(PlainCommand):
-    """Prints what is in a file, or why the file is invalid."""
+    """Prints what is in a file, or writes what it is asked for; says why a file is invalid."""
 
     name = "inspect"
     doc_purpose = "decode and validate a file that a target writes, or a source"
     doc_usage = "FILE"
-    doc_description = "Exits with 1, and the reason, when the file is invalid."
+    doc_description = (
+        "Prints what is in it; with --render, --glb, --obj or --extract only what was written, "
+        "unless --json asks for both. Exits with 1, and the reason, when the file is invalid."
+    )
     cmd_options = (opt_json, *opt_exports, *opt_view)
     needs_project = False  # a file can be inspected anywhere
 
@@ -94,7 +97,7 @@ class Inspect(PlainCommand):
             raise InvalidCommand(f"inspect: {place}: {error.strerror or error}") from None
         if opt_values["json"]:
             print(json.dumps(found, indent=1, default=str))
-        else:
+        elif not written:  # who asks for a picture wants no numbers
             print("\n".join(_lines(found)))
         # Not among JSON, which programs read.
         stream = sys.stderr if opt_values["json"] else sys.stdout
