@@ -845,11 +845,6 @@ def test_scene_without_triangles_is_refused():
         build({GLB: scene.glb()})
 
 
-def test_lods_that_grow_are_refused():
-    with pytest.raises(EncodeError, match="keeps more"):
-        build({GLB: houses([(5, -5)]).glb()}, lods=[0.2, 0.5])
-
-
 def test_distances_are_those_of_a_real_scene():
     radii = tile_radii(25.0, 110.101)
     assert (round(radii.streaming, 3), round(radii.unload, 3)) == (38.535, 57.803)
