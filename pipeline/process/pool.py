@@ -225,10 +225,10 @@ class Pool:
             worker.send(self._take(share))
 
     def _send_killed(self) -> None:
-        """Make a call once more whose worker the system killed, while nothing else is made."""
-        if not self._workers:
-            self._workers.append(Worker(self._context, self.root))
-        self._last = self._workers[0]
+        """Make a call once more whose worker the system killed, while there is no other worker."""
+        self.close()  # idle workers keep memory, and the system may have killed one of them, too
+        self._last = Worker(self._context, self.root)
+        self._workers.append(self._last)
         self._last.send([self._killed.popleft()])
 
     def _wants_another(self, idlest: Worker | None) -> bool:
@@ -326,7 +326,7 @@ class Pool:
             call = worker.calls.popleft()
             self._slow -= call.is_slow
             call.is_slow = False
-            if code == -KILLED and not call.is_last and any(one.calls for one in self._workers):
+            if code == -KILLED and not call.is_last:
                 call.is_last = True
                 self._killed.append(call)
                 return

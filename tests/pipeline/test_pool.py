@@ -109,6 +109,28 @@ def test_a_call_whose_worker_was_killed_beside_others_is_made_once_more_alone(
     assert list(pool.map(double, [(1,), (2,)])) == [2, 4]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_calls_whose_workers_were_killed_at_once_are_all_made_once_more(pool, tmp_path):
+    """None of them ran alone, and the last one that the driver heard of was told to have."""
+    for name in ("one", "other"):
+        pool.submit(name, die_of_hunger, str(tmp_path / name), 1)
+    assert dict(pool.next_answer() for _ in range(2)) == {"one": "fed", "other": "fed"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
+def test_a_call_that_is_made_once_more_is_alone_with_the_driver(pool, tmp_path):
+    """Idle workers keep memory, and one of them may be dead already."""
+    path = str(tmp_path / "killed")
+    pool.submit("hungry", die_of_hunger, path, 1)
+    pool.submit("other", outlive, path)
+    assert pool.next_answer() == ("other", True)
+    (idle,) = pool._workers
+    idle.process.kill()
+    idle.process.join()
+    assert pool.next_answer() == ("hungry", "fed")
+    assert idle not in pool._workers
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
 def test_workers_are_killed_before_the_driver_when_memory_runs_out(pool):
     pool.submit("x", own_text, "/proc/self/oom_score_adj")
