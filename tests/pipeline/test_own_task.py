@@ -181,3 +181,16 @@ def test_a_file_that_nothing_makes_cannot_be_asked_for(filled, path):
     ran = filled.doit(path)
     assert ran.code == 3
     assert path in ran.err
+
+
+def test_groups_that_wait_for_each_other_are_told_and_no_traceback(filled):
+    groups = (
+        f'def task_{name}():\n    yield {{"name": None, "task_dep": ["{other}"]}}\n'
+        '    yield {"name": "x", "actions": ["true"]}\n\n\n'
+        for name, other in (("one", "two"), ("two", "one"))
+    )
+    add(filled, "".join(groups))
+    ran = filled.doit("one")
+    assert ran.code != 0
+    assert "Cyclic/recursive dependencies" in ran.out + ran.err
+    assert "Traceback" not in ran.out + ran.err

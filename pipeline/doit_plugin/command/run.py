@@ -220,9 +220,9 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
         doit makes what a selected task waits for all at once, and keeps more of each node until
         the run has taken it than everything else does.
         """
-        tasks = self.control.tasks
-        chosen = (one for name in self.control.selected_tasks for one in _with_nodes(tasks, name))
-        self.control.selected_tasks = list(dict.fromkeys(chosen))
+        tasks, names, seen = self.control.tasks, self.control.selected_tasks, set[str]()
+        chosen = [one for name in names for one in _with_nodes(tasks, name, seen)]
+        self.control.selected_tasks = chosen
 
     def _misplaced_option(self, error: CmdParseError) -> InvalidCommand:
         """Say of an option behind a name where it belongs."""
@@ -247,12 +247,15 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
                 one.task_dep = []
 
 
-def _with_nodes(tasks: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Give the nodes of a group and its groups, then the task itself."""
+def _with_nodes(tasks: Mapping[str, Any], name: str, seen: set[str]) -> Iterator[str]:
+    """Give the nodes of a group and its groups, then the task itself; each task only once."""
+    if name in seen:  # groups may even wait for each other, which doit reports when it runs
+        return
+    seen.add(name)
     if tasks[name].has_subtask:
         for one in tasks[name].task_dep:
             if tasks[one].meta is NODE or tasks[one].has_subtask:
-                yield from _with_nodes(tasks, one)
+                yield from _with_nodes(tasks, one, seen)
     yield name
 
 
