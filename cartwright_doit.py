@@ -39,11 +39,13 @@ def refuse_empty_words() -> None:
     A variable that is not set leaves one, as in `doit --json "$RESULT"`.
     """
     program = os.path.splitext(sys.argv[0])[0].replace(os.sep, "/")
-    is_ours = program.endswith(("/doit", "/doit/__main__", "/cartwright"))
-    if is_ours and "" in sys.argv[1:]:
+    is_doit = program.endswith(("/doit", "/doit/__main__"))  # `cartwright` has looked already
+    if is_doit and "" in sys.argv[1:]:
         before = sys.argv[sys.argv.index("", 1) - 1]
         where = f" after {before}" if before != sys.argv[0] else ""
-        sys.stderr.write(f"ERROR: a word of the command line is empty{where}\n")
+        sys.stderr.write(
+            f"ERROR: a word of the command line is empty{where}; is a variable not set?\n"
+        )
         raise SystemExit(3)
 
 

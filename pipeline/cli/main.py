@@ -95,7 +95,7 @@ def _half_a_root(folder: str) -> tuple[str, str]:
 def _run_doit(words: Sequence[str], root: str, here: str) -> int:
     """Run doit in the root, with the paths that were typed elsewhere written from there."""
     if "" in words:  # doit itself would end in a traceback
-        sys.stderr.write("ERROR: one of the words is empty; is a variable not set?\n")
+        sys.stderr.write("ERROR: a word of the command line is empty; is a variable not set?\n")
         return UNUSABLE
     if root != here:
         from pipeline.cli.words import RUN, from_root

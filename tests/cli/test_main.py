@@ -89,7 +89,7 @@ def test_where_there_is_no_project_the_message_says_how_to_start_one(tmp_path, m
 def test_a_variable_that_was_not_set_is_no_traceback(game, monkeypatch, capsys, words):
     monkeypatch.chdir(game.root)
     assert main.run(words) == 3
-    assert "one of the words is empty" in capsys.readouterr().err
+    assert "a word of the command line is empty" in capsys.readouterr().err
 
 
 def test_commands_that_need_no_project_run_in_an_empty_folder(tmp_path, monkeypatch, capsys):

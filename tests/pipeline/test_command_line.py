@@ -136,7 +136,8 @@ def test_a_slip_in_the_name_of_what_to_build_is_answered_with_the_nearest(built,
 def test_an_empty_word_is_refused_in_one_sentence(game, words, said):
     """A variable that is not set leaves one: `doit --json "$RESULT"`."""
     ran = game.process(*words)
-    assert (ran.code, ran.err) == (3, f"ERROR: a word of the command line is empty{said}\n")
+    said = f"a word of the command line is empty{said}; is a variable not set?"
+    assert (ran.code, ran.err) == (3, f"ERROR: {said}\n")
 
 
 def test_a_command_behind_options_is_told_where_it_belongs(game):

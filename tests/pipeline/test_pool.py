@@ -69,16 +69,16 @@ def test_a_death_is_the_answer_to_one_call_and_the_rest_goes_on(pool, batch):
     assert answers == {0: 0, 1: 2, 3: 6, 4: 8, 5: 10}
 
 
-def die_of_hunger(path, times):
-    """Be killed so many times, as by a system without memory, and write down who was."""
+def get_killed(path, times):
+    """Be killed so many times, as when memory runs out; write down which processes were."""
     with open(path, "a+") as file:
         file.seek(0)
-        is_fed = len(file.readlines()) == times
-        if not is_fed:
+        is_enough = len(file.readlines()) == times
+        if not is_enough:
             file.write(f"{os.getpid()}\n")
-    if not is_fed:
+    if not is_enough:
         os.kill(os.getpid(), signal.SIGKILL)
-    return "fed"
+    return "done"
 
 
 def outlive(path):
@@ -95,16 +95,16 @@ def outlive(path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
-@pytest.mark.parametrize(("times", "answer"), [(1, "fed"), (2, "the worker process died")])
+@pytest.mark.parametrize(("times", "answer"), [(1, "done"), (2, "the worker process died")])
 def test_a_call_whose_worker_was_killed_beside_others_is_made_once_more_alone(
     pool, tmp_path, times, answer
 ):
     path = str(tmp_path / "killed")
-    pool.submit("hungry", die_of_hunger, path, times)
+    pool.submit("large", get_killed, path, times)
     pool.submit("other", outlive, path)
     assert pool.next_answer() == ("other", True)
     key, found = pool.next_answer()
-    assert (key, getattr(found, "problem", found)) == ("hungry", answer)
+    assert (key, getattr(found, "problem", found)) == ("large", answer)
     assert not pool.is_busy
     assert list(pool.map(double, [(1,), (2,)])) == [2, 4]
 
@@ -113,21 +113,21 @@ def test_a_call_whose_worker_was_killed_beside_others_is_made_once_more_alone(
 def test_calls_whose_workers_were_killed_at_once_are_all_made_once_more(pool, tmp_path):
     """None of them ran alone, and the last one that the driver heard of was told to have."""
     for name in ("one", "other"):
-        pool.submit(name, die_of_hunger, str(tmp_path / name), 1)
-    assert dict(pool.next_answer() for _ in range(2)) == {"one": "fed", "other": "fed"}
+        pool.submit(name, get_killed, str(tmp_path / name), 1)
+    assert dict(pool.next_answer() for _ in range(2)) == {"one": "done", "other": "done"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_a_call_that_is_made_once_more_is_alone_with_the_driver(pool, tmp_path):
     """Idle workers keep memory, and one of them may be dead already."""
     path = str(tmp_path / "killed")
-    pool.submit("hungry", die_of_hunger, path, 1)
+    pool.submit("large", get_killed, path, 1)
     pool.submit("other", outlive, path)
     assert pool.next_answer() == ("other", True)
     (idle,) = pool._workers
     idle.process.kill()
     idle.process.join()
-    assert pool.next_answer() == ("hungry", "fed")
+    assert pool.next_answer() == ("large", "done")
     assert idle not in pool._workers
 
 
