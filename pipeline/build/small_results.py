@@ -189,14 +189,14 @@ class SmallResults:
         reasons = {one.row.task: build.find_reason(one.row.task, one.fingerprint) for one in nodes}
         stamps = self._write([one for one in nodes if not self._is_in_the_way(one)])
         written = [one for one in nodes if one.row.task in stamps]
-        each = max(len(written), 1)
-        seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
-        self._count += each
-        self._seconds += seconds * each
-        self._cpu_seconds += cpu * each
+        count, seconds, cpu = len(written), perf_counter() - began, thread_time() - cpu_began
+        self._count += count
+        self._seconds += seconds
+        self._cpu_seconds += cpu
         restored = []
         for n, one in enumerate(written):
-            cost = seconds, cpu, process_name(), began + n * seconds, last_peak()
+            start = began + n * seconds / count
+            cost = seconds / count, cpu / count, process_name(), start, last_peak()
             result = _result(one, self._pack(one), stamps[one.row.task], cost)
             restored.append(Restored(one.row, reasons[one.row.task], result))
         build.record_restored(restored)

@@ -385,6 +385,7 @@ def test_what_many_quick_nodes_cost_is_known_to_the_next_run(game, monkeypatch):
     known = state.costs()
     assert set(known) == {"toy:a", "toy:b", "toy:c", "toy:pack"}
     assert known["toy:a"].input_bytes == 1
+    assert known["toy:pack"].input_bytes == 3  # a digit by each of the others
     assert {one.encoder for one in known.values()} == {
         "encoders.toy:encode_text",
         "encoders.toy:encode_pack",

@@ -65,6 +65,15 @@ def test_timings_of_a_run_outlive_a_killed_build_and_a_run_that_only_removes(bui
     assert "nodes ran for" in built.doit("timings").out
 
 
+def test_timings_of_a_build_outlive_a_run_behind_it_that_only_removes(built):
+    built.doit()
+    built.write("assets/a.txt", "other")
+    assert built.doit().built
+    built.remove("assets/c.bst")
+    assert built.doit().built == []
+    assert "2 nodes ran for" in built.doit("timings").out
+
+
 def test_a_damaged_result_of_an_earlier_run_is_as_good_as_none(built):
     built.write("assets/a.txt", "a")
     built.doit()
