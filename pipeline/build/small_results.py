@@ -2,14 +2,18 @@
 
 A node of a run goes through the schedule, a job, a worker and a record of its own. Where its
 result is small that takes most of the time, so here results are looked up one after the other
-before the run, written, and recorded in batches. Only what is plain is done here: a node that
+before the run, written, and recorded in batches. What a shared cache keeps together is fetched for
+many at once. Only what is plain is done here: a node that
 warned, whose files are in somebody's way, or whose result is damaged, large or not there at all is
 left to the run, which knows what to do and how to say it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +21,7 @@ from encoders.kit.plan import Source
 from pipeline.build.event import RESTORED
 from pipeline.build.job import Restored, Result
 from pipeline.build.work import process_name, tools_for
+from pipeline.cache.local import StoredResult
 from pipeline.cache.receipt import Receipt
 from pipeline.change.evaluate import input_digests
 from pipeline.change.fingerprint import fingerprint
@@ -29,9 +34,11 @@ from pipeline.state.state import NodeRow
 
 if TYPE_CHECKING:
     from pipeline.build.build import Build
+    from pipeline.cache.shared.shared_cache import SharedCache
 
 # To read and write more than this pays on several workers.
 SMALL_BYTES = 1 << 17
+MESSAGE_BYTES = 2 * SMALL_BYTES  # of a small result in the shared cache, with all that it says
 BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before they are recorded
 # It is given up after so many that the cache does not have, and so many more for each that it has.
 MISSES, MISSES_A_HIT = 64, 4
@@ -42,19 +49,31 @@ BATCH_SECONDS = 0.1  # a batch that took so long is written, and tells how slow 
 SLOW_SECONDS = 0.002
 
 
-class _Found(NamedTuple):
-    """A node whose result is in the cache.
-
-    With the digests of its inputs, its files by path, and the bytes of its outputs by role.
-    """
+class _Wanted(NamedTuple):
+    """A node that can be looked up, with the digests of its inputs."""
 
     row: NodeRow
     planned: PlannedNode
     digests: Mapping[str, str | None]
     fingerprint: str
+
+
+class _Found(NamedTuple):
+    """A node whose result is in a cache.
+
+    With its files by path, the bytes of its outputs by role, and what is to be stored in the local
+    cache where the result came from the shared one.
+    """
+
+    wanted: _Wanted
     outputs: tuple[Output, ...]
     files: Mapping[str, Output]
     data: Mapping[str, bytes]
+    fetched: StoredResult | None
+
+    @property
+    def row(self) -> NodeRow:
+        return self.wanted.row
 
     @property
     def byte_count(self) -> int:
@@ -84,9 +103,15 @@ class _Batch:
 class SmallResults:
     """Restores nodes of a build; `needs` are the tasks of the run that each of them waits for."""
 
-    def __init__(self, build: Build, needs: Mapping[str, Sequence[str]]) -> None:
-        self._build, self._needs = build, needs
+    def __init__(
+        self, build: Build, needs: Mapping[str, Sequence[str]], shared: SharedCache | None = None
+    ) -> None:
+        self._build, self._needs, self._shared = build, needs, shared
         self._tools = tools_for(build.config)
+        # Of tasks that are about to be looked up: what to look up, and fetched results of it.
+        self._wanted: dict[str, _Wanted | None] = {}
+        self._fetched: dict[str, StoredResult] = {}
+        self._fetch_seconds = self._fetch_cpu = 0.0  # a node's share of what that took
         self._settled: set[str] = set()  # tasks that are up to date with all that they need
         self._hits = self._misses = 0
         self._has_failed = False  # whether a file could not be written
@@ -124,10 +149,11 @@ class SmallResults:
     def _batches(self, tasks: Sequence[str]) -> Iterator[_Batch]:
         """Look tasks up; give those that were found, in batches that memory has room for."""
         batch = _Batch()
-        for task in self._build.nodes.loaded(tasks):
+        for task in self._at_hand(self._build.nodes.loaded(tasks)):
             if self._is_over:
                 break
-            began, cpu_began = perf_counter(), thread_time()
+            began = perf_counter() - self._fetch_seconds
+            cpu_began = thread_time() - self._fetch_cpu
             found = self._look_up(task)
             if found is None:
                 self._misses += 1
@@ -140,14 +166,58 @@ class SmallResults:
         if batch.nodes:
             yield batch
 
+    def _at_hand(self, tasks: Iterator[str]) -> Iterator[str]:
+        """Give tasks, each when what the shared cache has of it and its neighbours is here."""
+        if self._shared is None or not self._shared.brings_together:
+            yield from tasks
+            return
+        while chunk := list(islice(tasks, BATCH)):
+            began, cpu_began = perf_counter(), thread_time()
+            self._fetch(self._shared, chunk)
+            # The first time, it also learns what there is, as anybody would have to.
+            each = len(chunk) if self._hits else math.inf
+            self._fetch_seconds = (perf_counter() - began) / each
+            self._fetch_cpu = (thread_time() - cpu_began) / each
+            yield from chunk
+
+    def _fetch(self, shared: SharedCache, tasks: Sequence[str]) -> None:
+        """Fetch results that the local cache does not have.
+
+        Not of a node that is known to take less than that, or for which the run waits no longer
+        than it takes: what is known of a node is left to the run.
+        """
+        cache, is_known = self._tools.cache, self._known_costs
+        if self._build.require_cached:
+            is_known = frozenset()
+        self._wanted = {task: self._want(task) for task in tasks if task not in is_known}
+        lacking = {
+            one.fingerprint: one.planned.node.outputs
+            for one in self._wanted.values()
+            if one is not None and not cache.has_receipt(one.fingerprint)
+        }
+        self._fetched = shared.fetch_together(lacking, MESSAGE_BYTES)
+
+    @cached_property
+    def _known_costs(self) -> Collection[str]:
+        """The tasks that were encoded here before, so that it is known what they take."""
+        return self._build.project.state.costs()
+
     def _look_up(self, task: str) -> _Found | None:
         """Return a node with its result; None where that is not plain, or can't be read."""
+        wanted = self._wanted[task] if task in self._wanted else self._want(task)
         try:
-            return self._find(task)
+            return None if wanted is None else self._find(wanted)
         except OSError:  # the run meets it once more, and says what it is
             return None
 
-    def _find(self, task: str) -> _Found | None:
+    def _want(self, task: str) -> _Wanted | None:
+        """Return what to look a node up by; None where it can't be restored here."""
+        try:
+            return self._plan(task)
+        except OSError:  # the run meets it once more, and says what it is
+            return None
+
+    def _plan(self, task: str) -> _Wanted | None:
         build = self._build
         row, planned = build.nodes.row(task), build.nodes.planned(task)
         if row is None or planned is None or planned.is_broken:
@@ -157,20 +227,22 @@ class SmallResults:
         digests = input_digests(node, build.evaluator.source_sha, made)
         if digests is None or build.linked_output_folder(node):
             return None
-        now = fingerprint(build.evaluator.fixed(node), digests)
-        receipt = self._tools.cache.load_receipt(now)
+        return _Wanted(row, planned, digests, fingerprint(build.evaluator.fixed(node), digests))
+
+    def _find(self, wanted: _Wanted) -> _Found | None:
+        node = wanted.planned.node
+        fetched = self._fetched.get(wanted.fingerprint)
+        receipt = fetched.receipt if fetched else self._tools.cache.load_receipt(wanted.fingerprint)
         if receipt is None or not _is_plain(receipt):
             return None
         if any(compare_roles([one.role for one in receipt.made], node.outputs)):
             return None
         outputs = with_paths(receipt.made, node.outputs)
         files = {one.path: one for one in outputs if one.path is not None}
-        data = self._load(receipt)
-        if data is None:
-            return None
-        return _Found(row, planned, digests, now, outputs, files, data)
+        data = fetched.outputs if fetched else self._load(receipt)
+        return None if data is None else _Found(wanted, outputs, files, data, fetched)
 
-    def _load(self, receipt: Receipt) -> dict[str, bytes] | None:
+    def _load(self, receipt: Receipt) -> Mapping[str, bytes] | None:
         """Return the bytes of all outputs by role; None where any is lost."""
         found: dict[str, bytes] = {}
         for one in receipt.made:
@@ -186,7 +258,8 @@ class SmallResults:
         began, cpu_began = perf_counter() - batch.seconds, thread_time() - batch.cpu_seconds
         build.load_owned_files([one.row.task for one in nodes])
         # Read before files are written: what is missing is a part of it.
-        reasons = {one.row.task: build.find_reason(one.row.task, one.fingerprint) for one in nodes}
+        planned = ((one.row.task, one.wanted.fingerprint) for one in nodes)
+        reasons = {task: build.find_reason(task, now) for task, now in planned}
         stamps = self._write([one for one in nodes if not self._is_in_the_way(one)])
         written = [one for one in nodes if one.row.task in stamps]
         each = max(len(written), 1)
@@ -215,7 +288,10 @@ class SmallResults:
             for one in batch
             for path, output in one.files.items()
         }
+        fetched = [one.fetched for one in batch if one.fetched is not None]
         try:
+            if self._shared is not None and fetched:
+                self._shared.keep(fetched, self._tools.cache)
             # Before they appear, so that a kill leaves no file that nobody knows.
             self._tools.ledger.note({path: sha for path, (sha, _) in files.items()})
             lacking = {p: one for p, one in files.items() if not _has(f"{root}/{p}", one[1])}
@@ -230,13 +306,13 @@ class SmallResults:
 
     def _pack(self, found: _Found) -> bytes:
         """Serialise the record of a node's build, as a job does."""
-        node = found.planned.node
+        wanted, node = found.wanted, found.wanted.planned.node
         return BuildRecord(
-            found.fingerprint,
+            wanted.fingerprint,
             node.encoder,
             self._build.evaluator.code_digest(node),
             node.params,
-            found.digests,
+            wanted.digests,
             {name: one.path for name, one in node.inputs.items() if isinstance(one, Source)},
             found.outputs,
         ).pack()
@@ -262,10 +338,11 @@ def _result(
     seconds, cpu_seconds, worker, began, peak_bytes = cost
     return Result(
         RESTORED,
-        found.fingerprint,
+        found.wanted.fingerprint,
         packed,
         found.outputs,
         stamps=stamps,
+        is_shared=found.fetched is not None,
         seconds=seconds,
         cpu_seconds=cpu_seconds,
         worker=worker,
