@@ -1,10 +1,10 @@
-"""Restoring many small results at once: what another branch or a deleted output folder needs.
+"""Restoring many results at once: what another branch or a deleted output folder needs.
 
 A node of a run goes through the schedule, a job, a worker and a record of its own. Where its
 result is small that takes most of the time, so here results are looked up one after the other
-before the run, written, and recorded in batches. What a shared cache keeps together is fetched for
-many at once. Only what is plain is done here: a node that
-warned, whose files are in somebody's way, or whose result is damaged, large or not there at all is
+before the run, written, and recorded in batches; threads copy what is larger. What a shared cache
+keeps together is fetched for many at once. Only what is plain is done here: a node that warned,
+whose files are in somebody's way, or whose result is damaged, very large or not there at all is
 left to the run, which knows what to do and how to say it.
 """
 
@@ -18,6 +18,7 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoders.kit.plan import Source
+from pipeline.build.copy_objects import copy_objects
 from pipeline.build.event import RESTORED
 from pipeline.build.job import Restored, Result
 from pipeline.build.work import process_name, tools_for
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     from pipeline.build.build import Build
     from pipeline.cache.shared.shared_cache import SharedCache
 
-# To read and write more than this pays on several workers.
-SMALL_BYTES = 1 << 17
-MESSAGE_BYTES = 2 * SMALL_BYTES  # of a small result in the shared cache, with all that it says
-BATCH, BATCH_BYTES = 200, 8 << 20  # so many nodes, or bytes, are written before they are recorded
+MOST_BYTES = 1 << 24  # of a result: each thread that copies outputs holds one in memory
+WORTH_COPYING = 1 << 16  # outputs from this size on are copied by threads
+MESSAGE_BYTES = 1 << 18  # of a small result in the shared cache, with all that it says
+# So many nodes, or bytes in memory, or bytes in all, are written before they are recorded.
+BATCH, BATCH_BYTES, COPIED_AT_ONCE = 200, 8 << 20, 1 << 26
 # It is given up after so many that the cache does not have, and so many more for each that it has.
 MISSES, MISSES_A_HIT = 64, 4
 MOST_ROUNDS = 8  # nodes below longer chains are left to the run
@@ -61,8 +63,9 @@ class _Wanted(NamedTuple):
 class _Found(NamedTuple):
     """A node whose result is in a cache.
 
-    With its files by path, the bytes of its outputs by role, and what is to be stored in the local
-    cache where the result came from the shared one.
+    With its files by path, the bytes of its outputs by role without those of large ones, which stay
+    in the local cache until they are copied, and what is to be stored there where the result came
+    from the shared one.
     """
 
     wanted: _Wanted
@@ -79,6 +82,10 @@ class _Found(NamedTuple):
     def byte_count(self) -> int:
         return sum(one.size for one in self.outputs)
 
+    @property
+    def held_bytes(self) -> int:
+        return sum(len(one) for one in self.data.values())
+
 
 class _Batch:
     """Nodes that are written and recorded together, and what it took to look them up."""
@@ -86,18 +93,19 @@ class _Batch:
     def __init__(self) -> None:
         self.nodes: list[_Found] = []
         self.seconds = self.cpu_seconds = 0.0
-        self._byte_count = 0
+        self._byte_count = self._held_bytes = 0
 
     def add(self, found: _Found, seconds: float, cpu_seconds: float) -> None:
         self.nodes.append(found)
         self.seconds += seconds
         self.cpu_seconds += cpu_seconds
         self._byte_count += found.byte_count
+        self._held_bytes += found.held_bytes
 
     @property
     def is_full(self) -> bool:
-        is_large = self._byte_count > BATCH_BYTES or self.seconds > BATCH_SECONDS
-        return is_large or len(self.nodes) >= BATCH
+        is_large = self._held_bytes > BATCH_BYTES or self._byte_count > COPIED_AT_ONCE
+        return is_large or self.seconds > BATCH_SECONDS or len(self.nodes) >= BATCH
 
 
 class SmallResults:
@@ -115,6 +123,7 @@ class SmallResults:
         self._settled: set[str] = set()  # tasks that are up to date with all that they need
         self._hits = self._misses = 0
         self._has_failed = False  # whether a file could not be written
+        self._copy_cpu = 0.0  # of the threads that copied the files of the last batch
         self._count, self._seconds, self._cpu_seconds = 0, 0.0, 0.0  # of all batches so far
 
     def restore(self, tasks: Sequence[str]) -> Iterator[list[str]]:
@@ -243,9 +252,13 @@ class SmallResults:
         return None if data is None else _Found(wanted, outputs, files, data, fetched)
 
     def _load(self, receipt: Receipt) -> Mapping[str, bytes] | None:
-        """Return the bytes of all outputs by role; None where any is lost."""
+        """Return the bytes of outputs by role, but of large ones; None where any is lost."""
         found: dict[str, bytes] = {}
         for one in receipt.made:
+            if one.size >= WORTH_COPYING and one.role not in receipt.inline:
+                if not self._tools.cache.has_object(one.sha):
+                    return None
+                continue
             data = self._tools.cache.load_output(receipt, one)
             if data is None:
                 return None
@@ -263,7 +276,8 @@ class SmallResults:
         stamps = self._write([one for one in nodes if not self._is_in_the_way(one)])
         written = [one for one in nodes if one.row.task in stamps]
         each = max(len(written), 1)
-        seconds, cpu = (perf_counter() - began) / each, (thread_time() - cpu_began) / each
+        seconds = (perf_counter() - began) / each
+        cpu = (thread_time() - cpu_began + self._copy_cpu) / each
         self._count += each
         self._seconds += seconds * each
         self._cpu_seconds += cpu * each
@@ -283,26 +297,30 @@ class SmallResults:
     def _write(self, batch: Sequence[_Found]) -> dict[str, Mapping[str, Stamp]]:
         """Write files that are not right yet; return the stamps of all by task."""
         root, scratch = self._build.project.root, self._build.project.scratch
-        files = {
-            path: (output.sha, one.data[output.role])
+        files = [
+            (path, made, one.data.get(made.role))
             for one in batch
-            for path, output in one.files.items()
-        }
+            for path, made in one.files.items()
+        ]
+        held = {path: (output.sha, data) for path, output, data in files if data is not None}
+        large = {path: output.sha for path, output, data in files if data is None}
         fetched = [one.fetched for one in batch if one.fetched is not None]
         try:
             if self._shared is not None and fetched:
                 self._shared.keep(fetched, self._tools.cache)
             # Before they appear, so that a kill leaves no file that nobody knows.
-            self._tools.ledger.note({path: sha for path, (sha, _) in files.items()})
-            lacking = {p: one for p, one in files.items() if not _has(f"{root}/{p}", one[1])}
-            made = self._tools.cache.put_all_in_place(root, lacking, scratch)
+            self._tools.ledger.note({path: output.sha for path, output, _ in files})
+            lacking = {p: one for p, one in held.items() if not _has(f"{root}/{p}", one[1])}
+            stamps = self._tools.cache.put_all_in_place(root, lacking, scratch)
+            copied = copy_objects(self._tools, large)
         except OSError:  # the run meets it once more, says what it is, and finds what was written
-            self._has_failed = True
+            self._has_failed, self._copy_cpu = True, 0.0
             return {}
-        return {
-            one.row.task: {p: made.get(p) or take_stamp(f"{root}/{p}") for p in one.files}
-            for one in batch
-        }
+        self._copy_cpu = copied.cpu_seconds
+        stamps |= {p: take_stamp(f"{root}/{p}") for p in held if p not in stamps} | copied.stamps
+        # What lacks a stamp was damaged in the cache: the run encodes it again.
+        whole = [one for one in batch if stamps.keys() >= one.files.keys()]
+        return {one.row.task: {path: stamps[path] for path in one.files} for one in whole}
 
     def _pack(self, found: _Found) -> bytes:
         """Serialise the record of a node's build, as a job does."""
@@ -324,9 +342,9 @@ def _has(path: str, data: bytes) -> bool:
 
 
 def _is_plain(receipt: Receipt) -> bool:
-    """Tell whether a result is small and has nothing to say."""
-    is_small = sum(one.size for one in receipt.made) <= SMALL_BYTES
-    return is_small and not (receipt.warnings or receipt.report)
+    """Tell whether a result is not very large and has nothing to say."""
+    is_quick = sum(one.size for one in receipt.made) <= MOST_BYTES
+    return is_quick and not (receipt.warnings or receipt.report)
 
 
 def _result(
