@@ -155,7 +155,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         from pipeline.build.small_results import SmallResults
 
         tasks, asked = dispatcher.tasks, _needed(dispatcher)
-        results = SmallResults(build, self.session.needs)
+        results = SmallResults(build, self.session.needs, self.session.shared)
         for batch in results.restore([name for name in self.session.needs if name in asked]):
             self._restored.update(batch)
             for name in batch:

@@ -556,8 +556,8 @@ def test_nothing_is_restored_after_an_own_task_that_stops_the_run(crowd):
     assert not crowd.path("build").exists()
 
 
-@pytest.mark.parametrize(("count", "is_small"), [(INLINE_BYTES + 1, True), (1 << 17, False)])
-def test_small_is_what_a_worker_would_not_make_quicker(crowd, jobs, count, is_small):
+@pytest.mark.parametrize("count", [INLINE_BYTES + 1, small_results.WORTH_COPYING, 1 << 21])
+def test_files_of_a_usual_size_are_restored_before_the_run(crowd, jobs, count):
     crowd.write("assets/large.txt", "x" * count)  # and its length is an output, too
     crowd.doit()
     crowd.rest()
@@ -565,7 +565,51 @@ def test_small_is_what_a_worker_would_not_make_quicker(crowd, jobs, count, is_sm
     crowd.remove("build")
     jobs.clear()
     crowd.doit()
-    assert jobs == ([] if is_small else ["toy:large", "toy:pack"])
+    assert jobs == []
+    assert crowd.outputs() == before
+
+
+def test_very_large_results_are_left_to_the_run(crowd, jobs, monkeypatch):
+    monkeypatch.setattr(small_results, "MOST_BYTES", 1 << 10)
+    crowd.write("assets/large.txt", "x" * (1 << 10))
+    crowd.doit()
+    crowd.rest()
+    crowd.remove("build")
+    jobs.clear()
+    crowd.doit()
+    assert jobs == ["toy:large", "toy:pack"]
+
+
+def test_a_large_file_that_is_right_is_not_written_again(crowd, jobs):
+    crowd.write("assets/large.txt", "x" * small_results.WORTH_COPYING)
+    crowd.doit()
+    crowd.rest()
+    before = crowd.path("build/toy/large.out").stat()
+    crowd.remove(".cartwright/state.db")
+    crowd.remove("build/toy/00.out")
+    jobs.clear()
+    crowd.doit()
+    after = crowd.path("build/toy/large.out").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_large_result_that_is_damaged_in_the_cache_is_encoded_again(crowd, jobs):
+    crowd.write("assets/large.txt", "x" * small_results.WORTH_COPYING)
+    crowd.doit()
+    crowd.rest()
+    before = crowd.outputs()
+    (large,) = [
+        one
+        for one in crowd.path("cache").rglob("objects/*/*")
+        if one.stat().st_size >= small_results.WORTH_COPYING
+    ]
+    large.write_bytes(b"y" + large.read_bytes()[1:])
+    crowd.remove("build")
+    jobs.clear()
+    ran = crowd.doit()
+    assert jobs == ["toy:large", "toy:pack"]
+    assert ran.built == ["toy:large"]
+    assert "damaged in the cache, set aside" in ran.out
     assert crowd.outputs() == before
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 import random
 import threading
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.build import small_results, work
+from pipeline.build.job import Job, Result
 from pipeline.cache.local import Cache
 from pipeline.cache.receipt import Receipt
 from pipeline.cache.shared import breaker
@@ -31,6 +35,7 @@ from pipeline.cache.shared.bucket.store import open_store
 from pipeline.cache.shared.client import RemoteError
 from pipeline.cache.shared.shared_cache import SharedCache
 from pipeline.cli import doctor
+from pipeline.doit_plugin.runner import RESTORE_FROM
 from pipeline.output import Output
 from pipeline.setting import SettingError
 from tests.pipeline.game import Game
@@ -340,6 +345,80 @@ def test_a_clean_clone_encodes_nothing_and_gets_the_same_bytes(
     assert (ran.code, ran.built) == (0, []), ran.out
     assert other.outputs() == game.outputs()
     assert "nodes from the shared cache" in ran.out
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tasks that went through a job."""
+    found: list[str] = []
+    do = work.do_job
+
+    def note(job: Job) -> Result:
+        found.append(job.task)
+        return do(job)
+
+    monkeypatch.setattr(work, "do_job", note)
+    monkeypatch.setattr(small_results, "SLOW_SECONDS", math.inf)  # the machine may be busy
+    return found
+
+
+WARNED = ["toy:large", "toy:pack"]  # a node that has something to say, and what needs it
+
+
+def outcomes(game: Game) -> set[str]:
+    """Return how the nodes of the last build ended."""
+    nodes = json.loads(game.read(".cartwright/last-build.json"))["nodes"]
+    return {one["outcome"] for one in nodes}
+
+
+def test_a_clean_clone_of_many_nodes_gets_them_together_and_without_jobs(
+    bucket: str, tmp_path: Path, jobs: list[str]
+) -> None:
+    game = new_game(tmp_path / "first", RESTORE_FROM + 8)
+    game.doit()
+    jobs.clear()
+    other = clone(game, tmp_path / "second")
+    ran = other.doit()
+    assert (ran.code, jobs) == (0, WARNED), "the run says what they warn of"
+    assert outcomes(other) == {"shared"}
+    assert other.outputs() == game.outputs()
+    other.remove("build")
+    other.remove(".cartwright")
+    jobs.clear()
+    again = other.doit()
+    assert (again.code, jobs) == (0, WARNED)
+    assert outcomes(other) == {"restored"}, "the local cache has them by now"
+
+
+def test_what_nodes_took_is_weighed_against_a_look_up_of_each(
+    bucket: str, tmp_path: Path, jobs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "first", RESTORE_FROM + 8)
+    game.doit()
+    monkeypatch.delenv("CARTWRIGHT_REMOTE_WRITE")  # what is encoded meanwhile is not sent twice
+    jobs.clear()
+    game.remove("build")
+    game.remove("cache")
+    game.doit()
+    assert len(jobs) == len(json.loads(game.read(".cartwright/last-build.json"))["nodes"])
+    game.remove("build")
+    game.remove("cache")
+    jobs.clear()
+    game.doit("--require-cached")
+    assert jobs == WARNED, "nothing is encoded, so there is nothing to weigh"
+
+
+def test_unsigned_results_that_lie_together_are_not_taken(
+    bucket: str, tmp_path: Path, jobs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = new_game(tmp_path / "first", RESTORE_FROM + 8)
+    game.doit()
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_KEY", "a key")
+    other = clone(game, tmp_path / "second")
+    ran = other.doit()
+    assert ran.code == 0
+    assert outcomes(other) == {"built"}
+    assert "without a valid signature" in ran.out
 
 
 def expired(proxy: Proxy) -> Harm:
@@ -682,6 +761,58 @@ def test_look_ups_in_any_order_fetch_no_byte_of_a_pack_twice() -> None:
     # A message that crosses into the next part is fetched with both.
     _, *parts = bucket.parts
     assert sum(parts) < sum(map(len, messages.values())) + 10_000 * len(parts) + len(messages) * 36
+
+
+def test_messages_that_lie_together_are_brought_with_one_request_and_some_ahead() -> None:
+    messages = small_messages(200)
+    bucket = MemoryBucket(messages)
+    packs = reader.PackReader(bucket, "")
+    first, others = list(messages)[:30], list(messages)[30:60]
+    packs.bring(first, 1 << 20)
+    assert {one: packs.at_hand(one, 1 << 20) for one in first} == {
+        one: messages[one] for one in first
+    }
+    _, *parts = bucket.parts
+    assert len(parts) == 1
+    packs.bring(others, 1 << 20)
+    assert all(packs.at_hand(one, 1 << 20) for one in others)
+    assert bucket.parts[1:] == parts, "they came with the first"
+
+
+def test_messages_that_lie_apart_are_brought_without_what_is_between_them() -> None:
+    messages = small_messages(200)
+    bucket = MemoryBucket(messages)
+    packs = reader.PackReader(bucket, "")
+    apart = list(messages)[::60]
+    packs.bring(apart, 1 << 20)
+    assert [packs.at_hand(one, 1 << 20) for one in apart] == [messages[one] for one in apart]
+    _, *parts = bucket.parts
+    assert len(parts) == len(apart)
+    assert sum(parts) < len(apart) * 2 * reader.BLOCK_BYTES
+
+
+def test_messages_that_are_too_long_are_not_brought() -> None:
+    messages = small_messages(3)
+    bucket = MemoryBucket(messages)
+    packs = reader.PackReader(bucket, "")
+    packs.bring(messages, 9_999)
+    assert len(bucket.parts) == 1, "the index"
+
+
+def test_parts_that_could_not_be_brought_are_asked_for_again() -> None:
+    failures = iter([RemoteError("once")])
+
+    def fail_once() -> None:
+        for one in failures:
+            raise one
+
+    messages = small_messages(2)
+    packs = reader.PackReader(MemoryBucket(messages, fail_once), "")
+    with pytest.raises(RemoteError):
+        packs.bring(messages, 1 << 20)
+    assert not any(packs.at_hand(one, 1 << 20) for one in messages)
+    packs.bring(messages, 1 << 20)
+    assert all(packs.at_hand(one, 1 << 20) for one in messages)
 
 
 def test_a_failed_request_is_not_the_answer_of_all_who_wait_for_it() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,6 +107,9 @@ class Client:
     def result_at_hand(self, fingerprint: str, limit: int) -> bytes | None:  # noqa: ARG002 - as a bucket's
         """Return nothing: a server gives results one by one."""
         return None
+
+    def bring(self, fingerprints: Iterable[str], limit: int) -> None:
+        """Do nothing: a server gives results one by one."""
 
     def has_result(self, fingerprint: str) -> bool:
         """Ask whether there is a result."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from encoders.kit.plan import Place
 from encoders.kit.warning import grouped
-from pipeline.cache.local import Cache
+from pipeline.cache.local import Cache, StoredResult
 from pipeline.cache.receipt import Receipt, is_small
 from pipeline.cache.shared.action_result import (
     Action,
@@ -118,6 +118,14 @@ class SharedCache:
         It waits for nothing, so it needs no thread of its own, and its caller may go on with what
         it returns instead of reading it back.
         """
+        action = self._action_at_hand(fingerprint, outputs)
+        receipt = self._keep(action, fingerprint, cache) if action is not None else None
+        if receipt is not None:
+            self._note_fetched(fingerprint)
+        return receipt
+
+    def _action_at_hand(self, fingerprint: str, outputs: Mapping[str, Place]) -> Action | None:
+        """Return a verified result that is in memory with all of its bytes, or None."""
         data = self.client.result_at_hand(fingerprint, message_limit(outputs))
         if data is None:
             return None
@@ -125,12 +133,38 @@ class SharedCache:
             action = unpack_action(data, fingerprint, outputs, self.address.key)
         except BadActionError:  # `fetch` finds the same, and says it
             return None
-        if not all(one.role in action.inline for one in action.receipt.made):
-            return None
-        receipt = self._keep(action, fingerprint, cache)
-        if receipt is not None:
+        is_whole = all(one.role in action.inline for one in action.receipt.made)
+        return action if is_whole else None
+
+    @property
+    def brings_together(self) -> bool:
+        """Tell whether results lie together, so that many are fetched with one request."""
+        return self.is_on and self.client.batch_size > 1
+
+    def fetch_together(
+        self, wanted: Mapping[str, Mapping[str, Place]], limit: int
+    ) -> dict[str, StoredResult]:
+        """Return results by fingerprint, verified and with all bytes, for the caller to keep.
+
+        `wanted` are the outputs that each may have, and `limit` the bytes of a message. What is
+        longer, or not there with all of its bytes, is left to `fetch`.
+        """
+        if not wanted:
+            return {}
+        with self.timeline.span(LOOK_UPS, next(iter(wanted))[:SHOWN_DIGITS]):
+            try:
+                self.client.bring(wanted, limit)
+            except RemoteError as error:
+                self._note(error)
+        actions = {one: self._action_at_hand(one, outputs) for one, outputs in wanted.items()}
+        return {one: _stored(one, action) for one, action in actions.items() if action is not None}
+
+    def keep(self, results: Sequence[StoredResult], cache: Cache) -> None:
+        """Store fetched results with all their bytes, in one write."""
+        own = {one.fingerprint: one for one in results}
+        cache.store_results(list(own.values()))
+        for fingerprint in own:
             self._note_fetched(fingerprint)
-        return receipt
 
     def _note_fetched(self, fingerprint: str) -> None:
         with self._lock:
@@ -426,3 +460,10 @@ class SharedCache:
             left = [one for one in unsent if one not in self._unsendable]
             with suppress(OSError):  # a full disk fails no build; the list is only a convenience
                 self._still_pending = self._pending.save(left)
+
+
+def _stored(fingerprint: str, action: Action) -> StoredResult:
+    """Return a result as the local cache stores it: what is small goes into the receipt."""
+    made = action.receipt.made
+    inline = {one.role: action.inline[one.role] for one in made if is_small(one.size)}
+    return StoredResult(fingerprint, action.receipt._replace(inline=inline), action.inline)

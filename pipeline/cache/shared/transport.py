@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pipeline.cache.shared.address import Address
@@ -23,6 +23,10 @@ class Transport(Protocol):
 
     def results(self, fingerprint: str, limit: int) -> Iterator[bytes]:
         """Give the messages that there are of a result."""
+        ...
+
+    def bring(self, fingerprints: Iterable[str], limit: int) -> None:
+        """Fetch results of at most so many bytes that lie together, so that they are at hand."""
         ...
 
     def result_at_hand(self, fingerprint: str, limit: int) -> bytes | None:

@@ -8,7 +8,7 @@ reason that would stay is made again after a pause.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from time import monotonic
 from typing import Any, TypeVar
@@ -70,6 +70,10 @@ class BucketClient:
     def result_at_hand(self, fingerprint: str, limit: int) -> bytes | None:
         """Return the message of a result that came with others."""
         return self._packs.at_hand(fingerprint, limit)
+
+    def bring(self, fingerprints: Iterable[str], limit: int) -> None:
+        """Fetch messages of at most so many bytes that packs have, so that they are at hand."""
+        self._packs.bring(fingerprints, limit)
 
     def has_result(self, fingerprint: str) -> bool:
         """Tell whether a pack has a result."""

@@ -33,7 +33,8 @@ from pipeline.disk.file import read_if_there, write_whole
 BLOCK_BYTES = 1 << 16  # parts are whole blocks: look-ups that come out of order share them
 MOST_BLOCKS = 1 << 6  # of a part
 KEPT_BYTES = 1 << 26  # of parts in memory
-INDEXES_AT_ONCE = 16
+INDEXES_AT_ONCE = PARTS_AT_ONCE = 16
+AHEAD = 4  # parts of messages that lie close together are so many times as long as these
 LISTING_SECONDS = 30.0  # how old a listing may be that does not have what is looked for
 
 
@@ -123,6 +124,39 @@ class PackReader:
         place = places[0]
         part = self._packs[place.pack].parts.get(place.start // BLOCK_BYTES)
         return self._cut(part, place) if part is not None else None
+
+    def bring(self, fingerprints: Iterable[str], limit: int) -> None:
+        """Fetch the parts that messages are in, some at once, so that they are at hand.
+
+        Longer messages than `limit` and those that several packs have are left out.
+        """
+        wanted: dict[str, list[Slice]] = {}
+        for one in fingerprints:
+            places = self._places(one)
+            if len(places) == 1 and places[0].length <= limit:
+                wanted.setdefault(places[0].pack, []).append(places[0])
+        parts = [one for places in wanted.values() for one in self._plan_parts(sorted(places))]
+        with ThreadPoolExecutor(PARTS_AT_ONCE) as threads:
+            for _ in threads.map(lambda one: self._fetch(*one), parts):
+                pass
+
+    def _plan_parts(self, places: list[Slice]) -> list[tuple[Pack, Part]]:
+        """Plan what is not planned yet of the parts that messages of one pack are in.
+
+        Where they lie close together, their neighbours are likely to be asked for next.
+        """
+        pack = self._packs[places[0].pack]
+        size = sum(one.length for one in places)
+        is_dense = 2 * size >= places[-1].end - places[0].start
+        most = min(AHEAD * -(-size // BLOCK_BYTES), MOST_BLOCKS) if is_dense else 1
+        planned = []
+        with self._parts_lock:
+            for one in () if pack.is_lost else places:
+                if one.start // BLOCK_BYTES not in pack.parts:
+                    part = pack.add_part(one, most)
+                    self._bytes_fetched += part.end - part.start
+                    planned.append((pack, part))
+        return planned
 
     def has(self, fingerprint: str) -> bool:
         """Tell whether there is a message of a result."""
