@@ -2,6 +2,8 @@
 #ifndef CARTWRIGHT_BC1_H
 #define CARTWRIGHT_BC1_H
 
+#include "wider.h"
+
 #include <stdint.h>
 
 enum { TEXELS = 16, FAR_AWAY = 1 << 30 };
@@ -140,15 +142,6 @@ static inline int32_t bc1_error(const bc1_moments *found, const bc1_line *line, 
     }
     return error;
 }
-
-/* Where the loader can choose, the loops over many cuts are compiled twice: with vectors of eight
- * numbers, and of four. Neither changes a result. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define BC1_WIDER __attribute__((target_clones("avx2", "default")))
-#else
-#define BC1_WIDER
-#endif
 
 /* Cuts of one block that are fitted together, as vectors of so many numbers; which of the texels'
  * moments differ between them. */

@@ -33,7 +33,7 @@ static inline void fit_channel(const bc1_batch *batch, const divisions *by, int 
     }
 }
 
-BC1_WIDER void bc1_fit_batch(const bc1_batch *batch, const int32_t sum[3], int32_t steps,
+WIDER void bc1_fit_batch(const bc1_batch *batch, const int32_t sum[3], int32_t steps,
                              bc1_batch_lines *lines)
 {
     divisions by;

@@ -78,7 +78,7 @@ static inline int count_pairs(int first)
     return (TEXELS + 1 - first) * (TEXELS + 2 - first) / 2;
 }
 
-BC1_WIDER static void rate(const centred *sums, const bc1_cuts *cuts, rating *found)
+WIDER static void rate(const centred *sums, const bc1_cuts *cuts, rating *found)
 {
     for (int first = 0; first <= TEXELS; first++) {
         int32_t most = 0;
@@ -104,7 +104,7 @@ static int take_best(rating *found, float *gain)
 
 /* Return the first pair that explains so much with a first cut. All are looked at, because that
  * makes vector instructions. */
-BC1_WIDER static int find_pair(const centred *sums, const bc1_cuts *cuts, int first, int32_t wanted)
+WIDER static int find_pair(const centred *sums, const bc1_cuts *cuts, int first, int32_t wanted)
 {
     int found = BC1_PAIRS - 1;
     for (int n = 0; n < count_pairs(first); n++) {
