@@ -620,6 +620,41 @@ def test_crown_of_a_tree_never_floats_without_its_trunk(length):
             assert there[0] or suffix in ("_lod2", "_hlod")
 
 
+def lathe(radii: np.ndarray, height: float, sides: int) -> tuple[np.ndarray, ...]:
+    """Return an upright surface of revolution, open at both ends."""
+    position, _, uv, triangles = grid_arrays(sides, 1.0)
+    angle, level = 2 * np.pi * uv[:, 0], 1 - uv[:, 1]
+    radius = np.interp(level, np.linspace(0, 1, len(radii)), radii)
+    normal = np.stack([np.cos(angle), 0 * angle, -np.sin(angle)], axis=-1)
+    position = normal * radius[:, None] + np.outer(level, [0, height, 0])
+    return position, normal, uv, triangles
+
+
+def outlines(corners: np.ndarray) -> np.ndarray:
+    """Return the area that closed shapes cover as seen from four sides and from above."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) / 2
+    turn = np.pi / 4 * np.arange(4)
+    views = np.stack([np.cos(turn), 0 * turn, np.sin(turn)], axis=1)
+    return np.abs(normal @ np.vstack([views, [0, 1, 0]]).T).sum(axis=0) / 2
+
+
+def test_tree_does_not_become_a_sliver_in_the_first_level():
+    scene = Scene()
+    level = np.linspace(-1, 1, 25)
+    crown = 1.6 * np.sqrt(1 - level * level) * (1 + 0.1 * np.sin(10 * level))
+    for name, radii, height in (("crown", crown, 3.2), ("trunk", np.full(2, 0.15), 2.4)):
+        scene.shape(name, lathe(radii, height, 14))
+    for x in (4, 12, 20):
+        scene.put(f"crown {x}", "crown", translation=[x, 1.8, -8])
+        scene.put(f"trunk {x}", "trunk", translation=[x, 0, -8])
+    built = build({GLB: scene.glb()}, lods=[0.1, 0.05], hlod=0.02)
+    levels = [corners_of(built.read(f"tile_0_0_0{suffix}")) for suffix in LEVELS[:2]]
+    assert len(levels[1]) <= 0.1 * len(levels[0])
+    for x in (4, 12, 20):
+        whole, first = (outlines(one[(np.abs(one[:, :, 0] - x) < 2).all(axis=1)]) for one in levels)
+        assert (first > 0.9 * whole).all()
+
+
 def test_nothing_is_left_of_a_small_object_across_a_border():
     scene = spared(2, 38)
     cube = cube_arrays()[0]

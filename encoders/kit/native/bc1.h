@@ -2,6 +2,8 @@
 #ifndef CARTWRIGHT_BC1_H
 #define CARTWRIGHT_BC1_H
 
+#include "wider.h"
+
 #include <stdint.h>
 
 enum { TEXELS = 16, FAR_AWAY = 1 << 30 };
@@ -52,23 +54,59 @@ static inline int32_t bc1_expand(int32_t level, int channel)
  * is levels per unit, divided by the denominator. */
 static inline int32_t bc1_level(int32_t numerator, float scale, int channel, float half)
 {
-    /* One division and one product in this order: the reference rounds the same way. */
-    float level = (float)numerator * scale;
-    level = level < 0.0f ? 0.0f : level;
-    level = level > BC1_TOP[channel] ? BC1_TOP[channel] : level;
-    return (int32_t)(level + half);
+    /* One division and one product in this order: the reference rounds the same way. Clamped as an
+     * integer, because compilers make no vectors of choices between floats; all quotients fit. */
+    int32_t level = (int32_t)((float)numerator * scale + half), top = (int32_t)BC1_TOP[channel];
+    level = level > 0 ? level : 0;
+    return level < top ? level : top;
+}
+
+/* The moments that matter to one channel. */
+typedef struct {
+    int32_t aa, ab, bb, a_color, b_color;
+} bc1_channel;
+
+static inline bc1_channel bc1_channel_of(const bc1_moments *found, int c)
+{
+    const bc1_channel of = {found->aa, found->ab, found->bb, found->a_color[c], found->b_color[c]};
+    return of;
 }
 
 /* The part of one channel in `bc1_error`. */
-static inline int32_t bc1_channel_error(const bc1_moments *found, int c, int32_t a, int32_t b,
-                                        int32_t steps)
+static inline int32_t bc1_channel_error(bc1_channel found, int32_t a, int32_t b, int32_t steps)
 {
-    return found->aa * (a * a) + 2 * found->ab * (a * b) + found->bb * (b * b) -
-           2 * steps * (a * found->a_color[c] + b * found->b_color[c]);
+    return found.aa * (a * a) + 2 * found.ab * (a * b) + found.bb * (b * b) -
+           2 * steps * (a * found.a_color + b * found.b_color);
 }
 
-/* Round the least-squares line for the chosen steps: a down or up, each with the b that suits. Its
- * error is that of `bc1_error`. */
+/* The levels of a line's ends in one channel, and its part of the error. */
+typedef struct {
+    int32_t a, b, error;
+} bc1_ends;
+
+/* Round the least-squares line in one channel: a down or up, each with the b that suits. `solve`
+ * and `match` are levels per unit, divided by the determinant and by bb. */
+static inline bc1_ends bc1_fit_channel(bc1_channel found, float solve, float match, int channel,
+                                       int32_t steps)
+{
+    int32_t solution = steps * (found.bb * found.a_color - found.ab * found.b_color);
+    int32_t down = bc1_level(solution, solve, channel, 0.0f);
+    int32_t up = down + (down < (int32_t)BC1_TOP[channel]);
+    int32_t target = steps * found.b_color;
+    int32_t wide_down = bc1_expand(down, channel), wide_up = bc1_expand(up, channel);
+    int32_t b_down = bc1_level(target - found.ab * wide_down, match, channel, 0.5f);
+    int32_t b_up = bc1_level(target - found.ab * wide_up, match, channel, 0.5f);
+    int32_t error_down =
+        bc1_channel_error(found, wide_down, bc1_expand(b_down, channel), steps);
+    int32_t error_up = bc1_channel_error(found, wide_up, bc1_expand(b_up, channel), steps);
+    /* Chosen without a branch: neither is likelier. */
+    int is_up = error_up < error_down;
+    const bc1_ends ends = {is_up ? up : down, is_up ? b_up : b_down,
+                           is_up ? error_up : error_down};
+    return ends;
+}
+
+/* Round the least-squares line for the chosen steps. Its error is that of `bc1_error`. */
 static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
 {
     bc1_line line;
@@ -85,20 +123,11 @@ static inline bc1_line bc1_fit(const bc1_moments *found, int32_t steps)
         match[c] = BC1_LEVELS_PER_UNIT[c] / (float)weight;
     }
     for (int c = 0; c < 3; c++) {
-        int32_t a = found->a_color[c], b = found->b_color[c];
-        int32_t solution = steps * (found->bb * a - found->ab * b), top = (int32_t)BC1_TOP[c];
-        int32_t down = bc1_level(solution, solve[c & 1], c, 0.0f), up = down + (down < top);
-        int32_t other[2], error[2];
-        for (int k = 0; k < 2; k++) {
-            int32_t wide = bc1_expand(k ? up : down, c);
-            other[k] = bc1_level(steps * b - found->ab * wide, match[c & 1], c, 0.5f);
-            error[k] = bc1_channel_error(found, c, wide, bc1_expand(other[k], c), steps);
-        }
-        /* Chosen without a branch: neither is likelier. */
-        int is_up = error[1] < error[0];
-        line.a[c] = is_up ? up : down;
-        line.b[c] = is_up ? other[1] : other[0];
-        line.error += is_up ? error[1] : error[0];
+        bc1_ends ends =
+            bc1_fit_channel(bc1_channel_of(found, c), solve[c & 1], match[c & 1], c, steps);
+        line.a[c] = ends.a;
+        line.b[c] = ends.b;
+        line.error += ends.error;
     }
     return line;
 }
@@ -109,10 +138,25 @@ static inline int32_t bc1_error(const bc1_moments *found, const bc1_line *line, 
     int32_t error = 0;
     for (int c = 0; c < 3; c++) {
         int32_t a = bc1_expand(line->a[c], c), b = bc1_expand(line->b[c], c);
-        error += bc1_channel_error(found, c, a, b, steps);
+        error += bc1_channel_error(bc1_channel_of(found, c), a, b, steps);
     }
     return error;
 }
+
+/* Cuts of one block that are fitted together, as vectors of so many numbers; which of the texels'
+ * moments differ between them. */
+enum { BC1_LANES = 8 };
+typedef struct {
+    int32_t aa[BC1_LANES], ab[BC1_LANES], bb[BC1_LANES];
+    int32_t b_color[3][BC1_LANES];
+    int count;
+} bc1_batch;
+
+/* Their rounded lines. */
+typedef struct {
+    int32_t a[3][BC1_LANES], b[3][BC1_LANES];
+    int32_t error[BC1_LANES];
+} bc1_batch_lines;
 
 void bc1_principal_axis(bc1_texels *texels);
 void bc1_project(const bc1_texels *texels, const int16_t axis[3], int32_t place[TEXELS]);
@@ -126,7 +170,14 @@ bc1_line bc1_settle(const bc1_texels *texels, bc1_line line);
 
 int bc1_has_at_most(const bc1_texels *texels, int most_colors);
 void bc1_sum_up(const bc1_texels *texels, bc1_suffix *sums);
-bc1_moments bc1_cut_moments(const bc1_suffix *sums, const int cuts[3], int32_t steps);
+
+/* Add a cut into four steps to those that are fitted together. */
+void bc1_add_cuts(bc1_batch *batch, const bc1_suffix *sums, const int cuts[3]);
+
+/* Fit the lines as `bc1_fit` does; where all texels have one step, the error is FAR_AWAY. */
+void bc1_fit_batch(const bc1_batch *batch, const int32_t sum[3], int32_t steps,
+                   bc1_batch_lines *lines);
+bc1_line bc1_batch_line(const bc1_batch_lines *lines, int lane);
 
 /* Try every cut between the sorted colours, then settle. */
 bc1_line bc1_search(const bc1_texels *texels, bc1_line line);

@@ -9,17 +9,8 @@
 
 #include <string.h>
 
-/* Where the loader can choose, the loops over all cuts are compiled twice: with vectors of eight
- * numbers, and of four. Neither changes a result. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define WIDER __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDER
-#endif
-
 /* Cuts that are tried at most: later ones hardly ever win. */
-enum { TRIES = 8 };
+enum { TRIES = BC1_LANES };
 /* A cut is tried when the unrounded line loses less against the best one than this part of what
  * rounding has cost so far. */
 static const float NEAR = 0.4f;
@@ -123,38 +114,58 @@ WIDER static int find_pair(const centred *sums, const bc1_cuts *cuts, int first,
     return found;
 }
 
-/* Return the rounded line of the cut with this first place that explains so much. */
-static bc1_line line_of(const centred *sums, const bc1_suffix *texels, const bc1_cuts *cuts,
-                        int first, float gain)
+/* Cuts to be tried, those that explain the most first, and what they explain. */
+typedef struct {
+    bc1_batch batch;
+    float gain[TRIES];
+} try_list;
+
+/* Does a cut come near the best, beside what rounding has cost so far? */
+static inline int is_near(float now, float best, int32_t least)
 {
-    int32_t wanted;
-    memcpy(&wanted, &gain, sizeof wanted);
-    int n = find_pair(sums, cuts, first, wanted);
-    const int at[3] = {first, cuts->second[n], cuts->third[n]};
-    bc1_moments found = bc1_cut_moments(texels, at, 3);
-    return bc1_fit(&found, 3);
+    return !(best - now > NEAR * (best + (float)least));
+}
+
+/* List the cuts that come near the best, by the error so far. */
+static void list_tries(const centred *sums, const bc1_suffix *texels, const bc1_cuts *cuts,
+                       float base, int32_t least, try_list *tries)
+{
+    rating found;
+    rate(sums, cuts, &found);
+    for (int i = 0; i < TRIES; i++) {
+        float gain;
+        int32_t wanted;
+        int first = take_best(&found, &gain);
+        tries->gain[i] = gain;
+        if (gain <= 0 || !is_near(gain + base, tries->gain[0] + base, least))
+            break;
+        memcpy(&wanted, &gain, sizeof wanted);
+        int n = find_pair(sums, cuts, first, wanted);
+        const int at[3] = {first, cuts->second[n], cuts->third[n]};
+        bc1_add_cuts(&tries->batch, texels, at);
+    }
 }
 
 bc1_line bc1_scan(const bc1_texels *texels, const bc1_cuts *cuts, bc1_line line)
 {
     bc1_suffix suffix;
     centred sums;
-    rating found;
-    float squares = 0, best = 0;
+    try_list tries = {.batch = {.count = 0}};
+    bc1_batch_lines lines;
+    float squares = 0;
     bc1_sum_up(texels, &suffix);
     centre(texels, &suffix, &sums);
-    rate(&sums, cuts, &found);
     for (int c = 0; c < 3; c++)
         squares += (float)texels->sum[c] * (float)texels->sum[c];
-    for (int i = 0; i < TRIES; i++) {
-        float gain;
-        int first = take_best(&found, &gain);
-        float now = gain + SHARE * squares;
-        best = i == 0 ? now : best;
-        if (gain <= 0 || best - now > NEAR * (best + (float)line.error))
+    float base = SHARE * squares;
+    list_tries(&sums, &suffix, cuts, base, line.error, &tries);
+    bc1_fit_batch(&tries.batch, texels->sum, 3, &lines);
+    /* Each line found makes fewer of the later cuts worth a try. */
+    for (int i = 0; i < tries.batch.count; i++) {
+        if (!is_near(tries.gain[i] + base, tries.gain[0] + base, line.error))
             break;
-        bc1_line other = line_of(&sums, &suffix, cuts, first, gain);
-        line = other.error < line.error ? other : line;
+        if (lines.error[i] < line.error)
+            line = bc1_batch_line(&lines, i);
     }
     return line;
 }

@@ -69,35 +69,33 @@ static inline partial add_cut(partial sum, const bc1_suffix *sums, int k, int cu
     return sum;
 }
 
-static inline bc1_moments moments_of(const bc1_suffix *sums, partial sum, int32_t d)
+static inline void add_to_batch(bc1_batch *batch, const bc1_suffix *sums, partial sum, int32_t d)
 {
-    bc1_moments found;
-    found.aa = d * d * sums->count[0] - 2 * d * sum.once + sum.twice;
-    found.ab = d * sum.once - sum.twice;
-    found.bb = sum.twice;
-    found.b_color[0] = sum.red;
-    found.b_color[1] = sum.green;
-    found.b_color[2] = sum.blue;
-    for (int c = 0; c < 3; c++)
-        found.a_color[c] = d * sums->color[c][0] - found.b_color[c];
-    return found;
+    int lane = batch->count++;
+    batch->aa[lane] = d * d * sums->count[0] - 2 * d * sum.once + sum.twice;
+    batch->ab[lane] = d * sum.once - sum.twice;
+    batch->bb[lane] = sum.twice;
+    batch->b_color[0][lane] = sum.red;
+    batch->b_color[1][lane] = sum.green;
+    batch->b_color[2][lane] = sum.blue;
 }
 
-bc1_moments bc1_cut_moments(const bc1_suffix *sums, const int cuts[3], int32_t steps)
+void bc1_add_cuts(bc1_batch *batch, const bc1_suffix *sums, const int cuts[3])
 {
     partial sum = {0, 0, 0, 0, 0};
-    for (int k = 0; k < steps; k++)
+    for (int k = 0; k < 3; k++)
         sum = add_cut(sum, sums, k, cuts[k]);
-    return moments_of(sums, sum, steps);
+    add_to_batch(batch, sums, sum, 3);
 }
 
-/* Would the unrounded fit of these steps be better than the least error? */
-static inline int promising(const bc1_moments *found, int32_t least, int32_t d)
+/* Would the unrounded fit of the cut added last be better than the least error? */
+static inline int promising(const bc1_batch *batch, const bc1_suffix *sums, int32_t least, int32_t d)
 {
-    int64_t aa = found->aa, ab = found->ab, bb = found->bb, gain = 0;
+    int lane = batch->count - 1;
+    int64_t aa = batch->aa[lane], ab = batch->ab[lane], bb = batch->bb[lane], gain = 0;
     int64_t determinant = aa * bb - ab * ab;
     for (int c = 0; c < 3; c++) {
-        int64_t a = found->a_color[c], b = found->b_color[c];
+        int64_t b = batch->b_color[c][lane], a = d * sums->color[c][0] - b;
         gain += bb * (a * a) - 2 * ab * (a * b) + aa * (b * b);
     }
     /* Without a division. Errors lack a constant of the block, so the best unrounded fit has an
@@ -105,14 +103,28 @@ static inline int promising(const bc1_moments *found, int32_t least, int32_t d)
     return determinant > 0 && gain * (d * d) > -(int64_t)least * determinant;
 }
 
-static inline void try_cut(const bc1_suffix *sums, partial sum, int32_t d, bc1_line *best)
+/* Take the first of the best lines of the cuts that wait, where it is better than the best. */
+static void fit_waiting(const bc1_suffix *sums, bc1_batch *batch, int32_t d, bc1_line *best)
 {
-    bc1_moments found = moments_of(sums, sum, d);
-    if (!promising(&found, best->error, d))
+    const int32_t sum[3] = {sums->color[0][0], sums->color[1][0], sums->color[2][0]};
+    bc1_batch_lines lines;
+    bc1_fit_batch(batch, sum, d, &lines);
+    for (int lane = 0; lane < batch->count; lane++)
+        if (lines.error[lane] < best->error)
+            *best = bc1_batch_line(&lines, lane);
+    batch->count = 0;
+}
+
+static inline void try_cut(const bc1_suffix *sums, partial sum, int32_t d, bc1_batch *batch,
+                           bc1_line *best)
+{
+    add_to_batch(batch, sums, sum, d);
+    if (!promising(batch, sums, best->error, d)) {
+        batch->count--;
         return;
-    bc1_line line = bc1_fit(&found, d);
-    if (line.error < best->error)
-        *best = line;
+    }
+    if (batch->count == BC1_LANES)
+        fit_waiting(sums, batch, d, best);
 }
 
 /* Has a block at most so many colours? Decided without sorting, because most blocks have more. */
@@ -139,6 +151,7 @@ bc1_line bc1_search(const bc1_texels *texels, bc1_line line)
 {
     const partial none = {0, 0, 0, 0, 0};
     bc1_suffix sums;
+    bc1_batch batch = {0};
     bc1_sum_up(texels, &sums);
     cut_list cuts = find_cuts(texels, sums.order);
     for (int first = 0; first < cuts.count; first++) {
@@ -146,12 +159,13 @@ bc1_line bc1_search(const bc1_texels *texels, bc1_line line)
         for (int second = first; second < cuts.count; second++) {
             partial two = add_cut(one, &sums, 1, cuts.places[second]);
             if (texels->steps == 2) {
-                try_cut(&sums, two, 2, &line);
+                try_cut(&sums, two, 2, &batch, &line);
                 continue;
             }
             for (int third = second; third < cuts.count; third++)
-                try_cut(&sums, add_cut(two, &sums, 2, cuts.places[third]), 3, &line);
+                try_cut(&sums, add_cut(two, &sums, 2, cuts.places[third]), 3, &batch, &line);
         }
     }
+    fit_waiting(&sums, &batch, texels->steps, &line);
     return bc1_settle(texels, line);
 }

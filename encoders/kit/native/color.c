@@ -6,10 +6,12 @@
  */
 #include "color.h"
 
+#include "wider.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { RADIX = 256, FEW = 16, CHUNK = 256 };
+enum { RADIX = 256, FEW = 16 };
 /* Distances are below 6 * 4096^2, which is below 2^27. Their lowest bits are dropped to leave room
  * for the entry in a key. */
 enum { DROPPED = 3 };
@@ -30,14 +32,49 @@ void color_to_lanes(const int32_t *values, int16_t *lanes)
         lanes[i] = i < COLOR_AXES ? (int16_t)values[i] : 0;
 }
 
-int color_open_points(color_points *p, const Py_buffer *points, const int32_t *weights)
+static void fill_chunks(color_points *p, const int32_t *values)
 {
+    for (Py_ssize_t n = 0; n < p->count; n++)
+        for (int i = 0; i < COLOR_AXES; i++)
+            p->chunks[n / COLOR_CHUNK][i][n % COLOR_CHUNK] = (int16_t)values[n * COLOR_AXES + i];
+    for (Py_ssize_t n = p->count; n % COLOR_CHUNK != 0; n++)
+        for (int i = 0; i < COLOR_AXES; i++) {
+            int16_t *side = p->chunks[n / COLOR_CHUNK][i];
+            side[n % COLOR_CHUNK] = side[n % COLOR_CHUNK - 1];
+        }
+}
+
+static void fill_lanes(color_points *p, const int32_t *values)
+{
+    for (Py_ssize_t n = 0; n < p->count; n++)
+        color_to_lanes(values + n * COLOR_AXES, p->lanes[n]);
+}
+
+int color_open_points(color_points *p, const Py_buffer *points, const int32_t *weights,
+                      Py_ssize_t entries)
+{
+    int has_chunks = entries <= FEW, has_lanes = weights != NULL || !has_chunks;
     p->count = points->shape[0];
     p->weights = weights;
-    p->lanes = malloc((size_t)(p->count + 1) * sizeof *p->lanes);
-    for (Py_ssize_t n = 0; p->lanes != NULL && n < p->count; n++)
-        color_to_lanes((const int32_t *)points->buf + n * COLOR_AXES, p->lanes[n]);
-    return p->lanes != NULL;
+    p->lanes = NULL;
+    p->chunks = NULL;
+    if (has_lanes)
+        p->lanes = malloc((size_t)(p->count + 1) * sizeof *p->lanes);
+    if (has_chunks)
+        p->chunks = malloc((size_t)(p->count / COLOR_CHUNK + 1) * sizeof *p->chunks);
+    if ((has_lanes && p->lanes == NULL) || (has_chunks && p->chunks == NULL))
+        return 0;
+    if (has_lanes)
+        fill_lanes(p, points->buf);
+    if (has_chunks)
+        fill_chunks(p, points->buf);
+    return 1;
+}
+
+void color_close_points(color_points *p)
+{
+    free(p->lanes);
+    free(p->chunks);
 }
 
 /* Sort by the three bytes above the entry; the entry itself does not matter. */
@@ -102,47 +139,35 @@ static int search(const color_palette *p, const int16_t *point, int first, int32
     return (int)(best % COLOR_ENTRIES);
 }
 
-/* Points at a time, by axis, and for each the least distance with its entry. */
-typedef struct {
-    int16_t side[COLOR_AXES][CHUNK];
-    int32_t keys[CHUNK];
-} chunk;
-
-static void open_chunk(chunk *c, const color_points *points, Py_ssize_t start)
+/* Take the entry where it is nearer than the key says. Distances are below 2^27, so that sixteen
+ * times as much is below 2^31. */
+static inline void compare_chunk(const int16_t sides[COLOR_AXES][COLOR_CHUNK],
+                                 const int16_t *entry, int32_t number, int32_t *keys)
 {
-    for (int n = 0; n < CHUNK; n++) {
-        /* The last chunk repeats its last point. */
-        Py_ssize_t at = start + n < points->count ? start + n : points->count - 1;
-        for (int i = 0; i < COLOR_AXES; i++)
-            c->side[i][n] = points->lanes[at][i];
-        c->keys[n] = INT32_MAX;
-    }
-}
-
-/* Compare all points with one entry. Distances are below 2^27, so that sixteen times as much is
- * below 2^31. */
-static void compare_chunk(chunk *c, const int16_t *entry, int32_t number)
-{
-    for (int n = 0; n < CHUNK; n++) {
-        int16_t x = (int16_t)(c->side[0][n] - entry[0]), y = (int16_t)(c->side[1][n] - entry[1]);
-        int16_t z = (int16_t)(c->side[2][n] - entry[2]), u = (int16_t)(c->side[3][n] - entry[3]);
-        int16_t v = (int16_t)(c->side[4][n] - entry[4]), w = (int16_t)(c->side[5][n] - entry[5]);
+    for (int n = 0; n < COLOR_CHUNK; n++) {
+        int16_t x = (int16_t)(sides[0][n] - entry[0]), y = (int16_t)(sides[1][n] - entry[1]);
+        int16_t z = (int16_t)(sides[2][n] - entry[2]), u = (int16_t)(sides[3][n] - entry[3]);
+        int16_t v = (int16_t)(sides[4][n] - entry[4]), w = (int16_t)(sides[5][n] - entry[5]);
         int32_t apart = x * x + y * y + z * z + u * u + v * v + w * w;
         int32_t key = apart * FEW + number;
-        c->keys[n] = key < c->keys[n] ? key : c->keys[n];
+        keys[n] = key < keys[n] ? key : keys[n];
     }
 }
 
 /* With few entries, comparing with all of them takes less time than choosing some. */
-static void label_few(const color_palette *p, const color_points *points, int32_t *labels)
+WIDER static void label_few(const color_palette *p, const color_points *points, int32_t *labels)
 {
-    chunk c;
-    for (Py_ssize_t start = 0; start < points->count; start += CHUNK) {
-        open_chunk(&c, points, start);
+    /* The least distance of each point, with its entry. */
+    int32_t keys[COLOR_CHUNK];
+    for (Py_ssize_t start = 0; start < points->count; start += COLOR_CHUNK) {
+        Py_ssize_t left = points->count - start;
+        for (int n = 0; n < COLOR_CHUNK; n++)
+            keys[n] = INT32_MAX;
         for (int k = 0; k < p->count; k++)
-            compare_chunk(&c, p->entries[k], k);
-        for (Py_ssize_t n = 0; n < CHUNK && start + n < points->count; n++)
-            labels[start + n] = c.keys[n] % FEW;
+            compare_chunk((const int16_t(*)[COLOR_CHUNK])points->chunks[start / COLOR_CHUNK],
+                          p->entries[k], k, keys);
+        for (int n = 0; n < COLOR_CHUNK && n < left; n++)
+            labels[start + n] = keys[n] & (FEW - 1);
     }
 }
 
@@ -160,15 +185,6 @@ static void label_many(color_palette *p, const color_points *points, int32_t *la
     }
 }
 
-void color_add(int64_t *total, const int16_t *point, int64_t weight)
-{
-    total[COLOR_WEIGHT] += weight;
-    for (int i = 0; i < COLOR_AXES; i++) {
-        total[COLOR_SUMS + i] += weight * point[i];
-        total[COLOR_SQUARES + i] += weight * (point[i] * point[i]);
-    }
-}
-
 static void label_points(color_palette *p, const color_points *points, int32_t *labels)
 {
     if (p->count <= FEW)
@@ -177,12 +193,17 @@ static void label_points(color_palette *p, const color_points *points, int32_t *
         label_many(p, points, labels);
 }
 
-void color_run_round(color_palette *p, const color_points *points, int32_t *labels)
+WIDER void color_add_up(color_palette *p, const color_points *points, const int32_t *labels)
 {
-    label_points(p, points, labels);
     memset(p->totals, 0, sizeof p->totals);
     for (Py_ssize_t n = 0; n < points->count; n++)
         color_add(p->totals[labels[n]], points->lanes[n], points->weights[n]);
+}
+
+void color_run_round(color_palette *p, const color_points *points, int32_t *labels)
+{
+    label_points(p, points, labels);
+    color_add_up(p, points, labels);
 }
 
 int64_t color_error(const color_palette *p)
@@ -201,7 +222,7 @@ static int label_all(const Py_buffer *points, const Py_buffer *centers, int32_t 
 {
     color_palette *p = malloc(sizeof *p);
     color_points all = {0};
-    int is_done = p != NULL && color_open_points(&all, points, NULL);
+    int is_done = p != NULL && color_open_points(&all, points, NULL, centers->shape[0]);
     if (is_done) {
         p->count = (int)centers->shape[0];
         Py_BEGIN_ALLOW_THREADS
@@ -212,7 +233,7 @@ static int label_all(const Py_buffer *points, const Py_buffer *centers, int32_t 
     } else {
         PyErr_NoMemory();
     }
-    free(all.lanes);
+    color_close_points(&all);
     free(p);
     return is_done;
 }

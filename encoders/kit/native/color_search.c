@@ -231,11 +231,14 @@ static void try_leaps(state *s, const color_points *points, int32_t *labels, int
         memcpy(s->best, s->now.entries, sizeof s->best);
         if (!leap_once(s))
             break;
-        for (int round = 0; round < SETTLE_ROUNDS; round++) {
+        int is_moving = 1;
+        for (int round = 0; round < SETTLE_ROUNDS && is_moving; round++) {
             color_run_round(&s->now, points, labels);
-            move_to_means(&s->now);
+            is_moving = move_to_means(&s->now);
         }
-        color_run_round(&s->now, points, labels);
+        /* Where none has moved, the totals are those of these entries. */
+        if (is_moving)
+            color_run_round(&s->now, points, labels);
         int64_t error = color_error(&s->now);
         if (error < least) {
             least = error;
@@ -250,10 +253,8 @@ static void try_leaps(state *s, const color_points *points, int32_t *labels, int
 
 static void first_means(color_palette *p, const color_points *points, const int32_t *labels)
 {
-    memset(p->totals, 0, sizeof p->totals);
     memset(p->entries, 0, sizeof p->entries);
-    for (Py_ssize_t n = 0; n < points->count; n++)
-        color_add(p->totals[labels[n]], points->lanes[n], points->weights[n]);
+    color_add_up(p, points, labels);
     move_to_means(p);
 }
 
@@ -262,7 +263,7 @@ static int search_centers(const Py_buffer *points, const int32_t *weights, int32
 {
     state *s = malloc(sizeof *s);
     color_points all = {0};
-    int is_done = s != NULL && color_open_points(&all, points, weights);
+    int is_done = s != NULL && color_open_points(&all, points, weights, centers->shape[0]);
     if (is_done) {
         int32_t *center = centers->buf;
         s->now.count = (int)centers->shape[0];
@@ -277,7 +278,7 @@ static int search_centers(const Py_buffer *points, const int32_t *weights, int32
     } else {
         PyErr_NoMemory();
     }
-    free(all.lanes);
+    color_close_points(&all);
     free(s);
     return is_done;
 }
@@ -287,7 +288,8 @@ static int split_all(const Py_buffer *points, const int32_t *weights, int32_t *l
 {
     color_total found[COLOR_ENTRIES];
     color_points all;
-    if (!color_open_points(&all, points, weights)) {
+    if (!color_open_points(&all, points, weights, COLOR_ENTRIES)) {
+        color_close_points(&all);
         PyErr_NoMemory();
         return 0;
     }
@@ -298,7 +300,7 @@ static int split_all(const Py_buffer *points, const int32_t *weights, int32_t *l
     for (int i = 0; i < count * COLOR_COLUMNS; i++)
         total[i] = (double)found[i / COLOR_COLUMNS][i % COLOR_COLUMNS];
     Py_END_ALLOW_THREADS
-    free(all.lanes);
+    color_close_points(&all);
     return 1;
 }
 

@@ -26,6 +26,9 @@ STEPS = np.array(
 SQUARES, LENGTHS = 3, 2
 # A mean of nothing would divide by 0.
 TINY = 1e-6
+# Weights of lengths: an OKLab distance, in points, that is short, and about what the weights add
+# up to at most, so that few texels keep fractions.
+SHORT, TOTAL = 80, 1 << 22
 
 
 class Means(NamedTuple):
@@ -66,6 +69,7 @@ class Polish:
         """Keep them, points by axis too."""
         self.points, self.weights, self.words = points, weights, words
         self.columns = by_axis(points)
+        self.shares, self.all_one = weights.astype(float), np.zeros(len(weights), np.intp)
 
     def run(self, entries: Entries, rounds: int) -> tuple[float, Entries]:
         """Return the least error of some rounds, and its entries, sorted."""
@@ -80,19 +84,29 @@ class Polish:
                 entries = np.unique(self._step(entries, label, means))
         return best
 
+    def length_weights(self, entries: Entries) -> Points:
+        """Return weights with which squared OKLab distances add up about as their lengths do.
+
+        Each is divided by the distance from the entries: what is near them is worth more.
+        """
+        _, look = self._measure(entries[self._label(entries)])
+        weights = self.weights.astype(np.int64)
+        share = SHORT * max(1, TOTAL // int(weights.sum()))
+        found: Points = np.maximum(weights * share // (SHORT + look.astype(np.int64)), 1)
+        return found.astype(np.int32)
+
     def _label(self, entries: Entries) -> Points:
         return find_nearest(self.points, self.words.points[entries])
 
     def _measure(self, words: Entries) -> tuple[Floats, Floats]:
         """Return the squared distance and the OKLab distance of each colour from its word."""
-        red, green, blue, light, a, b = self.columns - self.words.columns[:, words]
+        red, green, blue, light, a, b = self.columns - self.words.columns.take(words, axis=1)
         look: Floats = np.sqrt(light * light + a * a + b * b)
         return red * red + green * green + blue * blue, look
 
     def _mean(self, values: Floats) -> float:
         """Return a weighted mean; bincount adds one after the other on every machine."""
-        total = np.bincount(np.zeros(len(values), np.intp), values * self.weights.astype(float))
-        return float(total[0] / self.weights.sum())
+        return float(np.bincount(self.all_one, values * self.shares)[0] / self.shares.sum())
 
     def _step(self, entries: Entries, label: Points, means: Means) -> Entries:
         """Return for each entry the word nearby that suits its colours best."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -63,8 +64,8 @@ FEW_COLORS, FEW_BITS, FEW_SETTLE = 32, 5, 6
 TRIAL_ROUNDS, POLISH_ROUNDS = 1, 4
 # The scale of OKLab at which texels get one of few colours, and at which results are polished.
 MATCH_SCALE = 2750
-# Rounds of k-means, and single leaps tried.
-FEW, MANY = (14, 10), (5, 0)
+# Rounds of k-means, and single leaps tried: of searches for few colours, of the last one, for many.
+FEW, AGAIN, MANY = (14, 10), (14, 4), (5, 0)
 WORDS = 1 << 15
 # A word and those that are one level above in some channels.
 _STEPS = np.stack(np.meshgrid(*[(0, 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -285,11 +286,21 @@ def _choose_many(cells: Cells, count: int) -> Palette:
 
 
 def _choose_few(cells: Cells, count: int) -> Palette:
-    """Search a few times, and polish the best result."""
+    """Search a few times, once more from the best result, and polish the best of all."""
     looks = FEW_LOOKS if len(cells.colors) > SMALL else MORE_LOOKS
     polish, searched = _search_looks(cells, count, looks)
-    tried = [polish.run(words, TRIAL_ROUNDS) for words in searched]
-    return _polish_palette(polish, min(tried, key=lambda one: one[0])[1], count)
+    best = min((polish.run(words, TRIAL_ROUNDS) for words in searched), key=itemgetter(0))
+    again = polish.run(_search_again(polish, best[1], count), TRIAL_ROUNDS)
+    return _polish_palette(polish, min(best, again, key=itemgetter(0))[1], count)
+
+
+def _search_again(polish: Polish, words: Entries, count: int) -> Entries:
+    """Search by the lengths of differences: squares let areas of one colour have none of theirs."""
+    points, weights = polish.points, polish.length_weights(words)
+    boxes = split_points(points, weights, count)
+    centers = search_centers(points, weights, boxes.label, count, AGAIN)
+    found = _nearest_words(centers, MATCH_SCALE)
+    return _fill_up(found, points, polish.weights, (count, MATCH_SCALE))
 
 
 def _search_looks(
