@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +67,19 @@ ROM_ROLES = ("samples", "rom")
 TRACKER_ROLES = {"info": "tracker", "patterns": "tracker_patterns", "sounds": "tracker_sounds"}
 # Keys of `[game]` that name files.
 FILES = ("wasm", "thumbnail", "screenshots")
+
+
+def check_formats(
+    assets: Sequence[Asset], settings: Settings, exists: Callable[[str], bool]
+) -> Iterator[tuple[Asset | None, str, str]]:
+    """Yield the textures that ask for a format which the console does not have."""
+    del exists
+    profile = PROFILES[str(settings.options["profile"])]
+    for asset in assets:
+        asked = asset.options.get("format") == "bc5" and "texture" in asset.kinds
+        if asked and not profile.has_bc5:
+            said = f'the console of profile "{profile.suffix}" has no BC5 textures'
+            yield asset, "format", f'{said}; write `profile = "nczx"` or `format = "bc7"`'
 
 
 def plan_asset(asset: Asset, surveys: Surveys, settings: Settings) -> Iterator[Node]:
@@ -155,15 +168,11 @@ class Planner:
         return {}
 
     def check_profile(self) -> None:
-        """Refuse music and BC5 textures for a console that has none."""
+        """Refuse music for a console that has none."""
         kinds, facts = self.asset.kinds, {"file": self.asset.source, "profile": self.profile.suffix}
         if "tracker" in kinds and not self.profile.has_music:
             hint = 'Write `profile = "nczx"`, or `kinds = ["data"]` for the file as it is.'
             raise EncodeError("the console of this profile plays no trackers", facts, hint)
-        asked = self.asset.options.get("format") == "bc5" and "texture" in kinds
-        if asked and not self.profile.has_bc5:
-            hint = 'Write `profile = "nczx"`, or `format = "bc7"`.'
-            raise EncodeError("the console of this profile has no BC5 textures", facts, hint)
 
     def _rom_roles(self) -> tuple[str, ...]:
         # The console refuses loose meshes with tangents, so a ROM gets a product of its own.

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from encoders.kit.error import EncodeError
-from encoders.kit.name_list import list_names
+from encoders.kit.name_list import guess_name, list_names
 from encoders.kit.plan import Asset
 
 ALL = "*"
@@ -41,13 +40,11 @@ class SurveyedModel:
         if wanted in names:
             return names.index(str(wanted))
         known = [name or f"{number} (no name)" for number, name in enumerate(names)]
-        near = get_close_matches(str(wanted), names, 1)
-        guess = f'Did you mean "{near[0]}"? ' if near else ""
         raise EncodeError(
             f"model has no such {key.removesuffix('s').removesuffix('e')}",
             {"file": self.asset.source, "asked for": wanted}
             | {"there are": list_names(wanted, known)},
-            f"{guess}`doit inspect {self.asset.source}` lists what is in it.",
+            f"{guess_name(wanted, names)}`doit inspect {self.asset.source}` lists what is in it.",
         )
 
     def lacks(self, what: str, kind: str) -> EncodeError:

@@ -5,7 +5,7 @@ The declaration: kinds with their suffixes and options, the manifest's tables, a
 
 from __future__ import annotations
 
-from encoders.emberware.plan import plan_asset, plan_rom
+from encoders.emberware.plan import check_formats, plan_asset, plan_rom
 from encoders.emberware.profile import PROFILES, ROM_LIMIT_MIB
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import MESH_IMPORT, SHADING, double_sided
@@ -165,6 +165,7 @@ TARGET = Target(
         "data": Kind((ANY,)),
     },
     plan=plan_asset,
+    check=check_formats,
     link=plan_rom,
     charts={"encoders.emberware.node_rom:encode_rom": "encoders.emberware.chart:chart_rom"},
     name_parts=1,

@@ -9,6 +9,13 @@ from difflib import get_close_matches
 MOST_SHOWN = 10
 
 
+def guess_name(wanted: object, names: Sequence[str]) -> str:
+    """Return the question whether the name most like the wanted one was meant, for a hint."""
+    folded = {one.casefold(): one for one in reversed(names)}
+    near = get_close_matches(str(wanted).casefold(), folded, 1)
+    return f'Did you mean "{folded[near[0]]}"? ' if near else ""
+
+
 def list_names(wanted: object, names: Sequence[str]) -> str:
     """List the names most like the wanted one, then others, and how many there are more."""
     folded = {one.casefold(): one for one in reversed(names)}

@@ -225,6 +225,13 @@ class Budget:
 
 
 Surveys: TypeAlias = Mapping[str, Survey]
+# Gives a warning for each key of a manifest, such as `texture[2].match`, that has no effect.
+WarnOfPlan: TypeAlias = Callable[[Sequence[Asset], Surveys, Settings], Iterable[tuple[str, str]]]
+# Gives what is wrong with a key: of an asset's entry, or where there is none of the manifest. It is
+# told with a function that says whether a file is there.
+CheckOfPlan: TypeAlias = Callable[
+    [Sequence[Asset], Settings, Callable[[str], bool]], Iterable[tuple[Asset | None, str, str]]
+]
 Link: TypeAlias = Callable[[Sequence[Asset], Sequence[Node], Settings], Iterable[Node]]
 
 
@@ -239,7 +246,9 @@ class Target:
     `budget` says what counts where a manifest sets one. `charts` names functions
     `(inputs, params, outputs) -> Mapping` by the encoder whose nodes they chart; the kinds of
     charts are those of encoders/kit/chart.py. `name_parts` is how many of the last parts of a
-    source's path its output is called by, so that they must differ; 0 is all of them.
+    source's path its output is called by, so that they must differ; 0 is all of them. `warn`, if
+    given, is pure too, and returns keys of the manifest that have no effect, with what to say;
+    `check` returns wrong ones, before anything is surveyed.
     """
 
     kinds: Mapping[str, Kind]
@@ -254,3 +263,5 @@ class Target:
     budget: Budget = Budget("files")
     charts: Mapping[str, str] = field(default_factory=dict)
     name_parts: int = 0
+    warn: WarnOfPlan | None = None
+    check: CheckOfPlan | None = None

@@ -55,6 +55,7 @@ FILES = "files"
 ONLY_V20 = ("clear_color", "fog", "collider")
 # The runtime of version 20 draws nothing beyond this depth.
 FAR_V20 = 16384
+NAMES_SHOWN = 4  # of textures, in a warning
 Input = Source | Product
 
 
@@ -89,10 +90,9 @@ class SceneInputs:
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan all nodes of a scene, each after those that it reads."""
     _check_pivot(asset)
-    scene = SceneInputs()
     for source in asset.sources:
         check_shown_triangles(source, surveys, asset.options)
-        _add_source(scene, source, asset, surveys)
+    scene = _scene_inputs(asset, surveys)
     existing = [one for one in sorted(scene.requests) if _exists(one, scene, surveys)]
     images = _image_nodes(asset, scene, existing)
     textures, palettes = _texture_nodes(asset, scene, existing, images, settings)
@@ -112,6 +112,39 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     sounds = _sound_nodes(asset, settings.tables["sound"])
     yield from sounds.values()
     yield _scene_node20(asset, inputs, layout, sounds, settings)
+
+
+def warn_of_rows(
+    assets: Sequence[Asset], surveys: Surveys, settings: Settings
+) -> Iterable[tuple[str, str]]:
+    """Yield the rows of `[[texture]]` that match no texture of any scene."""
+    rows = settings.tables["texture"]
+    if not rows:
+        return
+    try:
+        textures = [one for asset in assets for one in _texture_names(asset, surveys)]
+    except EncodeError:  # a scene that cannot be planned says so; which textures it has is unknown
+        return
+    names = {name for known in textures for name in known}
+    shown = ", ".join(sorted({min(known, key=len) for known in textures})[:NAMES_SHOWN])
+    found = f"; there are, for example, {shown}" if shown else ""
+    for number, row in enumerate(rows, 1):
+        if not any(fnmatchcase(name, str(row["match"])) for name in names):
+            yield f"texture[{number}].match", f'"{row["match"]}" matches no texture{found}'
+
+
+def _texture_names(asset: Asset, surveys: Surveys) -> Iterable[set[str]]:
+    """Yield for each texture of a scene the names by which a row of `[[texture]]` may mean it."""
+    scene = _scene_inputs(asset, surveys)
+    images = {name for one in scene.requests for name in (one.color, one.alpha) if name}
+    return (_known_names(image, scene) for image in images)
+
+
+def _scene_inputs(asset: Asset, surveys: Surveys) -> SceneInputs:
+    scene = SceneInputs()
+    for source in asset.sources:
+        _add_source(scene, source, asset, surveys)
+    return scene
 
 
 def _check_pivot(asset: Asset) -> None:
@@ -268,16 +301,20 @@ def _options(
     """Return what `[[texture]]` says of a texture; of the rows that match, later ones win."""
     options: dict[str, Value] = {**DEFAULT, **IMPORT_DEFAULT, "palette": None}
     for name in (request.alpha, request.color):
-        # `match` may name the path, the file or its stem; the alpha map comes first, so that a row
-        # for the colour image wins.
-        known = {name, posixpath.basename(name), _stem(name)} - {""}
-        if name in scene.embedded:
-            known = {name, scene.embedded[name].name, scene.embedded[name].label}
+        # The alpha map comes first, so that a row for the colour image wins.
+        known = _known_names(name, scene)
         for row in rows:
             if any(fnmatchcase(one, str(row["match"])) for one in known):
                 options |= {key: row[key] for key in options if row[key] is not None}
     shared = {"palette": options["palette"]} if options["palette"] else {}
     return {key: options[key] for key in DEFAULT} | shared | chosen(options, IMAGE_IMPORT)
+
+
+def _known_names(image: str, scene: SceneInputs) -> set[str]:
+    """Return what `match` may call an image: its path, its file or its stem, or its name inside."""
+    if image in scene.embedded:
+        return {image, scene.embedded[image].name, scene.embedded[image].label}
+    return {image, posixpath.basename(image), _stem(image)} - {""}
 
 
 def _mesh_nodes(asset: Asset, scene: SceneInputs, more: Params) -> Iterator[Node]:

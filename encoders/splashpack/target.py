@@ -6,7 +6,8 @@ textures; the scene's own node brings the bytes together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -26,8 +27,8 @@ from encoders.kit.plan import (
     Table,
     Target,
 )
-from encoders.kit.source.registry import model_suffixes
-from encoders.splashpack.plan import ONLY_V20, SCENE_IMPORT, plan_scene, sound_id
+from encoders.kit.source.registry import model_suffixes, sound_suffixes
+from encoders.splashpack.plan import ONLY_V20, SCENE_IMPORT, plan_scene, sound_id, warn_of_rows
 
 SOUND_LIMIT = 32  # what the runtime keeps; it ignores the rest in silence
 PATH = Text(
@@ -201,9 +202,26 @@ def _check_sounds(ids: Sequence[str]) -> None:
             raise EncodeError(problem, {"id": one, "allowed": allowed})
 
 
+def check(
+    assets: Sequence[Asset], settings: Settings, exists: Callable[[str], bool]
+) -> Iterable[tuple[Asset | None, str, str]]:
+    """Yield the rows of `[[sound]]` whose file is not there or no sound."""
+    del assets
+    suffixes = sound_suffixes()
+    for number, row in enumerate(settings.tables["sound"], 1):
+        source = posixpath.normpath(str(row["source"]))
+        if not exists(source):
+            yield None, f"sound[{number}].source", f'found "{source}"; there is no such file'
+        elif posixpath.splitext(source)[1].lower() not in suffixes:
+            said = f'found "{source}"; allowed: {", ".join(suffixes)}'
+            yield None, f"sound[{number}].source", said
+
+
 TARGET = Target(
     kinds={"scene": SCENE},
     plan=plan,
+    check=check,
+    warn=warn_of_rows,
     link=link,
     # The texels and palettes that a scene uploads.
     budget=Budget("VRAM", roles=("words", "palette"), per=ASSET),

@@ -69,7 +69,6 @@ class Level:
 
 def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[Node]:
     """Plan all nodes of a scene; the last one, named like the scene, writes the manifest."""
-    _check_lods(asset)
     for path in asset.sources:
         check_shown_triangles(path, surveys, asset.options)
     sources = [describe_source(number, path, surveys) for number, path in enumerate(asset.sources)]
@@ -87,11 +86,12 @@ def plan_scene(asset: Asset, surveys: Surveys, settings: Settings) -> Iterable[N
     yield planner.manifest_node()
 
 
-def _check_lods(asset: Asset) -> None:
+def check_lods(asset: Asset) -> str:
+    """Return what is wrong with the shares that LODs keep, or nothing."""
     lods: Any = asset.options["lods"]
-    if any(one < other for one, other in pairwise(lods)):
-        facts = {"scene": asset.id, "lods": lods}
-        raise EncodeError("a LOD keeps more than the one before", facts, "Let the shares fall.")
+    if all(one >= other for one, other in pairwise(lods)):
+        return ""
+    return f"found {lods}; write the largest share first: {sorted(lods, reverse=True)}"
 
 
 def _grid(asset: Asset, boxes: list[Box]) -> Grid:

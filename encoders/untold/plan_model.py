@@ -15,7 +15,7 @@ from typing import Any
 
 from encoders.kit.error import EncodeError
 from encoders.kit.mesh.import_option import FLIP_V
-from encoders.kit.name_list import list_names
+from encoders.kit.name_list import guess_name, list_names
 from encoders.kit.option import chosen
 from encoders.kit.plan import Asset, Node, Product, Settings, Source, Surveys
 from encoders.kit.source.shown_triangles import check_shown_triangles
@@ -123,7 +123,8 @@ class _ModelPlanner:
             for index, clip in enumerate(self._clips_of(source))
         ]
         facts = {"asset": ", ".join(self.asset.sources), "asked for": wanted}
-        hint = f"`doit inspect {self.asset.source}` lists what is in it."
+        guess = guess_name(wanted, known)
+        hint = f"{guess}`doit inspect {self.asset.source}` lists what is in it."
         there = {"there are": list_names(wanted, known)}
         return EncodeError("model has no such clip", {**facts, **there}, hint)
 

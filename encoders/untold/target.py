@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from encoders.kit.image.import_option import IMAGE_IMPORT
 from encoders.kit.mesh.import_option import FLIP_V, MESH_IMPORT, SHADING, SUBDIVIDE
@@ -22,7 +22,7 @@ from encoders.kit.plan import (
 )
 from encoders.kit.source.registry import format_of, gltf_suffixes, image_suffixes, model_suffixes
 from encoders.kit.source.shown_triangles import TRIANGLE_LIMIT
-from encoders.untold.plan import plan_scene
+from encoders.untold.plan import check_lods, plan_scene
 from encoders.untold.plan_model import plan_model
 
 OPTIONS = {
@@ -128,6 +128,17 @@ def suggest_scene(survey: Survey) -> Params | None:
     return None if survey.get("skins") else {}
 
 
+def check(
+    assets: Sequence[Asset], settings: Settings, exists: Callable[[str], bool]
+) -> Iterable[tuple[Asset | None, str, str]]:
+    """Yield the scenes whose LODs do not get smaller."""
+    del settings, exists
+    for asset in assets:
+        problem = check_lods(asset) if asset.kind == "scene" else ""
+        if problem:
+            yield asset, "lods", problem
+
+
 def suggest_model(survey: Survey) -> Params | None:
     """Return no options for a character, and None for everything else."""
     return {} if survey.get("skins") else None
@@ -139,6 +150,7 @@ TARGET = Target(
         "model": Kind(model_suffixes(), MODEL_OPTIONS, table="model", suggest=suggest_model),
     },
     plan=plan,
+    check=check,
     # The engine streams tiles one by one, so each has to fit.
     budget=Budget("a tile", (".untold",), per=FILE),
     surveys={

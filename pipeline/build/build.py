@@ -35,7 +35,7 @@ from pipeline.build.written_files import WrittenFiles
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
 from pipeline.change.owner import PlannedFiles
-from pipeline.change.reason import ASKED, MISSING, Reason, ReasonFinder, reason_through
+from pipeline.change.reason import ASKED, OUTPUT, Reason, ReasonFinder, reason_through
 from pipeline.content.code import Suffixes
 from pipeline.disk.listing import TICK_NS, without_fresh
 from pipeline.disk.temporary import new_run, remove_temporaries
@@ -244,7 +244,7 @@ class Build:
         """Build nodes again, up to the first that fails, and return its name."""
         for task in tasks:
             self.dirty.add(task)
-            self._reason_of[task] = Reason(MISSING, "lost from the cache")
+            self._reason_of[task] = Reason(OUTPUT, "lost from the cache")
             result = self._do(task)
             if result.outcome == MISSING_INPUTS:
                 result = self.rebuild_inputs(task, result)

@@ -14,6 +14,7 @@ from typing import Any
 from encoders.kit.error import EncodeError
 from encoders.kit.warning import GROUPS, OWN, group_of, is_group
 from pipeline.build.event import FAILED, NOT_BUILT, UNCHANGED, BuildLog, NodeEvent
+from pipeline.manifest.mistake import nearest
 from pipeline.setting import NO, YES, SettingError, find_setting
 
 PROBLEM = "a warning is a failure here"
@@ -60,10 +61,10 @@ def _checked(where: str, names: Iterable[Any]) -> frozenset[str]:
     """Refuse a name that no group has: a slip would let every warning pass."""
     for name in names:
         if not isinstance(name, str) or not is_group(name):
-            known = ", ".join(GROUPS)
-            raise SettingError(
-                f'{where}: "{name}" is no group of warnings; there are {known}, and {OWN}...'
-            )
+            near = nearest(str(name), GROUPS)
+            known = f"there are {', '.join(GROUPS)}, and {OWN}..."
+            hint = f'did you mean "{near}"?' if near else known
+            raise SettingError(f'{where}: "{name}" is no group of warnings; {hint}')
     return frozenset(names)
 
 

@@ -1,4 +1,4 @@
-"""Why a node is built, as data: one of seven kinds and its detail.
+"""Why a node is built, as data: one of six kinds and its detail.
 
 A reason compares what the node was last built from with what is there now.
 """
@@ -25,7 +25,6 @@ SOURCE = "source changed"
 CODE = "code changed"
 OPTION = "option changed"
 OUTPUT = "output altered"
-MISSING = "output missing"
 ASKED = "asked for"  # nothing changed: the user wants everything encoded again
 FAILED_BEFORE = "failed last time"
 
@@ -97,7 +96,7 @@ class ReasonFinder:
         if reason is None:
             return _never_built(failure)
         # An output that was lost is of the sources that are there; what failed was another state.
-        if failure is None or reason.word in (OUTPUT, MISSING):
+        if failure is None or reason.word == OUTPUT:
             return reason
         return Reason(reason.word, f"{reason.detail}{FAILED_TOO}: {failure})")
 
@@ -182,7 +181,7 @@ class ReasonFinder:
         if altered:
             return Reason(OUTPUT, ", ".join(altered))
         missing = [path for path, there in is_there.items() if not there]
-        return Reason(MISSING, ", ".join(missing)) if missing else None
+        return Reason(OUTPUT, f"missing: {', '.join(missing)}") if missing else None
 
 
 def _file_change(node: Node, outputs: Iterable[Output]) -> Reason | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,13 @@ class Finding(NamedTuple):
 
 def run(arguments: Sequence[str]) -> int:
     """Print what was found; exit 1 where something keeps builds from working."""
-    del arguments
+    if arguments and arguments[0] in ("--help", "-h"):
+        print("Usage: cartwright doctor\n")
+        print("Look for what makes builds slow, wrong or impossible on this machine.")
+        return 0
+    if arguments:
+        sys.stderr.write(f"ERROR: doctor: {arguments[0]}: it takes no options and no names\n")
+        return 3
     here = os.getcwd()
     root = here if is_root(here) else find_root_above(here)
     findings = list(examine(root or here, is_project=root is not None))
@@ -41,6 +48,7 @@ def run(arguments: Sequence[str]) -> int:
 def examine(root: str, is_project: bool) -> Iterator[Finding]:
     """Yield what is found of the machine and of the project."""
     yield _project(root, is_project)
+    yield from _wrong_settings(root)
     yield _kernels()
     yield _compiler()
     yield from _extras()
@@ -55,6 +63,19 @@ def _project(root: str, is_project: bool) -> Finding:
     if is_project:
         return Finding(OK, "project", root)
     return Finding(NOTE, "project", "none here or above; `cartwright init` starts one")
+
+
+def _wrong_settings(root: str) -> Iterator[Finding]:
+    """Yield why pyproject.toml cannot be read, in which doit looks for settings too."""
+    import tomllib
+
+    from pipeline.disk.file import read_if_there
+    from pipeline.setting import PYPROJECT
+
+    try:
+        tomllib.loads((read_if_there(f"{root}/{PYPROJECT}") or b"").decode())
+    except (OSError, ValueError) as error:
+        yield Finding(BAD, "settings", f"{PYPROJECT} cannot be read: {error}")
 
 
 def _kernels() -> Finding:
@@ -137,13 +158,14 @@ def _shared_cache(root: str) -> Finding:
     what = "shared cache"
     try:
         address = find_address(root)
+        client = SharedCache(address).client if address else None
     except SettingError as error:
         return Finding(BAD, what, str(error))
-    if address is None:
+    if client is None:
         return Finding(OK, what, "not used (CARTWRIGHT_REMOTE_CACHE is not set)")
-    client = SharedCache(address).client
     try:
-        client.has("ac", "0" * 64)
+        # Read, not only looked for: to that a bucket that is not there answers as one without it.
+        client.get("ac", "0" * 64, limit=0)
     except RemoteError as error:
         # Builds go on without the server, so this is no reason to fail.
         return Finding(NOTE, what, f"{address} can't be used: {error}")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from pipeline.project_root import find_root_above, is_root
+from pipeline.project_root import FILES, find_root_above, is_root
 from pipeline.typed_command import PROGRAM
 
 # Each is a module of this package with a function `run(arguments) -> exit code`.
@@ -18,7 +18,9 @@ OWN = {
 }
 VERSION = "--version"
 HELP = ("help", "--help", "-h")
-NO_PROJECT = 3  # doit's exit code for a command line or a project that it cannot use
+# Commands of doit that have `needs_project = False`: they work in any folder.
+ANYWHERE = ("inspect", "snapshot")
+UNUSABLE = 3  # doit's exit code for a command line or a project that it cannot use
 
 
 def main() -> int:
@@ -33,12 +35,21 @@ def run(words: Sequence[str]) -> int:
         return _run_own(first.strip("-"), words[1:])
     here = os.getcwd()
     root = here if is_root(here) else find_root_above(here)
-    if first in HELP and len(words) == 1:
+    if first in HELP:
+        from pipeline.report.output_stream import survive_broken_pipe
+
+        with survive_broken_pipe():
+            return _run_help(words, root, here)
+    if root is None and first not in ANYWHERE:
+        return _without_project(here)
+    return _run_doit(words, root or here, here)
+
+
+def _run_help(words: Sequence[str], root: str | None, here: str) -> int:
+    if len(words) == 1:
         print(usage(root is not None))
         words = ["help"]
-    if root is None:
-        return _without_project(first in HELP)
-    return _run_doit(words, root, here)
+    return _run_doit(words, root, here) if root is not None else 0
 
 
 def _run_own(name: str, words: Sequence[str]) -> int:
@@ -56,18 +67,36 @@ def usage(has_project: bool) -> str:
     return "\n".join(["Cartwright", *lines, version, "", rest])
 
 
-def _without_project(is_help: bool) -> int:
-    if is_help:
-        return 0
-    sys.stderr.write(
-        "ERROR: no Cartwright project here or in a folder above (dodo.py and doit.cfg); "
-        "`cartwright init` starts one\n"
-    )
-    return NO_PROJECT
+def _without_project(here: str) -> int:
+    found, missing = _half_a_root(here)
+    if found:
+        said = f"{found} is there, but {missing} is missing beside it; `cartwright init` writes it"
+    else:
+        said = (
+            "no Cartwright project here or in a folder above (dodo.py and doit.cfg); "
+            "`cartwright init` starts one"
+        )
+    sys.stderr.write(f"ERROR: {said}\n")
+    return UNUSABLE
+
+
+def _half_a_root(folder: str) -> tuple[str, str]:
+    """Return the only file of a project in the nearest folder that has just one, and the other."""
+    while True:
+        there = [name for name in FILES if os.path.isfile(f"{folder}/{name}")]
+        above = os.path.dirname(folder)
+        if there or above == folder:
+            break
+        folder = above
+    missing = [name for name in FILES if name not in there]
+    return (f"{folder}/{there[0]}", missing[0]) if there else ("", "")
 
 
 def _run_doit(words: Sequence[str], root: str, here: str) -> int:
     """Run doit in the root, with the paths that were typed elsewhere written from there."""
+    if "" in words:  # doit itself would end in a traceback
+        sys.stderr.write("ERROR: one of the words is empty; is a variable not set?\n")
+        return UNUSABLE
     if root != here:
         from pipeline.cli.words import RUN, from_root
 

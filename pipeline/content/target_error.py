@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 
 from encoders.kit.error import EncodeError, text_of
+from pipeline.content.module import PACKAGE
 
 
 def target_error(what: str, error: BaseException, facts: Mapping[str, object]) -> EncodeError:
@@ -32,7 +33,15 @@ def error_location(error: BaseException) -> str:
     """Return file and line where an exception was raised, or nothing where that is unknown."""
     # A syntax error is raised in the import system, but its place is in the file.
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{os.path.basename(error.filename)}, line {error.lineno or 1}"
+        return f"{_shown(error.filename)}, line {error.lineno or 1}"
     walked = traceback.extract_tb(error.__traceback__)
     frames = [one for one in walked if not one.filename.startswith("<frozen importlib")]
-    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+    return f"{_shown(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+
+
+def _shown(path: str) -> str:
+    """Return a file's path from its folder `encoders`; its name alone where it is in none."""
+    parts = path.replace(os.sep, "/").split("/")
+    if PACKAGE not in parts:
+        return parts[-1]
+    return "/".join(parts[len(parts) - 1 - parts[::-1].index(PACKAGE) :])

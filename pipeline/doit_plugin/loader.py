@@ -19,7 +19,11 @@ import encoders  # noqa: F401 - now, before the game's folder, which may have on
 from pipeline.doit_plugin.fleet_option import exchange_surveys
 from pipeline.doit_plugin.open_session import open_session, survey_in_parallel
 from pipeline.doit_plugin.own_task import References, references_of
-from pipeline.doit_plugin.user_error import unknown_name, user_errors_as_doit_errors
+from pipeline.doit_plugin.user_error import (
+    own_code_errors_as_doit_errors,
+    unknown_name,
+    user_errors_as_doit_errors,
+)
 from pipeline.inquiry import Inquiry
 from pipeline.session import Session
 from pipeline.size import count_of
@@ -56,7 +60,8 @@ class Loader(DodoTaskLoader):  # type: ignore[misc] # doit has no types
 
     def setup(self, opt_values: dict[str, Any]) -> None:
         """Load dodo.py; from here on the working folder is the project's root."""
-        super().setup(opt_values)
+        with own_code_errors_as_doit_errors(is_verbose=(opt_values.get("verbosity") or 0) > 1):
+            super().setup(opt_values)
         # It is there to explain a missing doit.cfg; with this loader doit.cfg is there.
         self.namespace.pop("task_cartwright", None)
         self._values = opt_values

@@ -172,15 +172,11 @@ class Reporter:
         build, log = session.build, session.log
         for task, lines in summary.shown_reports(build).items() if build else ():
             self.stream.write("".join([f"\n{task}\n", *(f"  {line}\n" for line in lines)]))
-        unmet = {
-            name: session.unmet[name] for name in map(_name, self.failures) if name in session.unmet
-        }
-        for line in summary.not_built_lines(dict(sorted(unmet.items())), self.is_verbose):
-            self.stream.write(f"\n{line}\n")
         self._write_warnings(session)
         for line in summary.removed_lines(log) if log else ():
             self.stream.write(f"{line}\n")
         self._write_failures()
+        self._write_not_built(session)
         sizes = session.project.state.output_bytes()
         self._write_manifests(session, sizes)
         if session.shared is not None:
@@ -231,6 +227,16 @@ class Reporter:
                 for text in texts
             ]
         )
+
+    def _write_not_built(self, session: Session) -> None:
+        """Name what was not built below the failures, which are what the user has to mend."""
+        from pipeline.report.summary import not_built_lines
+
+        unmet = {
+            name: session.unmet[name] for name in map(_name, self.failures) if name in session.unmet
+        }
+        for line in not_built_lines(dict(sorted(unmet.items())), self.is_verbose):
+            self.stream.write(f"\n{line}\n")
 
     def _annotate(self, found: Sequence[tuple[str, str, str]]) -> None:
         """Write lines that GitHub shows beside the files of nodes, where it reads the output."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -37,6 +38,40 @@ def user_errors_as_doit_errors(
             on_mistakes(error.mistakes)
             raise InvalidDodoFile(f"the manifests have mistakes\n{error}") from None
         raise
+
+
+@contextmanager
+def own_code_errors_as_doit_errors(*, is_verbose: bool) -> Iterator[None]:
+    """Say in a sentence which line of the user's own file raises when it is imported.
+
+    With `is_verbose` the traceback is left to doit.
+    """
+    try:
+        yield
+    except (InvalidCommand, InvalidDodoFile):
+        raise
+    except Exception as error:
+        if is_verbose:
+            raise
+        where = _own_line(error)
+        said = error.msg if isinstance(error, SyntaxError) else f"{error}"
+        told = f"{where}: {type(error).__name__}: {said}"
+        raise InvalidDodoFile(f"{told}; {typed('-v')} shows the traceback") from None
+
+
+def _own_line(error: Exception) -> str:
+    """Return the last line of the user's files that an error came through."""
+    import traceback
+
+    if isinstance(error, SyntaxError) and error.filename:
+        place, line = error.filename, error.lineno
+    else:
+        root = os.getcwd()
+        frames = [(one.filename, one.lineno) for one in traceback.extract_tb(error.__traceback__)]
+        own = [one for one in frames if os.path.dirname(one[0]) == root]
+        place, line = own[-1] if own else ("dodo.py", None)
+    shown = os.path.relpath(place)
+    return f"{shown}, line {line}" if line else shown
 
 
 def _annotate(error: ManifestError) -> None:

@@ -81,13 +81,25 @@ class Search:
             found.update(dict.fromkeys(paths))
         if not entry.sources:
             self._warn_empty(entry, "names nothing")
+        self._warn_of_excludes(entry)
         return list(found)
 
     def _warn_empty(self, entry: Entry, said: str) -> None:
-        key = f"{entry.key}.source"
+        self.warnings.append(grouped(EMPTY_GLOB, self._said(f"{entry.key}.source", said)))
+
+    def _warn_of_excludes(self, entry: Entry) -> None:
+        """Warn of each pattern that excludes none of the files that the sources match."""
+        patterns = [one for one in entry.sources if has_magic(one)] if entry.exclude else ()
+        files = [path for pattern in patterns for path in expand(pattern, self.lister)]
+        for exclude in entry.exclude:
+            if not any(matches(exclude, path) for path in files):
+                key = f"{entry.key}.exclude"
+                said = f'"{exclude}" excludes nothing that `source` matches'
+                self.warnings.append(grouped("no-effect", self._said(key, said)))
+
+    def _said(self, key: str, said: str) -> str:
         line = self.check.line_of(key)
-        where = f" (line {line})" if line else ""
-        self.warnings.append(grouped(EMPTY_GLOB, f"{self.check.file}: {key} {said}{where}"))
+        return f"{self.check.file}: {key} {said}{f' (line {line})' if line else ''}"
 
     def _matching(self, pattern: str, entry: Entry) -> list[str]:
         suffixes = _suffixes(self.target, entry)

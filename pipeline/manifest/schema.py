@@ -74,9 +74,10 @@ def parse_toml(data: bytes, check: Check) -> dict[str, Any]:
         # Said of a text in quotes: the parser takes the line's end for a part of it.
         said = str(error).replace("Illegal character '\\n'", UNCLOSED)
         last = len(data.rstrip().splitlines())
-        check.add(
-            SYNTAX, said.replace("at end of document", f"at line {last}, the end of the file")
-        )
+        said = said.replace("at end of document", f"at line {last}, the end of the file")
+        from pipeline.manifest.syntax import describe_syntax
+
+        check.add(SYNTAX, describe_syntax(said, data.decode("utf-8-sig")))
     except RecursionError:  # Python's parser calls itself for each level
         check.add(SYNTAX, "it is nested too deeply")
     return {}

@@ -77,6 +77,7 @@ class ManifestPlan:
         given = self.manifest, self.target, self._list, self.check, self._outputs
         self.finding = find_assets(*given)
         self._refuse_missing_root()
+        self._check_by_target()
         self._refuse_links(source for asset in self.finding.assets for source in asset.sources)
         self._stop_at_mistakes()
         # Every source is digested below; one query for all beats one for each.
@@ -92,7 +93,35 @@ class ManifestPlan:
             said = f"there is no {' or '.join(tables)}, so nothing is built"
             warning = grouped("empty-manifest", f"{self.check.file}: {said}")
             self.finding.warnings.append(warning)
+        self._warn_of_useless_keys()
         self.finding.assets = []  # all are planned; those of a large project take much memory
+
+    def _check_by_target(self) -> None:
+        """Report what the target finds wrong in the manifest, with all other mistakes."""
+        if self.target.check is None:
+            return
+        found = self.target.check(self.finding.assets, self.manifest.settings, self._is_file)
+        told: dict[tuple[str, str], None] = {}
+        for asset, name, problem in found:
+            entry = f"{self._key_of_asset(asset.name)}." if asset else ""
+            told[f"{entry}{name}", problem] = None  # once for all assets of an entry
+        for key, problem in told:
+            self.check.add(key, problem)
+
+    def _is_file(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return name in (self._list(folder) or ())
+
+    def _warn_of_useless_keys(self) -> None:
+        """Add the target's warnings about keys of the manifest that have no effect."""
+        if self.target.warn is None:
+            return
+        settings = self.manifest.settings
+        for key, said in self.target.warn(self.finding.assets, self.surveys, settings):
+            line = self.check.line_of(key)
+            where = f" (line {line})" if line else ""
+            text = f"{self.check.file}: {key} {said}{where}"
+            self.finding.warnings.append(grouped("no-effect", text))
 
     def _refuse_missing_root(self) -> None:
         """Refuse a `source_root` that is written down and not there: names would be others."""

@@ -73,7 +73,10 @@ class Running:
     def time_left(self, left: int) -> str:
         """Return the time that is left as earlier runs tell, or nothing."""
         seconds = self.seconds_left() if left else None
-        return "" if seconds is None else f", {format_seconds(seconds)} left"
+        # That nothing is left is no estimate while tasks wait for a worker: their costs are new.
+        if seconds is None or (round(seconds) == 0 and left > (self._workers or 0)):
+            return ""
+        return f", {format_seconds(seconds)} left"
 
     def seconds_left(self) -> float | None:
         """Return the time that is left as earlier runs and the pace of this one tell, or None."""

@@ -51,8 +51,22 @@ def failure_texts(build: Build | None, events: Sequence[NodeEvent]) -> list[str]
         for text in (
             [_group_text(build, found)]
             if len(found) >= GROUPED_FROM
-            else [failure_text(build, one) for one in found]
+            else _texts_of_few(build, found)
         )
+    ]
+
+
+def _texts_of_few(build: Build | None, events: Sequence[NodeEvent]) -> list[str]:
+    """Return the messages of nodes; those that differ in nothing but the task share one.
+
+    A broken source fails so for each target.
+    """
+    groups: dict[str, list[NodeEvent]] = {}
+    for one in events:
+        groups.setdefault(failure_text(build, one).removeprefix(one.task), []).append(one)
+    return [
+        _group_text(build, found) if len(found) > 1 else failure_text(build, found[0])
+        for found in groups.values()
     ]
 
 
@@ -72,13 +86,20 @@ def _group_text(build: Build | None, events: Sequence[NodeEvent]) -> str:
 
 
 def not_built_lines(unmet: Mapping[str, Sequence[str]], lists_all: bool) -> list[str]:
-    """Name the tasks that were not built, and the failed ones that they need; few, or all."""
-    limit = len(unmet) if lists_all else NOT_BUILT_SHOWN
+    """Name the tasks that were not built, and the failed ones that they need; few, or all.
+
+    Tasks that need the same ones share a line, unless all are listed.
+    """
+    groups: dict[object, list[str]] = {}
+    for task, needs in unmet.items():
+        groups.setdefault(task if lists_all else tuple(needs), []).append(task)
+    shown = list(islice(groups.values(), len(groups) if lists_all else NOT_BUILT_SHOWN))
     lines = [
-        f"{task}  not built\n  needs  {_few_names(needs, lists_all)}"
-        for task, needs in islice(unmet.items(), limit)
+        f"{_few_names(tasks, lists_all)}  not built\n"
+        f"  needs  {_few_names(unmet[tasks[0]], lists_all)}"
+        for tasks in shown
     ]
-    more = len(unmet) - len(lines)
+    more = len(unmet) - sum(map(len, shown))
     return [*lines, f"and {more:,} more not built; -v lists all"] if more > 0 else lines
 
 
@@ -112,12 +133,26 @@ def removed_lines(log: BuildLog) -> list[str]:
 
 
 def shown_reports(build: Build) -> dict[str, tuple[str, ...]]:
-    """Return the reports worth showing: of linked nodes, and of assets where they are few."""
+    """Return the reports worth showing: of linked nodes, scenes, and assets where they are few."""
     reports = {task: event.report for task, event in build.log.nodes.items() if event.report}
     planned = {task: build.nodes.planned(task) for task in reports}
-    of_assets = [task for task, one in planned.items() if one and one.asset]
-    hidden = of_assets if len(of_assets) > ASSET_REPORTS_SHOWN else []
+    of_assets = {task: one.asset for task, one in planned.items() if one and one.asset}
+    if len(of_assets) <= ASSET_REPORTS_SHOWN:
+        return reports
+    scenes = {stem: _entry_names(build, stem) for stem in {*map(stem_of, of_assets)}}
+    hidden = {task for task, asset in of_assets.items() if asset not in scenes[stem_of(task)]}
     return {task: lines for task, lines in reports.items() if task not in hidden}
+
+
+def _entry_names(build: Build, stem: str) -> set[str]:
+    """Return the names of a manifest's entries that gather sources, such as scenes: few at most."""
+    tables = build.project.manifests.values(stem)
+    rows = (row for name, found in tables.items() if name != "asset" for row in _rows(found))
+    return {str(row["name"]) for row in rows if "name" in row}
+
+
+def _rows(found: object) -> list[dict[str, object]]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def final_outcomes(log: BuildLog, dirty: Iterable[str], ignored: Iterable[str]) -> dict[str, str]:

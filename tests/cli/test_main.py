@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -12,7 +13,8 @@ from pipeline.cli import doctor, main
 from pipeline.cli.completion import complete
 from pipeline.cli.version import version_lines
 from pipeline.cli.words import from_root
-from tests.pipeline.game import Game
+from pipeline.typed_command import PROGRAM
+from tests.pipeline.game import ROOT, Game
 
 
 @pytest.fixture
@@ -20,6 +22,12 @@ def game(tmp_path) -> Game:
     game = Game(tmp_path / "game")
     game.write("assets/a.txt", "one")
     return game
+
+
+@pytest.fixture(autouse=True)
+def program_is_forgotten(monkeypatch) -> None:
+    """Keep what `cartwright` notes for its messages out of other tests."""
+    monkeypatch.setenv(PROGRAM, "doit")
 
 
 def rewritten(line: str, is_run: bool = True, root: str = "/p", here: str = "/p/sub") -> str:
@@ -75,6 +83,61 @@ def test_where_there_is_no_project_the_message_says_how_to_start_one(tmp_path, m
     assert "`cartwright init` starts one" in capsys.readouterr().err
     assert main.run(["--help"]) == 0
     assert "cartwright doctor" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[""], ["toy", ""], ["explain", ""]])
+def test_a_variable_that_was_not_set_is_no_traceback(game, monkeypatch, capsys, words):
+    monkeypatch.chdir(game.root)
+    assert main.run(words) == 3
+    assert "one of the words is empty" in capsys.readouterr().err
+
+
+def test_commands_that_need_no_project_run_in_an_empty_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    commands = {one.name: one.load() for one in entry_points(group="doit.COMMAND")}
+    free = [name for name, one in commands.items() if not getattr(one, "needs_project", True)]
+    assert sorted(free) == sorted(main.ANYWHERE)
+    assert main.run(["snapshot", "fetch"]) == 3
+    assert "no shared cache is set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["dodo.py", "doit.cfg"])
+def test_the_missing_one_of_the_two_files_of_a_project_is_named(game, name, monkeypatch, capsys):
+    game.remove(name)
+    monkeypatch.chdir(game.path("assets"))
+    assert main.run([]) == 3
+    assert f"but {name} is missing beside it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), [("pyproject.toml", "[tool.x"), ("doit.cfg", "x=[a\n")])
+def test_settings_that_cannot_be_read_are_told_in_a_line(game, name, text, monkeypatch, capsys):
+    game.write(name, text)
+    monkeypatch.chdir(game.root)
+    assert main.run([]) == 3
+    found = capsys.readouterr().err
+    assert found.startswith(f"ERROR: {name} cannot be read: ")
+    assert found.count("\n") == 1
+
+
+def test_the_doctor_finds_settings_that_cannot_be_read(game, monkeypatch, capsys):
+    game.write("pyproject.toml", "[tool.x")
+    monkeypatch.chdir(game.root)
+    assert doctor.run([]) == 1
+    assert "bad   settings      pyproject.toml cannot be read" in capsys.readouterr().out
+
+
+def test_the_doctor_refuses_words_that_it_does_not_know(capsys):
+    assert doctor.run(["--json"]) == 3
+    assert "doctor: --json" in capsys.readouterr().err
+
+
+def test_a_reader_of_the_help_that_has_seen_enough_is_no_error(tmp_path):
+    program = "import sys; from pipeline.cli.main import run; sys.exit(run(['--help']))"
+    line = f'"{sys.executable}" -c "{program}" | true; exit ${{PIPESTATUS[0]}}'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    given = {"cwd": tmp_path, "env": environment, "timeout": 100}
+    ran = subprocess.run(["bash", "-c", line], check=False, **given, capture_output=True)
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
 def test_the_version_names_doit_python_kernels_and_every_extra():

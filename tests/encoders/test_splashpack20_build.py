@@ -83,8 +83,8 @@ def test_an_edited_sound_builds_itself_and_the_scene(game):
     assert game.doit().built == expected
     game.remove("assets/bell.wav")
     ran = game.doit()
-    assert ran.code == 1
-    assert "the sound is missing" in ran.out
+    assert ran.code == 3
+    assert 'sound[1].source  found "assets/bell.wav"; there is no such file (line' in ran.err
     game.write("assets/bell.wav", bell(11))
     assert game.doit().code == 0
 

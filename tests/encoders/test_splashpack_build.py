@@ -188,6 +188,18 @@ def test_texture_table_finds_images_by_name(game, match, scene, number):
     assert found == [2 if n == place else 0 for n in range(3)]
 
 
+def test_a_row_that_matches_no_texture_is_told_with_its_line(game):
+    rows = '[[texture]]\nmatch = "bri*"\n[[texture]]\nmatch = "*.jpg"\n'
+    game.write("manifests/splashpack.toml", MANIFEST + rows)
+    line = (MANIFEST + rows).splitlines().index('match = "*.jpg"') + 1
+    said = 'texture[2].match "*.jpg" matches no texture; there are, for example, brick, grass'
+    for _ in range(2):  # also when nothing is to do
+        out = game.doit().out
+        assert said in out
+        assert f" (line {line}) [no-effect]" in out
+        assert "texture[1]" not in out
+
+
 def test_alpha_mode_of_the_material_says_whether_there_are_holes(game):
     picture = np.full((8, 8, 4), (255, 255, 255, 0), np.uint8)
     game.write("assets/grass.png", png(picture))

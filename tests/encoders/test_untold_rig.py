@@ -768,6 +768,9 @@ def test_clips_are_chosen_by_name_or_number():
     with pytest.raises(EncodeError, match="no such clip") as caught:
         build_model(data, clips=["run"])
     assert caught.value.facts["there are"] == "bend, other|x"
+    with pytest.raises(EncodeError, match="no such clip") as caught:
+        build_model(data, clips=["Bent"])
+    assert caught.value.hint.startswith('Did you mean "bend"? ')
 
 
 def test_clips_of_one_name_are_refused():

@@ -47,6 +47,11 @@ def test_matrix_and_parts_of_the_same_transform_agree():
     np.testing.assert_array_equal(world([{"matrix": stored}])[0], world([parts])[0])
 
 
+def test_rounding_in_the_last_row_of_a_matrix_does_no_harm():
+    stored = [1, 0, 0, 1e-7, 0, 1, 0, 0, 0, 0, 1, -1e-6, 5, 6, 7, 0.99999]
+    assert world([{"matrix": stored}])[0][:3, 3].tolist() == [5, 6, 7]
+
+
 def test_children_move_with_their_parents():
     nodes = [
         {"children": [1], "scale": [2, 2, 2]},
@@ -71,6 +76,8 @@ def test_rotation_that_is_not_unit_is_brought_to_it():
         ([{"rotation": [0, 0, 0, 0]}], "no direction"),
         ([{"rotation": [1e300, 0, 0, 1e300]}], "no direction"),
         ([{"scale": [1e200] * 3, "children": [1]}, {"scale": [1e200] * 3}], "not finite"),
+        ([{"matrix": [1, 0, 0, 5, 0, 1, 0, 6, 0, 0, 1, 7, 0, 0, 0, 1]}], "no affine"),
+        ([{"matrix": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 2]}], "no affine"),
     ],
 )
 def test_broken_hierarchy_is_refused(nodes, problem):

@@ -120,3 +120,11 @@ def test_every_image_format_with_magic_is_known_by_its_signature() -> None:
 )
 def test_content_is_described(data: bytes, what: str) -> None:
     assert describe_content(data) == what
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_in_utf16_is_called_so(encoding: str) -> None:
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    with pytest.raises(EncodeError) as caught:
+        survey_obj(f"{mark}v 0 0 0\nf 1 1 1\n".encode(encoding), "a.obj")
+    assert "text in UTF-16, not UTF-8" in str(caught.value)

@@ -326,7 +326,9 @@ def test_reasons_and_restored_nodes_are_named(toy):
     toy.doit()
     nodes = by_task(load(toy))
     assert nodes["toy:a"]["outcome"] == "restored"
-    assert nodes["toy:a"]["reason"] == [{"kind": "output missing", "detail": "build/toy/a.out"}]
+    assert nodes["toy:a"]["reason"] == [
+        {"kind": "output altered", "detail": "missing: build/toy/a.out"}
+    ]
     assert nodes["toy:c"]["reason"] == [{"kind": "source changed", "detail": "assets/c.bst"}]
     assert nodes["toy:pack"]["outcome"] == "unchanged"
 

@@ -403,3 +403,20 @@ def test_watch_builds_again_when_a_source_changes_and_only_what_it_concerns(buil
         rest = process.communicate(timeout=60)[0]
     assert "second:" not in rest
     assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def (\n", "dodo.py, line 1: SyntaxError: invalid syntax"),
+        ("import own_code\n", "own_code.py, line 2: ValueError: no such thing"),
+        ("import nosuch\n", "dodo.py, line 1: ModuleNotFoundError: No module named 'nosuch'"),
+    ],
+)
+def test_code_of_the_game_that_cannot_be_imported_is_told_with_its_line(game, text, said):
+    game.write("own_code.py", "# first\nraise ValueError('no such thing')\n")
+    game.write("dodo.py", text)
+    ran = game.doit()
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == f"ERROR: {said}; `doit -v` shows the traceback\n"
+    assert "Traceback" in game.doit("-v").err

@@ -245,7 +245,7 @@ def test_a_failure_that_was_mended_is_not_told_of_a_lost_output(built):
     assert built.doit().code == 0
     built.remove("build/toy/a.out")
     (line, *_) = lines(built, "toy:a")
-    assert line.startswith("toy:a  output missing")
+    assert line.startswith("toy:a  output altered: missing")
     assert "failed" not in line
 
 

@@ -211,7 +211,7 @@ def test_an_input_that_the_cache_lost_is_not_called_new(village, monkeypatch):
     village.remove("cache")
     village.write("assets/a.txt", "hello again")
     village.doit()
-    assert reasons["toy:sub/b"] == "output missing: lost from the cache"
+    assert reasons["toy:sub/b"] == "output altered: lost from the cache"
 
 
 @pytest.mark.parametrize("name", ["new.lst", "deep/er/new.lst"])
@@ -225,7 +225,7 @@ def test_a_new_output_folder_costs_the_next_run_nothing(village, monkeypatch, na
 
 def test_a_deleted_output_is_called_missing_and_not_altered(village):
     village.remove("build/toy/a.out")
-    assert "toy:a  output missing: build/toy/a.out\n" in village.doit("explain").out
+    assert "toy:a  output altered: missing: build/toy/a.out\n" in village.doit("explain").out
     village.write("build/toy/a.out", "altered")
     assert "toy:a  output altered: build/toy/a.out\n" in village.doit("explain").out
 
@@ -326,6 +326,21 @@ def test_a_refused_name_of_a_vanished_manifest_does_not_save_its_outputs(village
     assert village.doit("nosuch").code == 3
     village.doit()
     assert [path for path in village.outputs() if path.startswith("build/toy/")] == []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_mistake_meanwhile_does_not_save_the_outputs_of_a_vanished_manifest(village, others):
+    text = village.read("manifests/toy.toml")
+    for stem in ["other"] * others + ["two"]:
+        village.write(f"manifests/{stem}.toml", text)
+    village.doit()
+    village.remove("manifests/two.toml")
+    village.write("manifests/toy.toml", text + b"zzz = 1\n")
+    assert village.doit().code == 3
+    village.write("manifests/toy.toml", text)
+    assert "removed   build/two/" in village.doit().out
+    assert [path for path in village.outputs() if path.startswith("build/two/")] == []
+    assert "nothing to do" in village.doit().out
 
 
 def test_unselected_manifests_stay_as_they_are(village):

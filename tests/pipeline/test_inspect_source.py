@@ -99,3 +99,10 @@ def test_what_a_picture_cannot_be_written_as_is_refused_by_name(tmp_path, monkey
     Image.new("RGBA", (4, 4), RED).save("a.png")
     with pytest.raises(EncodeError, match=f"no --{option}"):
         export("a.png", option, "seen")
+
+
+def test_a_folder_is_called_one_by_inspect(game):
+    game.write("assets/a.txt", "a")
+    ran = game.doit("inspect", "assets")
+    assert ran.code == 3
+    assert "inspect: assets is a folder; name a file in it" in ran.err

@@ -535,3 +535,32 @@ def test_a_manifest_that_is_a_git_lfs_pointer_is_told_so(game):
         "manifests/toy.toml  1 mistake\n  file  this is a Git LFS pointer; run `git lfs pull`"
         in (ran.err)
     )
+
+
+def test_mistakes_that_targets_find_come_in_the_report_of_all_others(game):
+    game.write("assets/a.png", "")
+    game.write("assets/a.obj", "")
+    game.write(
+        "manifests/untold.toml",
+        'target = "untold"\n[[scene]]\nname = "s"\nsource = "assets/a.obj"\nlods = [0.2, 0.5]\n',
+    )
+    game.write(
+        "manifests/psx.toml",
+        'target = "splashpack"\nversion = 20\n[[scene]]\nname = "s"\nsource = "assets/no.obj"\n'
+        '[[sound]]\nsource = "assets/no.wav"\n[[sound]]\nsource = "assets/a.obj"\n',
+    )
+    game.write(
+        "manifests/rom.toml",
+        'target = "emberware"\n[game]\nid = "g"\ntitle = "G"\n[defaults.texture]\nformat = "bc5"\n'
+        '[[asset]]\nsource = "assets/*.png"\n',
+    )
+    ran = game.doit()
+    assert ran.code == 3
+    for said in (
+        "scene[1].lods  found [0.2, 0.5]; write the largest share first: [0.5, 0.2] (line 5)",
+        'found "assets/no.obj"; there is no such file',
+        'sound[1].source  found "assets/no.wav"; there is no such file (line 7)',
+        'sound[2].source  found "assets/a.obj"; allowed: ',
+        'the console of profile "ewz" has no BC5 textures; write `profile = "nczx"`',
+    ):
+        assert said in ran.err, ran.err

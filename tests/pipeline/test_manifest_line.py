@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PIL import Image
 
@@ -241,3 +243,36 @@ def test_a_key_that_reads_like_a_line_is_not_taken_for_one(game, monkeypatch):
     game.write("manifests/toy.toml", '["at line 9"]\n["at line 9"]\n')
     ran = game.doit()
     assert "line=2" in ran.out + ran.err
+
+
+def test_an_exclude_that_excludes_nothing_is_told_with_its_line(game):
+    game.write("assets/a.txt", "a")
+    entry = '[[asset]]\nsource = ["assets/*.txt"]\nexclude = ["assets/a*", "assets/nope*.glb"]\n'
+    game.write("manifests/toy.toml", f'target = "toy"\n{entry}')
+    out = game.doit().out
+    said = 'asset[1].exclude "assets/nope*.glb" excludes nothing that `source` matches (line 4)'
+    assert f"{said} [no-effect]" in out
+    assert '"assets/a*" excludes' not in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("filter=nearest", 'text needs quotes: filter = "nearest"'),
+        ("source = assets/*.png  # all", 'text needs quotes: source = "assets/*.png"'),
+        ("triangles = …", "`triangles =` needs a value behind it"),
+        ("mirror =", "`mirror =` needs a value behind it"),
+        ("mirror = True", "write it in small letters: mirror = true"),
+        ("target = 5", "`target` is given twice; keep one of them"),
+    ],
+)
+@pytest.mark.parametrize("end", ["", "\n", "\nx = 1\n"])
+def test_a_slip_of_syntax_is_told_with_what_to_write(game, line, said, end):
+    game.write("manifests/toy.toml", f'target = "toy"\n{line}{end}')
+    assert re.search(rf"TOML  {re.escape(said)} \(at line 2,[^()]*\)$", game.doit().err, re.M)
+
+
+def test_a_table_that_stands_in_a_manifest_twice_is_named(game):
+    table = "[defaults.text]\ntimes = 2\n"
+    game.write("manifests/toy.toml", f'target = "toy"\n{table}{table}')
+    assert "[defaults.text] is there twice; write all its keys in one (at line" in game.doit().err

@@ -284,6 +284,13 @@ def test_the_time_left_follows_the_pace_of_the_run_where_nodes_take_longer_than_
     assert running.time_left(5) == ", 5 s left"
 
 
+def test_no_time_is_told_as_left_while_tasks_wait_of_which_nothing_is_known():
+    running = Running(2, lambda: 0.0)
+    running.expected_seconds = lambda _: 0.2
+    assert running.time_left(3) == ""
+    assert running.time_left(2) == ", 0 s left"
+
+
 def test_a_task_that_waits_behind_others_does_not_run_yet():
     now = 0.0
     running = Running(1, lambda: now)
@@ -354,21 +361,29 @@ def test_warnings_that_differ_in_the_file_alone_are_one_line():
     assert group_warnings(warnings) == ["… bytes were ignored: 2 assets: toy:0, toy:1"]
 
 
-def test_failures_come_after_warnings_and_what_was_not_built(game):
+def test_failures_come_after_warnings_and_before_what_was_not_built(game):
     game.write("assets/a.txt", "boom")
     game.write("assets/b.txt", "lossy")
     out = game.doit().out
-    order = ["toy:pack  not built", "warning: toy:b", "toy:a  it went boom", "Take the boom out."]
+    order = ["warning: toy:b", "toy:a  it went boom", "Take the boom out.", "toy:pack  not built"]
     places = [out.index(text) for text in [*order, "toy: 1 built", "1 failed, 1 not built"]]
     assert places == sorted(places)
 
 
 def test_many_nodes_that_were_not_built_are_counted():
-    unmet = {f"toy:{number}": ["toy:x"] * 7 for number in range(300)}
+    unmet = {f"toy:{number}": [f"toy:x{number}", *["toy:x"] * 6] for number in range(300)}
     lines = not_built_lines(unmet, lists_all=False)
     assert len(lines) == 11
-    assert lines[0].endswith("needs  toy:x, toy:x, toy:x, toy:x, toy:x and 2 more")
+    assert lines[0].endswith("needs  toy:x0, toy:x, toy:x, toy:x, toy:x and 2 more")
     assert lines[-1] == "and 290 more not built; -v lists all"
+    assert len(not_built_lines(unmet, lists_all=True)) == 300
+
+
+def test_nodes_that_were_not_built_for_the_same_reason_share_a_line():
+    unmet = {f"toy:{number}": ["toy:x"] for number in range(300)}
+    names = ", ".join(f"toy:{number}" for number in range(5))
+    said = f"{names} and 295 more  not built\n  needs  toy:x"
+    assert not_built_lines(unmet, lists_all=False) == [said]
     assert len(not_built_lines(unmet, lists_all=True)) == 300
 
 
@@ -524,3 +539,17 @@ def test_the_bar_counts_failures_and_has_the_time_left_of_the_log():
     bar.close()
     assert "3 failed" in stream.getvalue()
     assert "15 min" in stream.getvalue()
+
+
+def test_a_source_that_fails_for_several_manifests_is_one_message_that_names_all_tasks(game):
+    game.write("manifests/two.toml", game.read("manifests/toy.toml"))
+    game.write("assets/a.txt", "boom")
+    game.write("assets/b.txt", "boom")
+    out = game.doit().out
+    assert out.count("it went boom") == 1, out
+    game.remove("assets/b.txt")
+    game.write("manifests/three.toml", 'target = "toy"\n[[asset]]\nsource = "assets/a.txt"\n')
+    out = game.doit().out
+    said = "three:a  it went boom, and so 2 more\n  also  toy:a, two:a\n  file  assets/a.txt\n"
+    assert said in out
+    assert out.count("it went boom") == 1

@@ -119,6 +119,26 @@ def test_reports_of_assets_are_shown_while_they_are_few(game):
     assert "told" not in ran.out
 
 
+def test_reports_of_scenes_are_shown_beside_those_of_many_assets(game):
+    code = game.read("encoders/toy.py").decode()
+    planned = code.replace('asset.kind == "text"', 'asset.kind in ("text", "scene")')
+    kinds = planned.replace(
+        '"list": Kind((".lst",)),',
+        '"list": Kind((".lst",)),\n"scene": Kind((".txt",), {'
+        '"case": Option(Choice(("upper",)), "upper", ""), "times": Option(Number(1, 9), 1, ""),'
+        ' "beside": Option(Text(), "", "")}, table="scene"),',
+    )
+    game.write("encoders/toy.py", kinds)
+    manifest = game.read("manifests/toy.toml").decode()
+    for number in range(9):
+        game.write(f"assets/{number}.txt", f"tell {number}")
+    for number in range(7):
+        manifest += f'\n[[scene]]\nname = "scene{number}"\nsource = "assets/{number}.txt"\n'
+    game.write("manifests/toy.toml", manifest)
+    told = [line for line in game.doit().out.splitlines() if line.startswith("toy:scene")]
+    assert told == [f"toy:scene{number}" for number in range(7)]
+
+
 def test_the_summary_counts_what_was_done(game):
     game.write("assets/a.txt", "a")
     game.write("assets/l.lst", "l\n")
@@ -143,13 +163,13 @@ def test_the_summary_tells_what_is_ignored(game):
     assert "toy: 1 built, 2 unchanged, 2 ignored, 171 B in build/toy\ndone (" in game.doit().out
 
 
-def test_a_file_where_an_output_folder_should_be_fails_with_its_name(game):
+def test_a_file_where_an_output_folder_should_be_is_a_mistake_with_its_name(game):
     game.write("assets/a.txt", "a")
     game.write("build/toy", "a file")
     ran = game.doit()
-    assert ran.code == 1
-    assert "build/toy" in ran.out
-    assert "Traceback" not in ran.out + ran.err
+    assert ran.code == 3
+    assert '"build/toy" is a file; outputs need a folder of their own' in ran.err
+    assert game.read("build/toy") == b"a file"
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "4"])

@@ -36,6 +36,14 @@ def test_timings_tell_of_the_last_run_that_built_something(built):
     assert built.doit("timings").out == first.out
 
 
+def test_sizes_say_which_manifests_the_last_build_was_not_about(built):
+    built.write("manifests/two.toml", built.read("manifests/toy.toml"))
+    built.doit("two")
+    assert built.doit("sizes").out.startswith("The last build was not about toy.\n")
+    built.doit("-a")
+    assert "not about" not in built.doit("sizes").out
+
+
 def test_timings_of_a_file_are_those_of_its_run(built):
     built.remove("build")
     built.doit("--json", "night.json")

@@ -83,7 +83,7 @@ def test_a_deleted_output_folder_is_restored_without_jobs(crowd, jobs):
     assert len(ran.restored) == COUNT + 1  # the pack, which reads them all, too
     assert crowd.outputs() == before
     nodes = last_build(crowd)["nodes"]
-    assert {one["reason"][0]["kind"] for one in nodes} == {"output missing"}
+    assert {one["reason"][0]["kind"] for one in nodes} == {"output altered"}
     assert {one["worker"] for one in nodes} == {f"process {os.getpid()}"}
     assert "nothing to do" in crowd.doit().out
 

@@ -93,7 +93,7 @@ def test_a_project_can_be_strict(lossy, setting):
 def test_a_wrong_group_is_refused_before_anything_is_built(lossy):
     ran = lossy.doit("--strict=rezise")
     assert (ran.code, ran.built) == (3, [])
-    assert '--strict: "rezise" is no group of warnings; there are animation,' in ran.err
+    assert '--strict: "rezise" is no group of warnings; did you mean "resize"?' in ran.err
 
 
 def test_groups_of_a_games_own_begin_with_own():

@@ -70,7 +70,7 @@ def test_a_plan_that_fails_spoils_its_own_asset_alone(own: Game) -> None:
     assert ran.code == 1
     assert (ran.built, ran.failed) == (["own:good"], ["own:odd"])
     assert "own:odd  KeyError: 'key'\n" in ran.out
-    assert "  asset   assets/odd.own\n  raised  own.py, line 6\n" in ran.out
+    assert "  asset   assets/odd.own\n  raised  encoders/own.py, line 6\n" in ran.out
     assert "This is a mistake in the target, not in your files." in ran.out
     assert "Traceback" not in ran.out + ran.err
 
@@ -80,7 +80,7 @@ def test_a_survey_that_fails_says_where(own: Game) -> None:
     ran = own.doit()
     assert (ran.code, ran.built, ran.failed) == (1, ["own:good"], ["own:odd"])
     assert "own:odd  IndexError: list index out of range\n" in ran.out
-    assert "raised  own.py, line 20\n" in ran.out
+    assert "raised  encoders/own.py, line 20\n" in ran.out
 
 
 def test_a_link_that_fails_is_a_mistake_of_the_manifest(own: Game) -> None:
@@ -168,7 +168,7 @@ def test_a_broken_module_below_a_target_fails_the_nodes_that_it_encodes(own: Gam
         ran = own.doit()
         assert (ran.code, ran.failed) == (1, ["own:good", "own:odd"])
         assert "SyntaxError: invalid syntax\n" in ran.out
-        assert "raised   own_enc.py, line 2\n" in ran.out
+        assert "raised   encoders/own_enc.py, line 2\n" in ran.out
         assert "Traceback" not in ran.out + ran.err
 
 

@@ -279,12 +279,12 @@ def test_a_build_is_told_with_the_time_and_what_failed(watched, watcher, capsys)
     after(watcher, "assets/a.txt", "other/x.txt", code=1)
     said = capsys.readouterr().out
     for line in (
-        "building second, toy: 2 files changed",
+        "checking second, toy: 2 files changed",
         "not built: second, toy; tried again with the next change",
     ):
         assert re.search(rf"^\d\d:\d\d:\d\d  {line}$", said, re.M), said
     after(watcher, "assets/a.txt")
-    assert "building second, toy: assets/a.txt changed" in capsys.readouterr().out
+    assert "checking second, toy: assets/a.txt changed" in capsys.readouterr().out
 
 
 @contextmanager
@@ -369,7 +369,7 @@ def test_a_branch_switch_during_a_build_ends_right_and_with_nothing_failed(game)
             time.sleep(0.2)  # so that the next switch comes in the middle of a build
         expected = Naive(game).build("upper")[0]
         expect_soon(lambda: outputs_of(game) == expected)
-    last = max(number for number, line in enumerate(lines) if "  building " in line)
+    last = max(number for number, line in enumerate(lines) if "  checking " in line)
     assert [line for line in lines[last:] if line.startswith("failed")] == []
 
 

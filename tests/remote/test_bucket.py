@@ -30,6 +30,7 @@ from pipeline.cache.shared.bucket.pack import (
 from pipeline.cache.shared.bucket.store import open_store
 from pipeline.cache.shared.client import RemoteError
 from pipeline.cache.shared.shared_cache import SharedCache
+from pipeline.cli import doctor
 from pipeline.output import Output
 from pipeline.setting import SettingError
 from tests.pipeline.game import Game
@@ -558,6 +559,18 @@ def test_a_missing_bucket_is_named_as_such(
     ran = new_game(tmp_path / "game").doit()
     assert ran.code == 0
     assert "there is no such bucket" in remote_warnings(ran)[0]
+
+
+def test_the_doctor_tells_of_a_missing_bucket(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    doctor.run([])
+    assert f"ok    shared cache  {bucket} answers" in capsys.readouterr().out
+    monkeypatch.setenv("CARTWRIGHT_REMOTE_CACHE", "s3://nowhere/cache")
+    doctor.run([])
+    said = "note  shared cache  s3://nowhere/cache can't be used: there is no such bucket"
+    assert said in capsys.readouterr().out
 
 
 # Settings.

@@ -321,6 +321,20 @@ def test_a_wrong_setting_stops_the_run_by_its_name(
     assert not game.path("build").exists()
 
 
+@pytest.mark.parametrize(("key", "value"), [("CACHE", "5"), ("PATIENCE", "abc")])
+def test_a_wrong_setting_stops_a_run_that_has_nothing_to_do_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: str
+) -> None:
+    game = new_game(tmp_path / "game")
+    game.doit()
+    share(monkeypatch, "http://127.0.0.1:9")
+    assert "nothing to do" in game.doit().out
+    monkeypatch.setenv(f"CARTWRIGHT_REMOTE_{key}", value)
+    ran = game.doit()
+    assert ran.code == 3
+    assert f"CARTWRIGHT_REMOTE_{key}: " in ran.err
+
+
 def test_nothing_of_it_is_imported_where_no_server_is_set(tmp_path: Path) -> None:
     game = new_game(tmp_path / "game")
     text = game.read("dodo.py").decode()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 SHOWN_BYTES = 8
 TEXT_BYTES = 64
 UNKNOWN, HTML, JSON = "an unknown format", "HTML", "JSON text"
+UTF16 = "text in UTF-16, not UTF-8"
 _SHORTEST_TEXT = 4  # fewer bytes than this are letters by chance
 _LONGEST_LETTER = 4
 
@@ -97,6 +98,9 @@ def describe_content(data: bytes) -> str:
         return found.name
     if not data:
         return "an empty file"
+    # Of plain letters, every other byte is 0 in UTF-16.
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:TEXT_BYTES]:
+        return UTF16
     head = data.removeprefix(b"\xef\xbb\xbf")[:TEXT_BYTES].lstrip()
     if head.lower().startswith((b"<!doctype html", b"<html")):
         return HTML

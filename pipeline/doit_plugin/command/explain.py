@@ -54,7 +54,7 @@ class Explain(PlainCommand):
     doc_usage = "[TASK, TARGET or FILE ...]"
     doc_description = (
         "One line for each node that would be built: its task, then the reason: source changed, "
-        "code changed, option changed, output altered, output missing, or new. "
+        "code changed, option changed, output altered, or new. "
         "A node that only reads what such a node makes may change. A file stands for the nodes "
         "that read or write it."
     )

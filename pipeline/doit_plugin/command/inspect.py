@@ -71,6 +71,8 @@ class Inspect(PlainCommand):
         if len(pos_args) != 1:
             raise InvalidCommand("inspect takes the path of one file")
         path = pos_args[0]
+        if os.path.isdir(path):
+            raise InvalidCommand(f"inspect: {path} is a folder; name a file in it")
         if not os.path.isfile(path):
             raise InvalidCommand(f"inspect: there is no file {path}")
         exports = {name: opt_values[name] for name in EXPORTS}

@@ -293,11 +293,16 @@ def _find_strictness(session: Session, is_all: bool, groups: Sequence[str]) -> S
 
 def _open_shared(session: Session) -> SharedCache | None:
     """Return the shared cache, if one is set and there is something to build."""
-    if session.build is None:
-        if session.shared is not None:
-            session.shared.close()
-        return None
+    root = session.project.root
     try:
+        if session.build is None:
+            if session.shared is not None:
+                session.shared.close()
+            elif is_set(root, "remote_cache"):  # a mistake is told also if nothing is to do
+                from pipeline.cache.shared.address import find_address
+
+                find_address(root)
+            return None
         return session.shared or open_shared_cache(session)
     except SettingError as error:
         raise InvalidDodoFile(str(error)) from None

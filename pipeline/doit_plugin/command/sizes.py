@@ -65,8 +65,11 @@ class Sizes(PlainCommand):
             now = read_last(session.project)
             other = opt_values["against"]
             before = read_compared(other) if other else read_previous(session.project)
+            left = sorted({*session.project.manifests.stems()} - {*now["manifests"]})
         finally:
             session.project.close()
+        if left:
+            print(f"The last build was not about {', '.join(left)}.")
         print("\n".join(size_lines(now)))
         if before is None:
             if limit is not None:

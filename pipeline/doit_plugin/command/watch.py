@@ -165,7 +165,8 @@ class Watcher:
 
     def _start(self, names: list[str], reason: str) -> None:
         self._building = names
-        say(f"building {shown_names(names)}{reason}")
+        # Which of the manifests read the file is found out by the build.
+        say(f"{'checking' if reason else 'building'} {shown_names(names)}{reason}")
         self.build = self.start(names)
 
 

@@ -105,6 +105,11 @@ def local_matrix(node: Node, name: str, where: str) -> Matrix:
     """Return a node's own transform, from its matrix or its translation, rotation and scale."""
     if node.matrix is not None:
         m = node.matrix  # stored column by column
+        last_row = m[3], m[7], m[11], m[15]
+        # Most often the file has it row by row, and its translation would be lost in silence.
+        if not all(map(_is_near, last_row, IDENTITY[12:])):
+            allowed = "0 0 0 1, the translation stands in the last column"
+            raise fault("a node's matrix is no affine transform", name, where, last_row, allowed)
         return (*m[0:12:4], m[12], *m[1:13:4], m[13], *m[2:14:4], m[14], 0.0, 0.0, 0.0, 1.0)
     # The usual matrix of a quaternion, each column times the scale of its axis.
     x, y, z, w = unit_rotation(node, name, where)
@@ -115,6 +120,11 @@ def local_matrix(node: Node, name: str, where: str) -> Matrix:
         2 * (x * z - y * w) * sx, 2 * (y * z + x * w) * sy, (1 - 2 * (x * x + y * y)) * sz, tz,
         0.0, 0.0, 0.0, 1.0,
     )  # fmt: skip
+
+
+def _is_near(one: float, other: float) -> bool:
+    # Wider than float32's rounding: exporters multiply matrices before they write them.
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
 
 
 def unit_rotation(node: Node, name: str, where: str) -> tuple[float, float, float, float]:
