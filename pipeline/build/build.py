@@ -72,6 +72,7 @@ class Build:
         self._owned: dict[str, dict[str, str]] = {}  # files by task, while it is being built
         self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
+        self._peaks: dict[int, int] = {}  # each is one value for all results that have it
         self._planned_files: PlannedFiles | None = None
         self._written = WrittenFiles()
         self._costs = Costs(project, nodes)
@@ -267,7 +268,7 @@ class Build:
             root = self.project.root
             lines = tuple(warning_with_other_case(line, root) for line in result.warnings)
             result = result._replace(warnings=lines)
-        result = self._with_shared_texts(task, result)
+        result = self._with_shared_values(task, result)
         event = self._event_of(task, result)
         self.log.add(event)
         self.note_damage(result.damaged)
@@ -279,8 +280,8 @@ class Build:
             self._keep_failure(task, result.error)
         return event
 
-    def _with_shared_texts(self, task: str, result: Result) -> Result:
-        """Let texts that many results have be one in memory; those of a worker are copies."""
+    def _with_shared_values(self, task: str, result: Result) -> Result:
+        """Let what many results have be one value in memory; those of a worker are copies."""
         if result.worker == process_name():
             return result
         planned = self.planned_fingerprint(task)
@@ -289,6 +290,8 @@ class Build:
             fingerprint=planned if planned == result.fingerprint else result.fingerprint,
             outputs=tuple(one._replace(role=sys.intern(one.role)) for one in result.outputs),
             worker=sys.intern(result.worker),
+            # That of a quick node is the one before it: a process has few.
+            peak_bytes=self._peaks.setdefault(result.peak_bytes, result.peak_bytes),
         )
 
     def note_damage(self, entries: Iterable[str]) -> None:
