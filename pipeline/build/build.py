@@ -7,6 +7,7 @@ a node, which also marks the readers of changed outputs as out of date.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -29,7 +30,7 @@ from pipeline.build.missing_file import warning_with_other_case, with_other_case
 from pipeline.build.place_files import DISPLACED
 from pipeline.build.schedule import Schedule
 from pipeline.build.stale import remove_output
-from pipeline.build.work import close_tools, do_job, tools_for
+from pipeline.build.work import close_tools, do_job, process_name, tools_for
 from pipeline.build.written_files import WrittenFiles
 from pipeline.change.evaluate import Evaluator, input_digests
 from pipeline.change.fingerprint import fingerprint
@@ -71,6 +72,7 @@ class Build:
         self._owned: dict[str, dict[str, str]] = {}  # files by task, while it is being built
         self._saved_code: set[tuple[str, Suffixes]] = set()
         self._real_folders = {""}
+        self._peaks: dict[int, int] = {}  # each is one value for all results that have it
         self._planned_files: PlannedFiles | None = None
         self._written = WrittenFiles()
         self._costs = Costs(project, nodes)
@@ -266,6 +268,7 @@ class Build:
             root = self.project.root
             lines = tuple(warning_with_other_case(line, root) for line in result.warnings)
             result = result._replace(warnings=lines)
+        result = self._with_shared_values(task, result)
         event = self._event_of(task, result)
         self.log.add(event)
         self.note_damage(result.damaged)
@@ -276,6 +279,20 @@ class Build:
         elif row is not None and result.error is not None:
             self._keep_failure(task, result.error)
         return event
+
+    def _with_shared_values(self, task: str, result: Result) -> Result:
+        """Let what many results have be one value in memory; those of a worker are copies."""
+        if result.worker == process_name():
+            return result
+        planned = self.planned_fingerprint(task)
+        return result._replace(
+            outcome=sys.intern(result.outcome),
+            fingerprint=planned if planned == result.fingerprint else result.fingerprint,
+            outputs=tuple(one._replace(role=sys.intern(one.role)) for one in result.outputs),
+            worker=sys.intern(result.worker),
+            # That of a quick node is the one before it: a process has few.
+            peak_bytes=self._peaks.setdefault(result.peak_bytes, result.peak_bytes),
+        )
 
     def note_damage(self, entries: Iterable[str]) -> None:
         """Warn of entries of the cache that were damaged and are set aside."""
@@ -464,7 +481,7 @@ class Build:
 
     def close(self) -> None:
         """Save the listings of the folders that were written to, for the next fast path."""
-        self.schedule = None  # of no more use, and to save what was built takes memory, too
+        self._free_memory()
         self.log.order_equal_results()
         # First, so that the receipts of this process are complete before the state says so.
         close_tools()
@@ -488,6 +505,12 @@ class Build:
                 self.project.remember_ledger()
                 state.drop_facts(BUILDING, state.facts(BUILDING))
         self._written = WrittenFiles()
+
+    def _free_memory(self) -> None:
+        """Drop what is of no more use: to save what was built takes memory, too."""
+        self.schedule = None
+        self.__dict__.pop("_owners", None)
+        self.dirty = set(self.dirty)  # a set keeps the room of what was taken out of it
 
     def _sync(self) -> bool:
         """Make all that this run wrote survive a power cut, or return False.

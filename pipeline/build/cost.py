@@ -9,7 +9,13 @@ from encoders.kit.plan import Node, Source
 from pipeline.build.estimate import UNKNOWN, Estimate, Estimator
 from pipeline.build.event import BUILT, NodeEvent
 from pipeline.project import Project
-from pipeline.state.cost_record import CostRecord, CostRow
+from pipeline.state.cost_record import (
+    CostRecord,
+    CostRow,
+    QuickCosts,
+    add_quick,
+    spread_quick,
+)
 from pipeline.state.node_record import encoder_and_inputs
 from pipeline.state.node_table import NodeTable
 from pipeline.task_name import SEPARATOR, stem_of
@@ -58,7 +64,8 @@ class Costs:
         kill takes of it is measured again.
         """
         rows: list[CostRow] = []
-        quick: list[CostRow] = []  # those that were never known
+        # Those that were never known, in columns: a row for each takes twice the memory.
+        quick: dict[str, QuickCosts] = {}
         earlier = self._known
         for event in events:
             if event.outcome != BUILT:
@@ -71,10 +78,13 @@ class Costs:
             encoder, size = self._encoder_and_bytes(task)
             # The peak of a quick node is that of its neighbours in the process.
             peak = 0 if is_quick else event.peak_bytes
-            chosen = quick if is_quick and known is None else rows
-            chosen.append((task, encoder, size, seconds, event.cpu_seconds, peak))
-        if len(quick) < MANY_QUICK:
-            rows, quick = rows + quick, []
+            row = task, encoder, size, seconds, event.cpu_seconds, peak
+            if is_quick and known is None:
+                add_quick(quick, row)
+            else:
+                rows.append(row)
+        if sum(len(tasks) for tasks, *_ in quick.values()) < MANY_QUICK:
+            rows, quick = [*rows, *spread_quick(quick)], {}
         self._project.state.set_costs(rows)
         self._project.state.add_quick_costs(quick)
 

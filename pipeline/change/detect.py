@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from encoders.kit.plan import Product
@@ -34,7 +35,8 @@ from pipeline.plan.survey import Mapper, Surveyor
 from pipeline.project import Project
 from pipeline.state.database import StateDamagedError
 from pipeline.state.manifest_record import BudgetRecord, ManifestRecord
-from pipeline.state.node_table import NodeTable, RoleDigests
+from pipeline.state.node_record import BuildRecord
+from pipeline.state.node_table import MOST_KEPT, NodeTable, RoleDigests
 from pipeline.state.serial import plain
 from pipeline.state.state import BUILDING, NodeRow
 from pipeline.task_name import TaskName
@@ -204,43 +206,47 @@ class Detector:
             _save_graph(plan)
             old = {row.task: row for row in state.rows(stem)}
             outputs = {posixpath.dirname(path) for path in state.output_paths(stem)}
-            rows = self._evaluate_plan(plan, old, outputs)
-            state.set_rows(rows)
+            dirty: list[str] = []
+            # Written as they are made: those of a large plan would take much of the memory.
+            state.set_rows(self._rows_of_plan(plan, old, outputs, dirty))
             # Before the old rows are dropped: they say which files belonged to the asset.
             keep_files_of_broken_assets(state, stem, plan.planned, old)
-            state.drop_rows(old.keys() - {row.task for row in rows})
+            state.drop_rows(old.keys() - {str(TaskName(stem, name)) for name in plan.planned})
             plan.surveyor.save()
             state.set_manifest(stem, _manifest_record(plan))
             folders = plan.input_folders | outputs
             state.drop_listings(stem, state.listing_digests(stem).keys() - folders)
             self._save_listings(stem, folders, plan.surveyor.unread)
         self.nodes.keep_plans(stem, plan.planned)
-        dirty = [row for row in rows if not row.clean]
-        self.nodes.keep_rows(dirty)
-        return [row.task for row in dirty]
+        return dirty
 
-    def _evaluate_plan(
-        self, plan: ManifestPlan, old: dict[str, NodeRow], outputs: set[str]
-    ) -> list[NodeRow]:
+    def _rows_of_plan(
+        self, plan: ManifestPlan, old: dict[str, NodeRow], outputs: set[str], dirty: list[str]
+    ) -> Iterator[NodeRow]:
+        """Give the row of each planned node, and add those that are out of date to `dirty`."""
         # After a build that did not end, stamps prove nothing: a power cut may have taken content.
         was_killed = self.project.state.fact(BUILDING, plan.stem) is not None
         altered = None if was_killed else _altered_files(plan, outputs)
-        built = {task: row.built for task, row in old.items()}
+
+        @lru_cache(MOST_KEPT)  # all of them would take most of the memory of a large plan
+        def built(task: str) -> BuildRecord | None:
+            row = old.get(task)
+            return row.built if row else None
 
         def made(name: str) -> RoleDigests | None:
-            record = built.get(str(TaskName(plan.stem, name)))
+            record = built(str(TaskName(plan.stem, name)))
             return record.digests if record else None
 
-        rows = []
         for name, one in plan.planned.items():
             task = str(TaskName(plan.stem, name))
             row = old.get(task)
             clean = self.evaluator.is_current(
-                one.node, built.get(task), made, altered if row and row.clean else None
+                one.node, built(task), made, altered if row and row.clean else None
             )
+            if not clean:
+                dirty.append(task)
             last = row.packed_build if row else None
-            rows.append(NodeRow(task, plan.stem, one.pack(), last, clean))
-        return rows
+            yield NodeRow(task, plan.stem, one.pack(), last, clean)
 
     def _refuse_shared_files(self, plan: ManifestPlan) -> None:
         """Raise ManifestError for files that two manifests would write.

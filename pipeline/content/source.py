@@ -6,7 +6,6 @@ of sources that surveys and encoders get come from `read_source`.
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
 
 import xxhash
@@ -113,6 +112,8 @@ class Sources:
             # Not kept: the next run may be one that takes pointers for what they are.
             self.pointers.add(path)
             return Digest(now, pointed)
+        import hashlib  # a run with nothing to do must not pay for it
+
         digest = Digest(now, sha if now == xxh else hashlib.sha256(data).hexdigest())
         kept = stamp if is_trusted(stamp, self._now_ns) else UNKNOWN
         # New stamps of old content are kept apart, because saving 10,000 of them takes longer than

@@ -218,7 +218,7 @@ def differing_names(old: Listing | None, new: Listing | None) -> Iterator[str]:
 
 # So many files have their stamps unpacked, which takes four times the memory. A folder that is
 # large by itself stays so, because to unpack it for each of its files would take too long.
-MOST_UNPACKED, LARGE_FOLDER = 1 << 16, 1 << 13
+MOST_UNPACKED, LARGE_FOLDER = 1 << 14, 1 << 13
 
 
 class Snapshot:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -71,4 +70,6 @@ def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except (IsADirectoryError, PermissionError):  # which of them depends on the system
+        import shutil  # a run with nothing to do must not pay for it
+
         shutil.rmtree(path)

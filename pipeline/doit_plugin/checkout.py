@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 
 def find_commit(root: str, name: str) -> str:
     """Return the commit that a name or an abbreviation stands for; "" where there is none."""
@@ -24,6 +22,8 @@ def clean_commit(root: str) -> str:
 
 def _git(root: str, *words: str) -> str | None:
     """Return what git says; None where it fails, or there is no git."""
+    import subprocess  # a run with nothing to do must not pay for it
+
     try:
         ran = subprocess.run(
             ["git", "-C", root, *words], capture_output=True, text=True, check=False, timeout=60

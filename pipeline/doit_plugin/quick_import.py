@@ -1,9 +1,9 @@
 """Import doit without the modules that a run does not use: they take half of doit's own time.
 
 `cartwright` is there before doit is, so it can say which modules doit gets. Whoever types `doit`
-imports them all. What doit does with them is the same: its debugger is imported when it is asked
-for, tasks for processes are pickled by ours (`process/pool.py`), and entry points are read from
-the files in which `importlib.metadata` finds them.
+imports them all. What doit does with them is the same: modules such as its debugger are imported
+when something of them is used, tasks for processes are pickled by ours (`process/pool.py`), and
+entry points are read from the files in which `importlib.metadata` finds them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,24 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from importlib.machinery import PathFinder
-from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-DEBUGGER, PICKLER, METADATA = "pdb", "cloudpickle", "importlib.metadata"
+PICKLER, METADATA = "cloudpickle", "importlib.metadata"
+# Modules that doit uses in what a run does not do, with the functions that it takes out of them.
+LATER: Mapping[str, tuple[str, ...]] = {
+    "dbm": ("whichdb",),
+    "hashlib": (),
+    "multiprocessing": ("Process", "Queue"),
+    "pdb": (),
+    "pickle": ("dumps",),
+    "subprocess": (),
+}
 PACKAGE_FOLDERS = (".dist-info", ".egg-info")
 POINTS = "entry_points.txt"
 GROUP = "doit."  # the groups that doit asks for begin with it
@@ -39,9 +48,8 @@ class Point(NamedTuple):
 def quick_imports() -> Iterator[None]:
     """Let doit be imported in the block without what a run does not use."""
     replaced = {PICKLER: None, METADATA: _metadata()}
+    replaced |= {name: _import_when_used(name, functions) for name, functions in LATER.items()}
     new = {name: module for name, module in replaced.items() if name not in sys.modules}
-    if DEBUGGER not in sys.modules:
-        _import_when_used(DEBUGGER)
     sys.modules.update(new)  # type: ignore[arg-type] # None: the import fails, and doit has another
     gc.disable()  # what is imported stays
     try:
@@ -49,8 +57,9 @@ def quick_imports() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-        for name in new:
-            del sys.modules[name]
+        for name, module in new.items():
+            if sys.modules.get(name) is module:  # else it was used, and is there for good
+                del sys.modules[name]
 
 
 def _metadata() -> ModuleType:
@@ -60,14 +69,33 @@ def _metadata() -> ModuleType:
     return module
 
 
-def _import_when_used(name: str) -> None:
-    spec = find_spec(name)
-    if spec is None or spec.loader is None:
-        return
-    spec.loader = LazyLoader(spec.loader)
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+def _import_when_used(name: str, functions: Iterable[str]) -> ModuleType:
+    """Make a module that stands for one which is imported when something of it is used.
+
+    Not with `LazyLoader`: to import what that has made imports the module itself.
+    """
+    module = ModuleType(name)
+
+    def get(attribute: str) -> Any:
+        if attribute.startswith("__"):  # Python's own question, such as whether it is a package
+            raise AttributeError(attribute)
+        return getattr(_import(name, module), attribute)
+
+    for function in functions:
+        vars(module)[function] = partial(_call, get, function)
+    vars(module)["__getattr__"] = get
+    return module
+
+
+def _call(get: Callable[[str], Any], function: str, *arguments: Any, **options: Any) -> Any:
+    return get(function)(*arguments, **options)
+
+
+def _import(name: str, substitute: ModuleType) -> ModuleType:
+    """Import a module, whether or not another stands for it at the moment."""
+    if sys.modules.get(name) is substitute:
+        del sys.modules[name]
+    return import_module(name)
 
 
 def entry_points(*, group: str) -> Any:

@@ -16,6 +16,7 @@ from doit.runner import ERROR, FAILURE, SUCCESS, Runner
 
 from encoders.kit.error import EncodeError
 from pipeline.build.event import BUILT, FAILED, MISSING_INPUTS, RESTORED
+from pipeline.doit_plugin.dispatcher import FirstNode
 from pipeline.doit_plugin.loader import NO_NAMES, NODE
 from pipeline.session import Session
 
@@ -59,6 +60,8 @@ def release_steps(node: Any) -> None:
 
     doit has nothing left to do for it, and asks once more for a next step.
     """
+    if isinstance(node, FirstNode):  # it has none of that
+        return
     node.generator = NO_STEPS
     node.ancestors = node.task_dep = node.bad_deps = node.ignored_deps = NO_NAMES
     node.calc_dep = node.wait_run = node.wait_run_calc = NO_NODES
@@ -121,6 +124,7 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         finally:
             if self._executor is not None:
                 self._executor.close()
+            self._stored.clear()  # to save what was built takes memory, too
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()

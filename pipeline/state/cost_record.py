@@ -41,15 +41,21 @@ QuickCosts: TypeAlias = tuple[list[str], list[int], list[float], list[float]]  #
 def gather_quick(rows: Iterable[CostRow]) -> dict[str, QuickCosts]:
     """Return the costs of quick nodes by encoder: tasks, sizes, seconds and CPU seconds."""
     found: dict[str, QuickCosts] = {}
-    for task, encoder, size, seconds, cpu_seconds, _ in rows:
-        tasks, sizes, times, cpu_times = found.get(encoder) or found.setdefault(
-            encoder, ([], [], [], [])
-        )
-        tasks.append(task)
-        sizes.append(size)
-        times.append(seconds)
-        cpu_times.append(cpu_seconds)
+    for row in rows:
+        add_quick(found, row)
     return found
+
+
+def add_quick(found: dict[str, QuickCosts], row: CostRow) -> None:
+    """Add the cost of a node to those of its encoder."""
+    task, encoder, size, seconds, cpu_seconds, _ = row
+    tasks, sizes, times, cpu_times = found.get(encoder) or found.setdefault(
+        encoder, ([], [], [], [])
+    )
+    tasks.append(task)
+    sizes.append(size)
+    times.append(seconds)
+    cpu_times.append(cpu_seconds)
 
 
 def spread_quick(facts: Mapping[str, QuickCosts]) -> Iterator[CostRecord]:

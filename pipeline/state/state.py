@@ -18,6 +18,7 @@ from pipeline.state.cost_record import (
     SOUND,
     CostRecord,
     CostRow,
+    QuickCosts,
     gather_quick,
     spread_quick,
 )
@@ -424,9 +425,8 @@ class State(Database):
             found = {one.task: one for one in chosen} | found
         return found
 
-    def add_quick_costs(self, costs: Iterable[CostRow]) -> None:
-        """Keep what many quick nodes cost of which nothing was known."""
-        new = gather_quick(costs)
+    def add_quick_costs(self, new: dict[str, QuickCosts]) -> None:
+        """Keep what many quick nodes cost of which nothing was known, by encoder."""
         known = {one: self.fact(QUICK_COSTS, one) for one in new}
         for encoder, earlier in known.items():
             if earlier is not None:

@@ -12,17 +12,37 @@ from tests.pipeline.game import ROOT
 
 IMPORTS = """
 import sys
+from pipeline.doit_plugin.quick_import import LATER
 from pipeline.doit_plugin.run_line import run_line
 print(*(name for name in ("cloudpickle", "importlib.metadata", "email") if name in sys.modules))
+print(*(name for name in LATER if name in sys.modules))
 import cloudpickle, importlib.metadata, pdb
 print(cloudpickle.dumps.__name__, importlib.metadata.version("doit") > "0", pdb.Pdb.__name__)
 """
 
+USES = """
+import sys
+from pipeline.doit_plugin.run_line import run_line
+from doit import action, dependency, runner
+print(dependency.hashlib.md5(b"").hexdigest()[:8], action.subprocess.PIPE, action.pdb.Pdb.__name__)
+print(runner.pickle.loads(runner.pickle_dumps("text")), runner.MRunner.Queue(1).empty())
+print(action.subprocess.PIPE is sys.modules["subprocess"].PIPE, hasattr(action.pdb, "nothing"))
+"""
+
+
+def output_lines(program):
+    words = [sys.executable, "-c", program]
+    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()
+
 
 def test_doit_is_imported_without_what_a_run_does_not_use_and_that_is_there_when_asked_for():
-    words = [sys.executable, "-c", IMPORTS]
-    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == ["", "dumps True Pdb"]
+    assert output_lines(IMPORTS) == ["", "", "dumps True Pdb"]
+
+
+def test_doit_uses_modules_that_are_imported_later_as_if_they_were_there():
+    lines = ["d41d8cd9 -1 Pdb", "text True", "True False"]
+    assert output_lines(USES) == lines
 
 
 @pytest.mark.parametrize("group", ["COMMAND", "LOADER", "BACKEND", "REPORTER"])

@@ -14,7 +14,7 @@ from pipeline.build.schedule import MAX_OVERTAKING, Schedule, path_seconds
 from pipeline.process.pool import SLOW_SECONDS, Pool, Worker
 from pipeline.report.running import Running
 from pipeline.session import Session
-from pipeline.state.cost_record import CostRecord
+from pipeline.state.cost_record import CostRecord, gather_quick
 from pipeline.state.state import State
 
 MB = 1_000_000
@@ -368,11 +368,11 @@ def test_a_node_that_is_not_restored_takes_its_whole_time_however_quick_others_w
 def test_costs_of_many_quick_nodes_are_read_as_they_were_written(tmp_path):
     state = State(str(tmp_path / "state.db"), is_owner=True)
     quick = [cost(0.001 * n, task=f"t:{n}") for n in range(4)]
-    state.add_quick_costs(quick[:3])
+    state.add_quick_costs(gather_quick(quick[:3]))
     assert state.costs() == {one.task: one for one in quick[:3]}
     state.set_costs([cost(7.0, task="t:1")])  # it became slow: a row is newer
     assert state.costs(["t:1", "t:2"]) == {"t:1": cost(7.0, task="t:1"), "t:2": quick[2]}
-    state.add_quick_costs(quick[3:])  # costs of nodes that are gone are dropped
+    state.add_quick_costs(gather_quick(quick[3:]))  # costs of nodes that are gone are dropped
     assert set(state.costs()) == {"t:1", "t:3"}
 
 

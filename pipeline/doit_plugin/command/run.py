@@ -17,6 +17,7 @@ from doit.task import Stream
 
 from pipeline.doit_plugin.cluster_option import make_cluster, opt_executor, opt_scheduler
 from pipeline.doit_plugin.command_line import STRICT_GROUP, PlainOptions
+from pipeline.doit_plugin.dispatcher import dispatcher_of
 from pipeline.doit_plugin.fleet_option import (
     FLEET_OPTIONS,
     leave_durations,
@@ -187,7 +188,7 @@ class Run(PlainOptions, DoitRun):  # type: ignore[misc] # doit has no types
             if shard is not None:
                 runner.on_built = partial(leave_durations, session, shard)
             with writing_results(session, files) as results:
-                results.exit_code = runner.run_all(self.control.task_dispatcher())
+                results.exit_code = runner.run_all(dispatcher_of(self.control))
             return results.exit_code
 
     def _run_target_command(self) -> int:
