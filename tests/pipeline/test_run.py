@@ -315,8 +315,12 @@ def test_workers_leave_when_the_driver_is_killed(game):
 
 def test_two_builds_at_once_both_end_right(game):
     fill(game, 16)
-    make_slow(game, 400)
-    processes = [start(game), start(game, "-n", "2")]
+    make_slow(game, 8000)
+    first = start(game)
+    end = time.monotonic() + 60
+    while not game.outputs() and time.monotonic() < end:
+        time.sleep(0.01)
+    processes = [first, start(game, "-n", "2")]
     stories = [process.communicate(timeout=100) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], stories
     assert any("waiting" in err for _, err in stories)
