@@ -39,7 +39,7 @@ INSTALLED = (
 PIP = (sys.executable, "-m", "pip")
 NATIVE = "encoders/kit/native"
 FIRST_OUTPUTS = {
-    "emberware": "my-game.ewz",
+    "emberware": "my-game.nczx",
     "kac": "sign.kac",
     "rp2350": "mod.rs",
     "splashpack": "sign.splashpack",

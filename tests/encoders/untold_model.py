@@ -32,7 +32,7 @@ def build_model(files: dict[str, bytes], sources: list[str] | None = None, **opt
     chosen = tuple(sources or files)
     asset = Asset("hero", "hero", chosen, ("model",), {**defaults, **options}, "hero")
     nodes = list(TARGET.plan(asset, surveys, Settings({}, {}, "assets")))
-    built = Built({}, [], nodes, {})
+    built = Built({}, [], nodes, {}, [])
     for node in nodes:
         _encode(node, files, built)
     return built

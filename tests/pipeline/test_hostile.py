@@ -443,7 +443,10 @@ def test_a_file_that_another_node_needs_as_a_folder_is_a_collision(village):
     village.write("assets/x.out.lst", "in a folder\n")
     ran = village.doit()
     assert ran.code == 3
-    assert "toy:x would write build/toy/x.out, where toy:x.out.0 needs a folder" in ran.err
+    assert (
+        "toy:x (assets/x.txt) would write build/toy/x.out, "
+        "where toy:x.out.0 (assets/x.out.lst) needs a folder" in ran.err
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
