@@ -124,7 +124,10 @@ class BuildRunner(Runner):  # type: ignore[misc] # doit has no types
         finally:
             if self._executor is not None:
                 self._executor.close()
-            self._stored.clear()  # to save what was built takes memory, too
+            # To save what was built takes memory, too.
+            self._stored.clear()
+            task_dispatcher.nodes.clear()
+            session.needs = {}
             session.close_build()
         if session.shared is not None and session.build is not None:
             session.build.log.warnings += session.shared.finish()
